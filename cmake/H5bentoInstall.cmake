@@ -1,0 +1,48 @@
+# What `cmake --install` lays down; every path in it is relative, so the prefix may be moved.
+#
+#   lib/h5bento/plugins/   the loadable modules alone: this folder is HDF5_PLUGIN_PATH
+#   lib/, include/h5bento  static libraries and headers
+#   lib/cmake/h5bento      find_package(h5bento [COMPONENTS vol])
+#   lib/pkgconfig          h5bento.pc, with a variable plugindir
+
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/h5bento")
+
+if(TARGET h5bento_core)
+  install(TARGETS h5bento_core EXPORT h5bentoTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT h5bentoTargets NAMESPACE h5bento:: DESTINATION "${package_dir}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/core" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/h5bento"
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+endif()
+if(TARGET h5bento_vol)
+  # Apart from the core: who needs only that needs neither HDF5 nor MPI.
+  install(TARGETS h5bento_vol h5bento_hdf5 EXPORT h5bentoVolTargets
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT h5bentoVolTargets NAMESPACE h5bento:: DESTINATION "${package_dir}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/vol" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/h5bento"
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+endif()
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/h5bentoConfig.cmake.in"
+  "${PROJECT_BINARY_DIR}/cmake/h5bentoConfig.cmake"
+  INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/cmake/h5bentoConfigVersion.cmake"
+  COMPATIBILITY SameMinorVersion)
+install(FILES
+  "${PROJECT_BINARY_DIR}/cmake/h5bentoConfig.cmake"
+  "${PROJECT_BINARY_DIR}/cmake/h5bentoConfigVersion.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindExpected.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindNettle.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindXxhash.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindZstd.cmake"
+  DESTINATION "${package_dir}")
+
+# From the folder of the .pc file back to the prefix, whatever depth the library folder has.
+cmake_path(SET pc_dir "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+file(RELATIVE_PATH pc_to_prefix "${pc_dir}" "/prefix")
+string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/h5bento.pc.in" "${PROJECT_BINARY_DIR}/cmake/h5bento.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/h5bento.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

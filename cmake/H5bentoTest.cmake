@@ -1,0 +1,66 @@
+# Helpers for tests/.
+
+find_package(Catch2 3)
+if(NOT Catch2_FOUND)
+  message(FATAL_ERROR
+    "The tests need Catch2 3, which scripts/bootstrap builds. Run it, or add the folder of an "
+    "installed one to CMAKE_PREFIX_PATH, or configure with -DH5BENTO_TESTS=OFF.")
+endif()
+include(Catch)
+
+# What scripts/env says, also for whoever runs ctest by itself.
+set(H5BENTO_TEST_LAUNCHER "${CMAKE_COMMAND}" -E env "H5BENTO_BUILD=${PROJECT_BINARY_DIR}"
+  "H5BENTO_SOURCE=${PROJECT_SOURCE_DIR}")
+if(H5BENTO_HDF5)
+  list(APPEND H5BENTO_TEST_LAUNCHER "${PROJECT_SOURCE_DIR}/scripts/env")
+endif()
+
+# h5bento_add_test(NAME name LABEL quick|full|long COMMAND program [argument...]
+#                  [TIMEOUT seconds] [PROCESSORS n] [SERIAL] [WORKING_DIRECTORY folder])
+# Runs in an empty folder of its own, within the environment of scripts/env (and H5BENTO_BUILD,
+# H5BENTO_SOURCE). A test that cannot run here prints `SKIP: reason` and exits with 77.
+function(h5bento_add_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;LABEL;TIMEOUT;PROCESSORS;WORKING_DIRECTORY" "COMMAND")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_COMMAND OR NOT arg_LABEL MATCHES "^(quick|full|long)$")
+    message(FATAL_ERROR "h5bento_add_test: NAME, COMMAND and LABEL quick|full|long are needed; got ${ARGV}")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT_quick 60)
+    set(arg_TIMEOUT_full 600)
+    set(arg_TIMEOUT_long 3600)
+    set(arg_TIMEOUT ${arg_TIMEOUT_${arg_LABEL}})
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  set(launcher ${H5BENTO_TEST_LAUNCHER})
+  if(NOT arg_WORKING_DIRECTORY)
+    set(arg_WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+    list(APPEND launcher "${PROJECT_SOURCE_DIR}/scripts/in-scratch" "${arg_NAME}")
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND ${launcher} ${arg_COMMAND}
+    WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}")
+  set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} SKIP_RETURN_CODE 77
+    TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS} RUN_SERIAL "${arg_SERIAL}")
+endfunction()
+
+# h5bento_add_catch_tests(target source...): every case is a test of its own; one with the tag [full]
+# or [long] belongs to that tier, all others to quick. A case that calls SKIP("reason") is a skip.
+function(h5bento_add_catch_tests target)
+  add_executable(${target} ${ARGN})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${target} PRIVATE "H5BENTO_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
+  target_link_libraries(${target} PRIVATE Catch2::Catch2WithMain h5bento_warnings)
+  set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
+    CROSSCOMPILING_EMULATOR "${H5BENTO_TEST_LAUNCHER}")
+  foreach(tier IN ITEMS "quick|~[full]~[long]|60" "full|[full]|600" "long|[long]|3600")
+    string(REPLACE "|" ";" tier "${tier}")
+    list(GET tier 0 label)
+    list(GET tier 1 spec)
+    list(GET tier 2 timeout)
+    # PRE_TEST: a program that crashes on start is then a failed test run and not a failed build.
+    catch_discover_tests(${target} TEST_SPEC "${spec}" TEST_PREFIX "${target}: "
+      DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"
+      PROPERTIES LABELS ${label} TIMEOUT ${timeout})
+  endforeach()
+endfunction()
