@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Bounded decoding of file bytes: every read says how much it needs and fails instead of passing the end.
+/// The byte order is a run-time argument, since a SION container may be of either order; our own
+/// structures are always little-endian. Counts must be checked with `fits` before anything is allocated.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/error.hpp"
+
+namespace bento {
+
+class ByteReader {
+ public:
+  explicit ByteReader(std::span<const std::byte> bytes, std::endian order = std::endian::little,
+                      std::string_view what = "structure")
+      : bytes_(bytes), order_(order), what_(what) {}
+
+  [[nodiscard]] std::size_t offset() const { return offset_; }
+  [[nodiscard]] std::size_t remaining() const { return bytes_.size() - offset_; }
+
+  Result<std::uint8_t> u8() { return read<std::uint8_t>(); }
+  Result<std::uint16_t> u16() { return read<std::uint16_t>(); }
+  Result<std::uint32_t> u32() { return read<std::uint32_t>(); }
+  Result<std::uint64_t> u64() { return read<std::uint64_t>(); }
+  Result<std::int32_t> i32() {
+    return read<std::uint32_t>().map([](std::uint32_t v) { return static_cast<std::int32_t>(v); });
+  }
+  Result<std::int64_t> i64() {
+    return read<std::uint64_t>().map([](std::uint64_t v) { return static_cast<std::int64_t>(v); });
+  }
+
+  /// Unsigned LEB128, at most 10 bytes.
+  Result<std::uint64_t> varint() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      BENTO_ASSIGN(const std::uint8_t byte, u8());
+      const std::uint64_t part = byte & 0x7Fu;
+      if (shift == 63 && part > 1) break;
+      value |= part << shift;
+      if ((byte & 0x80u) == 0) return value;
+    }
+    return fail(Code::kCorrupt, fmt::format("{}: varint longer than 64 bits before byte {}", what_, offset_));
+  }
+
+  /// A view of the next `count` bytes; it lives as long as the buffer under this reader.
+  Result<std::span<const std::byte>> bytes(std::uint64_t count) {
+    BENTO_TRY(need(count));
+    auto view = bytes_.subspan(offset_, static_cast<std::size_t>(count));
+    offset_ += static_cast<std::size_t>(count);
+    return view;
+  }
+
+  Status skip(std::uint64_t count) {
+    BENTO_TRY(need(count));
+    offset_ += static_cast<std::size_t>(count);
+    return {};
+  }
+
+  /// Are there at least `count` elements of `element_bytes` each left? Ask before resizing anything.
+  Status fits(std::uint64_t count, std::size_t element_bytes) const {
+    if (element_bytes != 0 && count > remaining() / element_bytes)
+      return fail(Code::kCorrupt, fmt::format("{}: {} elements of {} bytes wanted at byte {}, {} bytes left",
+                                              what_, count, element_bytes, offset_, remaining()));
+    return {};
+  }
+
+  Result<std::vector<std::uint64_t>> array_u64(std::uint64_t count) {
+    BENTO_TRY(fits(count, 8));
+    std::vector<std::uint64_t> values(static_cast<std::size_t>(count));
+    for (auto& value : values) {
+      BENTO_ASSIGN(value, u64());
+    }
+    return values;
+  }
+
+ private:
+  Status need(std::uint64_t count) const {
+    if (count > remaining())
+      return fail(Code::kCorrupt,
+                  fmt::format("{}: {} bytes wanted at byte {}, {} left", what_, count, offset_, remaining()));
+    return {};
+  }
+
+  template <class T>
+  Result<T> read() {
+    BENTO_TRY(need(sizeof(T)));
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+      const std::size_t shift = order_ == std::endian::little ? i : sizeof(T) - 1 - i;
+      value |= std::to_integer<std::uint64_t>(bytes_[offset_ + i]) << (8 * shift);
+    }
+    offset_ += sizeof(T);
+    return static_cast<T>(value);
+  }
+
+  std::span<const std::byte> bytes_;
+  std::endian order_;
+  std::string_view what_;
+  std::size_t offset_ = 0;
+};
+
+}  // namespace bento

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// How ranks come to one result after each has done its own part of a collective operation.
+#pragma once
+
+#include "core/base/error.hpp"
+#include "core/comm/communicator.hpp"
+
+namespace bento {
+
+/// The result that all ranks return: success if all succeeded, else the error of the lowest failing
+/// rank, with its code and errno. On the other ranks the text begins with "rank R: ". One gather
+/// and one broadcast of a few bytes. Collective. Errors also: kPeer, as the communicator's.
+Status agree(Communicator& ranks, const Status& mine);
+
+}  // namespace bento

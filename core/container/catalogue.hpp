@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The catalogue's bytes: blobs in the last task of physical file 0, each found through a checksummed
+/// reference. Only the owner (rank 0) writes; every rank may read.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/container/paged_image.hpp"
+#include "core/container/root.hpp"
+
+namespace bento {
+
+class Catalogue {
+ public:
+  Catalogue(File& file, const FilePlan& plan) : file_(file), plan_(plan) {}
+
+  /// Writes `bytes` at `end` and moves `end` behind them. Blobs may cross chunk ends.
+  /// Errors: kNoSpace (also beyond the logical limit, naming chunk=), kIo.
+  Result<CatalogueRef> append(Position& end, std::span<const std::byte> bytes);
+  /// Errors: kCorrupt (outside the file, checksum), kIo.
+  Result<std::vector<std::byte>> read(const CatalogueRef& ref, std::string_view what);
+
+  /// Stores the changed pages of `image` and a new page table; unchanged pages keep their place in
+  /// `places`, which has one entry per page and is updated.
+  struct PagePlace {
+    Position position = 0;
+    Hash128 hash{};
+  };
+  Result<CatalogueRef> store(const PagedImage& image, std::vector<PagePlace>& places, Position& end);
+  /// Reads an image back. `image_bytes` is its size; `places` gets the page table.
+  Result<PagedImage> load(const CatalogueRef& table, std::uint64_t image_bytes, std::vector<PagePlace>& places);
+
+ private:
+  Status transfer_write(Position at, std::span<const std::byte> bytes);
+  Status transfer_read(Position at, std::span<std::byte> into);
+
+  File& file_;
+  FilePlan plan_;
+};
+
+}  // namespace bento

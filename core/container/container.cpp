@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/container/container.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+#include "core/comm/status_message.hpp"
+#include "core/container/segment_chain.hpp"
+#include "core/container/sion_view.hpp"
+#include "core/index/segment_codec.hpp"
+#include "core/io/host.hpp"
+
+namespace bento {
+
+namespace {
+
+constexpr std::uint64_t kStagingBytes = 64u << 10;  // declared bytes per rank from which on the layout is fixed
+
+}  // namespace
+
+Container::Container(std::string path, bool writable, ContainerOptions options,
+                     std::shared_ptr<Communicator> comm)
+    : path_(std::move(path)),
+      writable_(writable),
+      options_(std::move(options)),
+      comm_(std::move(comm)),
+      stream_(index_, static_cast<std::uint32_t>(comm_->rank()), options_.stream),
+      reader_(
+          [this](std::uint32_t writer) -> Result<RecordReader::Source> {
+            if (writer >= plan_.writers())
+              return fail(Code::kCorrupt, fmt::format("'{}': a record of writer {}, there are {}", path_, writer,
+                                                      plan_.writers()));
+            const std::uint32_t index = plan_.file_of(writer);
+            BENTO_ASSIGN(File* const handle, file(index));
+            return RecordReader::Source{handle, &plan_.file(index), plan_.local_task(writer)};
+          },
+          &stream_),
+      known_until_ns_(static_cast<std::size_t>(comm_->size()), 0) {}
+
+Container::~Container() = default;
+
+Result<File*> Container::file(std::uint32_t index) {
+  if (files_.size() < plan_.files()) files_.resize(plan_.files());
+  if (!files_[index]) {
+    BENTO_ASSIGN(files_[index], options_.opener(physical_name(path_, index),
+                                                writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
+  }
+  return files_[index].get();
+}
+
+int Container::descriptor() {
+  auto first = file(0);
+  return first ? (*first)->descriptor() : -1;
+}
+
+std::uint64_t Container::now_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto ns = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  last_ns_ = std::max(ns, last_ns_ + 1);  // strictly growing, also when the clock is set back
+  return last_ns_;
+}
+
+// --- create -----------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Container>> Container::create(const std::string& path, bool exclusive,
+                                                     const ContainerOptions& options,
+                                                     std::shared_ptr<Communicator> comm) {
+  auto container = std::unique_ptr<Container>(new Container(path, true, options, std::move(comm)));
+  Status made;
+  ByteWriter out;
+  if (container->comm_->rank() == 0) {
+    made = container->owner_create(exclusive);
+    put_status(out, made);
+    if (made) {
+      out.u64(container->identity_.first);
+      out.u64(container->identity_.second);
+      out.bytes(encode_root(container->root_));
+    }
+  }
+  BENTO_ASSIGN(const Bytes blob, container->comm_->broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "create message");
+  BENTO_TRY(get_status(in));
+  BENTO_ASSIGN(container->identity_.first, in.u64());
+  BENTO_ASSIGN(container->identity_.second, in.u64());
+  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
+  BENTO_ASSIGN(container->root_, decode_root(sector));
+  BENTO_ASSIGN(container->plan_, ContainerPlan::of(container->root_.groups, container->root_.fs_block));
+  return container;
+}
+
+Status Container::owner_create(bool exclusive) {
+  // An old file is locked before it is emptied: somebody may still be writing it.
+  std::unique_ptr<File> first;
+  std::uint32_t old_files = 1;
+  if (!exclusive) {
+    if (auto old = options_.opener(path_, OpenMode::kReadWrite)) {
+      first = std::move(*old);
+      if (options_.lock) BENTO_TRY(lock_for_writing(*first));
+      if (auto seen = probe(*first); seen && seen->kind == FileKind::kContainer) old_files = seen->root.files();
+      BENTO_TRY(first->truncate(0));
+    } else if (old.error().code != Code::kNotFound) {
+      return fail(std::move(old).error());
+    }
+  }
+  if (!first) {
+    BENTO_ASSIGN(first, options_.opener(path_, exclusive ? OpenMode::kCreateExclusive : OpenMode::kCreate));
+    if (options_.lock) BENTO_TRY(lock_for_writing(*first));
+  }
+  for (std::uint32_t index = 1; index < old_files; ++index)
+    (void)remove_file(physical_name(path_, index));  // already gone is as good
+
+  const std::uint32_t fs_block = file_system_block(*first);
+  BENTO_ASSIGN(identity_, file_identity(*first));
+  BENTO_ASSIGN(plan_, ContainerPlan::make(static_cast<std::uint32_t>(comm_->size()), options_.files, fs_block));
+  files_.resize(plan_.files());
+  files_[0] = std::move(first);
+  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(files_[index], create_physical(index));
+  }
+
+  root_.flags = kRootProvisional;
+  root_.sequence = 1;
+  root_.file_id = random_id();
+  root_.groups.assign(plan_.groups().begin(), plan_.groups().end());
+  root_.fs_block = fs_block;
+  for (std::uint32_t index = 0; index < plan_.files(); ++index)
+    BENTO_TRY(write_provisional_sion(*files_[index], plan_, index, path_));
+  slot_ = 0;
+  return files_[0]->write_at(plan_.file(0).root_address(slot_), encode_root(root_));
+}
+
+Result<std::unique_ptr<File>> Container::create_physical(std::uint32_t index) {
+  const std::string name = physical_name(path_, index);
+  if (auto neighbour = options_.opener(name, OpenMode::kRead)) {
+    BENTO_ASSIGN(const bool ours, looks_like_sion(**neighbour));
+    if (!ours)
+      return fail(Code::kExists, fmt::format("'{}' exists and is no SION file: it would be overwritten as physical "
+                                             "file {} of '{}'; move it away (errno = {})",
+                                             name, index, path_, EEXIST),
+                  EEXIST);
+  }
+  return options_.opener(name, OpenMode::kCreate);
+}
+
+// --- open -------------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool writable,
+                                                   const ContainerOptions& options,
+                                                   std::shared_ptr<Communicator> comm) {
+  auto container = std::unique_ptr<Container>(new Container(path, writable, options, std::move(comm)));
+  ByteWriter out;
+  if (container->comm_->rank() == 0) {
+    auto opened = container->owner_open();
+    put_status(out, opened ? Status{} : Status(fail(opened.error())));
+    if (opened) out.bytes(*opened);
+  }
+  BENTO_ASSIGN(const Bytes blob, container->comm_->broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "open message");
+  BENTO_TRY(get_status(in));
+  BENTO_TRY(container->accept_opened(std::span(blob).subspan(in.offset())));
+  return container;
+}
+
+Result<Bytes> Container::owner_open() {
+  BENTO_ASSIGN(auto first, options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
+  if (writable_ && options_.lock) BENTO_TRY(lock_for_writing(*first));
+  BENTO_ASSIGN(const Probe seen, probe(*first));
+  if (seen.kind != FileKind::kContainer)
+    return fail(Code::kCorrupt, fmt::format("'{}' holds no valid h5bento root: {}", path_, seen.problem));
+  root_ = seen.root;
+  slot_ = seen.slot;
+  if ((root_.flags & kRootProvisional) != 0)
+    return fail(Code::kNotFound, fmt::format("'{}' holds no committed data: its writer was ended before its first "
+                                             "H5Fflush or H5Fclose, or has not come to it yet",
+                                             path_));
+  BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+  BENTO_ASSIGN(identity_, file_identity(*first));
+  files_.resize(plan_.files());
+  files_[0] = std::move(first);
+  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    BENTO_TRY(check_meta1(*handle, plan_, index, (root_.flags & kRootClosed) != 0));
+  }
+
+  Catalogue catalogue(*files_[0], plan_.file(0));
+  BENTO_ASSIGN(PagedImage image, catalogue.load(root_.skeleton, root_.skeleton_bytes, page_places_));
+  BENTO_ASSIGN(const auto fill_bytes, catalogue.read(root_.streams, "stream table"));
+  BENTO_ASSIGN(fills_, decode_fills(fill_bytes, plan_.writers(), plan_.largest_chunk()));
+  BENTO_ASSIGN(const auto chain, read_segments(catalogue, root_.segment, {}));
+
+  // More writers than tasks: the missing ones get a physical file of their own. No root knows it before the
+  // next commit, and nfiles in META1 says so only when the SION view is complete again.
+  BENTO_ASSIGN(const bool grown, add_missing_writers());
+  if (grown) {
+    const std::uint32_t added = plan_.files() - 1;
+    files_.resize(plan_.files());
+    BENTO_ASSIGN(files_[added], create_physical(added));
+    BENTO_TRY(write_unfinished_sion(*files_[added], plan_, added, path_));
+  }
+
+  ByteWriter out;
+  out.u64(identity_.first);
+  out.u64(identity_.second);
+  out.bytes(encode_root(root_));
+  out.u64(fill_bytes.size());
+  out.bytes(fill_bytes);
+  out.u64(image.size());
+  out.bytes(image.bytes());
+  out.u64(chain.size());
+  for (const auto& segment : chain) {
+    out.u64(segment.size());
+    out.bytes(segment);
+  }
+  return std::move(out).take();
+}
+
+Result<bool> Container::add_missing_writers() {
+  const auto ranks = static_cast<std::uint32_t>(comm_->size());
+  if (!writable_ || ranks <= plan_.writers()) return false;
+  BENTO_TRY(plan_.add({ranks - plan_.writers(), 1, plan_.file(0).chunk_bytes}));
+  return true;
+}
+
+Status Container::accept_opened(std::span<const std::byte> blob) {
+  ByteReader in(blob, std::endian::little, "open message");
+  BENTO_ASSIGN(identity_.first, in.u64());
+  BENTO_ASSIGN(identity_.second, in.u64());
+  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
+  BENTO_ASSIGN(root_, decode_root(sector));
+  BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+  layout_fixed_ = true;
+
+  BENTO_ASSIGN(const std::uint64_t fill_bytes, in.u64());
+  BENTO_ASSIGN(const auto fill_view, in.bytes(fill_bytes));
+  if (writable_) {
+    BENTO_ASSIGN(fills_, decode_fills(fill_view, plan_.writers(), plan_.largest_chunk()));
+    BENTO_ASSIGN([[maybe_unused]] const bool grown, add_missing_writers());
+  }
+  BENTO_ASSIGN(const std::uint64_t image_bytes, in.u64());
+  BENTO_ASSIGN(const auto image, in.bytes(image_bytes));
+  skeleton_ = PagedImage({image.begin(), image.end()});
+
+  BENTO_ASSIGN(const std::uint64_t segments, in.u64());
+  for (std::uint64_t i = 0; i < segments; ++i) {
+    BENTO_ASSIGN(const std::uint64_t bytes, in.u64());
+    BENTO_ASSIGN(const auto view, in.bytes(bytes));
+    auto segment = decode_segment(view);
+    if (!segment) return fail(std::move(segment).error().with_context(path_));
+    auto added = index_.add(*segment);
+    if (!added) return fail(std::move(added).error().with_context(path_));
+  }
+  loaded_segment_ = root_.segment;
+  next_dataset_ = root_.next_dataset;
+  collective_ = root_.collective;
+  return {};
+}
+
+// --- collective bookkeeping without communication ---------------------------------------------------------
+
+void Container::note_collective(std::string_view what, std::string_view detail) {
+  ++collective_;
+  const auto mix = [this](std::string_view text) {
+    for (const char c : text) operation_hash_ = (operation_hash_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+    operation_hash_ = (operation_hash_ ^ 0xFFu) * 0x100000001B3ull;
+  };
+  mix(what);
+  mix(detail);
+}
+
+DatasetNumber Container::declare(const std::array<std::byte, 16>& token, std::uint64_t element_bytes,
+                                 std::uint32_t rank, std::uint32_t flags) {
+  const DatasetDeclaration dataset{next_dataset_++, token, element_bytes, rank, flags};
+  index_.declare(dataset);
+  pending_.datasets.push_back(dataset);
+  return dataset.number;
+}
+
+void Container::remove(DatasetNumber dataset) {
+  stream_.forget(dataset);
+  index_.remove(dataset);
+  pending_.deleted.push_back(dataset);
+}
+
+Status Container::set_extent(DatasetNumber dataset, const Dims& extent) {
+  const ExtentEvent event{dataset, collective_, extent};
+  BENTO_TRY(index_.clip(event));
+  pending_.extents.push_back(event);
+  return {};
+}
+
+void Container::declared(std::uint64_t bytes_per_rank) {
+  if (layout_fixed_ || bytes_per_rank <= kStagingBytes) return;
+  auto fixed = fix_layout(bytes_per_rank);
+  if (!fixed && deferred_) deferred_ = std::move(fixed);
+}
+
+Status Container::fix_layout(std::uint64_t declared) {
+  plan_.set_chunk_bytes(plan_.choose_chunk(declared, options_.chunk_bytes));
+  layout_fixed_ = true;
+  const auto rank = static_cast<std::uint32_t>(comm_->rank());
+  const std::uint32_t index = plan_.file_of(rank);
+  // The first writer of each physical file stores its META1: no one else's bytes lie where it writes.
+  if (plan_.file(index).first_writer != rank) return {};
+  BENTO_ASSIGN(File* const handle, file(index));
+  return write_unfinished_sion(*handle, plan_, index, path_);
+}
+
+Status Container::attach() {
+  if (stream_.attached()) return {};
+  const auto rank = static_cast<std::uint32_t>(comm_->rank());
+  const std::uint32_t index = plan_.file_of(rank);
+  BENTO_ASSIGN(File* const handle, file(index));
+  ChunkFill fill = rank < fills_.size() ? fills_[rank] : ChunkFill{};
+  return stream_.attach(plan_.file(index), plan_.local_task(rank), *handle, std::move(fill));
+}
+
+// --- data -------------------------------------------------------------------------------------------------
+
+Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
+                        std::span<const std::byte> data) {
+  if (!writable_) return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
+  Status done;
+  if (layout_fixed_) done = attach();
+  if (done) {
+    Record record;
+    record.dataset = dataset;
+    record.box = box;
+    record.order = {collective_, now_ns(), static_cast<std::uint32_t>(comm_->rank())};
+    done = stream_.write(record, element_bytes, data);
+  }
+  if (!done && deferred_) deferred_ = done;
+  return done;
+}
+
+Result<Lookup> Container::find(DatasetNumber dataset, const Box& selection) {
+  BENTO_TRY(catch_up());
+  return index_.find(dataset, selection);
+}
+
+Status Container::read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes, const Box& to_box,
+                       std::byte* to) {
+  return reader_.read(index_.record(dataset, piece.record), element_bytes, piece.part, to_box, to);
+}
+
+Status Container::catch_up() {
+  if (loaded_segment_ == root_.segment) return {};
+  BENTO_ASSIGN(File* const first, file(0));
+  Catalogue catalogue(*first, plan_.file(0));
+  BENTO_ASSIGN(const auto chain, read_segments(catalogue, root_.segment, loaded_segment_));
+  for (const auto& bytes : chain) {
+    auto segment = decode_segment(bytes);
+    if (!segment) return fail(std::move(segment).error().with_context(path_));
+    BENTO_TRY(add_others(*segment));
+  }
+  loaded_segment_ = root_.segment;
+  return {};
+}
+
+// A segment of this session: its metadata was replayed here already, and so were this rank's own records and
+// those that an exchange brought.
+Status Container::add_others(const Segment& segment) {
+  const auto me = static_cast<std::uint32_t>(comm_->rank());
+  for (const auto& record : segment.records) {
+    if (record.order.rank == me || index_.find(record.dataset) == nullptr) continue;
+    if (record.order.rank < known_until_ns_.size() &&
+        record.order.time_ns <= known_until_ns_[record.order.rank])
+      continue;
+    BENTO_TRY(index_.add(record));
+  }
+  return {};
+}
+
+void Container::abandon() {
+  for (auto& handle : files_)
+    if (handle) (void)handle->close();
+  files_.clear();
+}
+
+Status remove_container(const std::string& path, const Root& root) {
+  // The sub-files first: if that fails the container is still whole enough to be named in an error.
+  for (std::uint32_t index = 1; index < root.files(); ++index) {
+    auto removed = remove_file(physical_name(path, index));
+    if (!removed && removed.error().code != Code::kNotFound) return removed;
+  }
+  return remove_file(path);
+}
+
+}  // namespace bento

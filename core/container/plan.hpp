@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Where everything of a container lies, as arithmetic on a few numbers that every rank knows: which physical
+/// file and local task a writer has, where chunks begin, where superblock and root slots are. No I/O.
+/// Source: docs/format.md, "Physical layout"; SION addresses as in formats/sion.md section 4.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+
+namespace bento {
+
+/// A place in a task's chunks: block * chunk size + offset in the chunk. Unlike an offset in the logical
+/// stream it can be turned into a file address without knowing how full the chunks before it are.
+using Position = std::uint64_t;
+
+inline constexpr std::uint64_t kSectorBytes = 4096;          ///< a root slot; written in one piece
+inline constexpr std::uint64_t kMinChunkBytes = 4u << 20;    ///< smallest chunk chosen by itself
+inline constexpr std::uint64_t kMaxChunkBytes = 1u << 30;    ///< largest chunk chosen by itself
+inline constexpr std::uint64_t kMaxBlockBytes = 1ull << 40;  ///< one block of all tasks stays below this
+inline constexpr std::uint64_t kMaxLogicalBytes = 8ull << 40;  ///< ext4 refuses offsets beyond 16 TiB
+inline constexpr std::uint32_t kMaxWriters = 1u << 24;
+
+/// One physical file of a container: `writers` tasks, and the catalogue as the last one.
+struct FilePlan {
+  std::uint32_t first_writer = 0;  ///< number of the writer that is local task 0
+  std::uint32_t first_global = 0;  ///< its SION global rank; the others count up
+  std::uint32_t catalogue_global = 0;  ///< SION global rank of the catalogue
+  std::uint32_t writers = 0;
+  std::uint32_t fsblksize = 0;     ///< F
+  std::uint64_t chunk_bytes = 0;   ///< of every task, the catalogue included; 0 in a provisional layout
+
+  [[nodiscard]] std::uint32_t tasks() const { return writers + 1; }
+  [[nodiscard]] std::uint32_t catalogue_task() const { return writers; }
+  /// S: where the first chunk begins.
+  [[nodiscard]] std::uint64_t data_start() const;
+  /// P: where a native superblock is searched and found. Smallest power of two >= max(4096, 1088 + 16n).
+  [[nodiscard]] std::uint64_t superblock_address() const;
+  /// Address of root slot 0 or 1.
+  [[nodiscard]] std::uint64_t root_address(unsigned slot) const;
+  /// Bytes of one block: the chunks of all tasks.
+  [[nodiscard]] std::uint64_t block_bytes() const { return tasks() * chunk_bytes; }
+  /// File address of a position of local task `task`.
+  [[nodiscard]] std::uint64_t address(std::uint32_t task, Position position) const;
+};
+
+/// Physical files that were laid out together: those of the first session, or one that was added for a later
+/// session with more writers.
+struct FileGroup {
+  std::uint32_t writers = 0;
+  std::uint32_t files = 0;
+  std::uint64_t chunk_bytes = 0;
+  bool operator==(const FileGroup&) const = default;
+};
+
+inline constexpr std::size_t kMaxGroups = 128;
+
+/// All physical files of a container, from the numbers a root stores.
+class ContainerPlan {
+ public:
+  ContainerPlan() = default;
+  /// A new container, all chunks of size 0. `files` is brought down to `writers`; `fs_block` is the file
+  /// system's block, a power of two. Errors: kInvalidArgument (no writers, too many, fs_block no power of two).
+  static Result<ContainerPlan> make(std::uint32_t writers, std::uint32_t files, std::uint32_t fs_block);
+  /// An existing one. Errors: as make().
+  static Result<ContainerPlan> of(std::span<const FileGroup> groups, std::uint32_t fs_block);
+
+  /// Adds a group of physical files behind the others. Errors: kUnsupported (more than kMaxGroups).
+  Status add(const FileGroup& group);
+
+  [[nodiscard]] std::uint32_t writers() const { return writers_; }
+  [[nodiscard]] std::uint32_t files() const { return static_cast<std::uint32_t>(files_.size()); }
+  [[nodiscard]] std::span<const FileGroup> groups() const { return groups_; }
+  [[nodiscard]] const FilePlan& file(std::uint32_t index) const { return files_[index]; }
+  /// Physical file of a writer: within a group SIONlib's rule, N / files writers each, the rest in the last.
+  [[nodiscard]] std::uint32_t file_of(std::uint32_t writer) const;
+  [[nodiscard]] std::uint32_t local_task(std::uint32_t writer) const;
+  /// Number of SION global ranks: writers and catalogues.
+  [[nodiscard]] std::uint32_t globals() const { return writers_ + files(); }
+  [[nodiscard]] std::uint64_t largest_chunk() const;
+  /// Fixes the chunk size of a new container.
+  void set_chunk_bytes(std::uint64_t bytes);
+  /// Chunk size for `declared` bytes per rank, or for `wanted` if not 0: rounded up to F.
+  [[nodiscard]] std::uint64_t choose_chunk(std::uint64_t declared, std::uint64_t wanted) const;
+
+ private:
+  std::uint32_t writers_ = 0;
+  std::uint32_t fs_block_ = 0;
+  std::vector<FileGroup> groups_;
+  std::vector<FilePlan> files_;
+};
+
+/// Name of physical file `index`: the container's own name, or name.%06d.
+std::string physical_name(const std::string& name, std::uint32_t index);
+
+/// P for a given number of tasks, for a reader that has only META1.
+std::uint64_t superblock_address(std::uint64_t tasks);
+
+}  // namespace bento

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The root: one 4 KiB sector from which everything committed can be found. There are two slots; a commit
+/// overwrites the older one, so a torn write leaves the other. Source: docs/format.md, "Root".
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/hash.hpp"
+#include "core/container/plan.hpp"
+#include "core/io/file.hpp"
+
+namespace bento {
+
+inline constexpr std::uint32_t kFormatVersion = 1;
+
+/// A run of bytes in the catalogue with its checksum. `bytes` 0 means absent.
+struct CatalogueRef {
+  Position position = 0;
+  std::uint64_t bytes = 0;
+  Hash128 hash{};
+  bool operator==(const CatalogueRef&) const = default;
+};
+
+/// Persistent: never renumber.
+enum RootFlags : std::uint32_t {
+  kRootProvisional = 1,  ///< laid out, nothing committed yet
+  kRootClosed = 2,       ///< META2 is in place: the SION view is complete
+};
+
+struct Root {
+  std::uint32_t flags = 0;
+  std::uint64_t sequence = 0;  ///< grows by one with every root written
+  std::array<std::byte, 16> file_id{};
+  std::uint32_t fs_block = 0;      ///< as given to ContainerPlan::make
+  std::vector<FileGroup> groups;   ///< the physical files
+  std::uint64_t step = 0;       ///< absolute steps committed so far
+  std::uint64_t collective = 0; ///< collective calls so far: later writes carry larger counts
+  std::uint32_t next_dataset = 0;
+  std::uint64_t skeleton_bytes = 0;
+  Position catalogue_end = 0;   ///< first free position of the catalogue of file 0
+  CatalogueRef skeleton;        ///< page table
+  CatalogueRef segment;         ///< newest index segment; each names the one before
+  CatalogueRef streams;         ///< how full each writer's chunks are
+  std::uint64_t superblock_address = 0;  ///< of the native view, 0 if there is none
+  std::uint32_t superblock_crc = 0;
+
+  /// Physical files of all groups.
+  [[nodiscard]] std::uint32_t files() const;
+};
+
+/// One sector. decode() errors: kCorrupt (magic, checksum, impossible numbers), kUnsupported (version: says
+/// found and known).
+std::array<std::byte, kSectorBytes> encode_root(const Root& root);
+Result<Root> decode_root(std::span<const std::byte> sector);
+
+/// What a file is, seen from outside.
+enum class FileKind {
+  kOther,      ///< not SION at all
+  kPlainSion,  ///< SION's magic, but no valid root of ours
+  kContainer,
+};
+struct Probe {
+  FileKind kind = FileKind::kOther;
+  Root root;             ///< the newest valid one; kContainer only
+  unsigned slot = 0;     ///< where it was found
+  std::string problem;   ///< kPlainSion: why no root was accepted
+};
+
+/// Looks for META1's magic and the newest valid root. Not collective, reads at most 12 KiB.
+/// Errors: kIo. A file of any other content is not an error.
+Result<Probe> probe(File& file);
+
+}  // namespace bento

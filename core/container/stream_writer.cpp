@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/container/stream_writer.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.hpp"
+
+namespace bento {
+
+namespace {
+
+using fti::v11::DbVar;
+using fti::v11::header_bytes;
+
+// Hashing and writing take turns on pieces of this size: a piece hashed is still in the cache when it is
+// written, and while one rank waits for the inode's lock another one hashes.
+constexpr std::size_t kPieceBytes = 256u << 10;
+
+std::uint64_t box_key(DatasetNumber dataset, const Box& box) {
+  std::uint64_t key = 0x9E3779B97F4A7C15ull * (dataset + 1);
+  const auto mix = [&key](std::uint64_t value) {
+    key ^= value + 0x9E3779B97F4A7C15ull + (key << 6) + (key >> 2);
+    key *= 0xBF58476D1CE4E5B9ull;
+  };
+  for (const auto value : box.start.view()) mix(value);
+  for (const auto value : box.count.view()) mix(value);
+  return key;
+}
+
+// Cuts `box` so that `front` has at most `limit` elements, at least one, and is the first run of its
+// row-major order. What is left goes on the stack in reverse order. Source: design, section 3.
+Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
+  while (box.elements() > limit) {
+    unsigned d = 0;
+    while (box.count[d] == 1) ++d;
+    const std::uint64_t slice = box.elements() / box.count[d];
+    const std::uint64_t rows = std::max<std::uint64_t>(1, limit / slice);
+    if (rows >= box.count[d]) break;
+    Box tail = box;
+    tail.start[d] += rows;
+    tail.count[d] -= rows;
+    box.count[d] = rows;
+    rest.push_back(tail);
+  }
+  return box;
+}
+
+}  // namespace
+
+StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions options)
+    : index_(index), writer_(writer), options_(options) {}
+
+Status StreamWriter::attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill) {
+  plan_ = plan;
+  local_task_ = local_task;
+  file_ = &file;
+  fill_ = std::move(fill);
+  if (fill_.empty() || stream_bytes(fill_) == 0) {
+    fill_.assign(1, fti::v11::kFileBlockBytes);
+    return {};
+  }
+  return resume();
+}
+
+Status StreamWriter::resume() {
+  for (std::size_t block = 0; block < fill_.size(); ++block) {
+    std::uint64_t at = block == 0 ? fti::v11::kFileBlockBytes : 0;
+    while (at < fill_[block]) {
+      const std::uint64_t address = plan_.address(local_task_, block * plan_.chunk_bytes + at);
+      const auto where = [&] { return fmt::format("stream of writer {}, block at byte {}", writer_, address); };
+      std::array<std::byte, fti::v11::kDataBlockHeadBytes> head_bytes{};
+      BENTO_TRY(file_->read_at(address, head_bytes));
+      auto head = fti::v11::decode_data_block(head_bytes);
+      if (!head) return fail(std::move(head).error().with_context(where()));
+      if (head->dbsize < header_bytes(head->numvars) || head->dbsize > fill_[block] - at)
+        return fail(Code::kCorrupt, fmt::format("{}: {} bytes, {} left in its chunk", where(), head->dbsize,
+                                                fill_[block] - at));
+      std::vector<std::byte> vars(head->numvars * fti::v11::kDbVarBytes);
+      BENTO_TRY(file_->read_at(address + head_bytes.size(), vars));
+      for (std::size_t i = 0; i < head->numvars; ++i) {
+        auto var = fti::v11::decode_dbvar(std::span(vars).subspan(i * fti::v11::kDbVarBytes));
+        if (!var) return fail(std::move(var).error().with_context(where()));
+        if (var->id == fti::kFillerId) continue;
+        auto& numbering = numbering_[static_cast<DatasetNumber>(var->id)];
+        numbering.containers = var->containerid + 1;
+        numbering.bytes = var->dptr + var->containersize;
+        if (var->hascontent) hash_of_hashes_.add(var->hash);
+      }
+      at += head->dbsize;
+    }
+  }
+  return {};
+}
+
+Status StreamWriter::write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data) {
+  if (!attached() || data.size() < kLargeRecordBytes) {
+    if (attached() && !buffer_.empty() && buffer_.size() + data.size() > options_.buffer_bytes)
+      BENTO_TRY(flush());
+    return buffer(record, element_bytes, data);
+  }
+  mergeable_ = false;
+  std::vector<Record> placed;
+  BENTO_TRY(write_large(record, element_bytes, data, placed));
+  for (const auto& part : placed) {
+    BENTO_ASSIGN(const std::size_t position, index_.add(part));
+    uncommitted_.push_back({part.dataset, position});
+  }
+  return {};
+}
+
+Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data) {
+  const std::uint64_t key = box_key(record.dataset, record.box);
+  if (const auto found = by_box_.find(key); found != by_box_.end()) {
+    const Pending& pending = pending_[found->second];
+    Record old = index_.record(pending.slot.dataset, pending.slot.position);
+    if (old.dataset == record.dataset && old.box == record.box && pending.bytes == data.size() &&
+        old.encoding == record.encoding && old.filter_mask == record.filter_mask) {
+      std::memcpy(buffer_.data() + pending.buffer_offset, data.data(), data.size());
+      old.order = record.order;
+      index_.replace(old.dataset, pending.slot.position, old);
+      mergeable_ = found->second + 1 == pending_.size();
+      return {};
+    }
+  }
+  if (mergeable_ && !pending_.empty() && record.encoding == Encoding::kPlain) {
+    Pending& last = pending_.back();
+    Record grown = last.slot.dataset == record.dataset
+                       ? index_.record(last.slot.dataset, last.slot.position)
+                       : Record{};
+    if (last.slot.dataset == record.dataset && grown.encoding == Encoding::kPlain &&
+        grown.order.collective == record.order.collective && append_row_major(grown.box, record.box)) {
+      buffer_.insert(buffer_.end(), data.begin(), data.end());
+      last.bytes += data.size();
+      grown.stored_bytes = last.bytes;
+      grown.order = record.order;
+      index_.replace(grown.dataset, last.slot.position, grown);
+      by_box_.erase(last.key);
+      last.key = box_key(grown.dataset, grown.box);
+      by_box_[last.key] = pending_.size() - 1;
+      return {};
+    }
+  }
+  Pending pending;
+  pending.buffer_offset = buffer_.size();
+  pending.bytes = data.size();
+  pending.element_bytes = record.encoding == Encoding::kPlain ? element_bytes : 0;
+  pending.key = key;
+  Record added = record;
+  added.where = {writer_, kBufferedBit | pending.buffer_offset};
+  added.stored_bytes = data.size();
+  BENTO_ASSIGN(const std::size_t position, index_.add(added));
+  pending.slot = {record.dataset, position};
+  buffer_.insert(buffer_.end(), data.begin(), data.end());
+  by_box_[key] = pending_.size();
+  pending_.push_back(pending);
+  ++held_[record.dataset];
+  uncommitted_.push_back(pending.slot);
+  mergeable_ = true;
+  if (!attached() && buffer_.size() > 2 * compacted_bytes_ + options_.buffer_bytes) return compact();
+  return {};
+}
+
+// Before the layout is fixed nothing can be written out, so what later writes have covered is dropped from
+// the buffer: it then holds each declared byte at most once.
+Status StreamWriter::compact() {
+  std::map<DatasetNumber, std::vector<const Pending*>> groups;
+  for (const auto& pending : pending_) groups[pending.slot.dataset].push_back(&pending);
+
+  std::vector<std::byte> fresh;
+  std::vector<Pending> kept;
+  for (const auto& [dataset, group] : groups) {
+    std::unordered_map<std::size_t, const Pending*> by_position;
+    Box bound = index_.record(dataset, group.front()->slot.position).box;
+    for (const auto* pending : group) {
+      by_position[pending->slot.position] = pending;
+      const Box& box = index_.record(dataset, pending->slot.position).box;
+      for (unsigned d = 0; d < box.rank(); ++d) {
+        const std::uint64_t end =
+            std::max(bound.start[d] + bound.count[d], box.start[d] + box.count[d]);
+        bound.start[d] = std::min(bound.start[d], box.start[d]);
+        bound.count[d] = end - bound.start[d];
+      }
+    }
+    BENTO_ASSIGN(const Lookup lookup, index_.find(dataset, bound));
+    std::vector<std::pair<Record, Pending>> visible;
+    std::vector<std::size_t> whole_done;
+    for (const auto& piece : lookup.pieces) {
+      const auto found = by_position.find(piece.record);
+      if (found == by_position.end()) continue;
+      Pending pending = *found->second;
+      Record record = index_.record(dataset, piece.record);
+      const std::byte* from = buffer_.data() + pending.buffer_offset;
+      pending.buffer_offset = fresh.size();
+      if (pending.element_bytes == 0) {  // filtered: cannot be sliced, kept whole, once
+        if (std::find(whole_done.begin(), whole_done.end(), piece.record) != whole_done.end()) continue;
+        whole_done.push_back(piece.record);
+        fresh.insert(fresh.end(), from, from + pending.bytes);
+      } else {
+        pending.bytes = piece.part.elements() * pending.element_bytes;
+        fresh.resize(fresh.size() + pending.bytes);
+        copy_box(piece.part, record.box, from, piece.part, fresh.data() + pending.buffer_offset,
+                 pending.element_bytes);
+        record.box = piece.part;
+        record.stored_bytes = pending.bytes;
+      }
+      record.where = {writer_, kBufferedBit | pending.buffer_offset};
+      pending.key = box_key(dataset, record.box);
+      visible.emplace_back(record, pending);
+    }
+    index_.erase_if(dataset, [](const Record&) { return true; });
+    for (auto& [record, pending] : visible) {
+      BENTO_ASSIGN(pending.slot.position, index_.add(record));
+      kept.push_back(pending);
+    }
+  }
+
+  buffer_ = std::move(fresh);
+  pending_ = std::move(kept);
+  compacted_bytes_ = buffer_.size();
+  by_box_.clear();
+  held_.clear();
+  uncommitted_.clear();
+  mergeable_ = false;
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    by_box_[pending_[i].key] = i;
+    ++held_[pending_[i].slot.dataset];
+    uncommitted_.push_back(pending_[i].slot);
+  }
+  return {};
+}
+
+void StreamWriter::read_buffered(const Location& where, std::uint64_t skip, std::span<std::byte> into) const {
+  std::memcpy(into.data(), buffer_.data() + (where.offset & ~kBufferedBit) + skip, into.size());
+}
+
+void StreamWriter::forget(DatasetNumber dataset) {
+  if (held_.erase(dataset) != 0) {
+    std::erase_if(pending_, [&](const Pending& pending) { return pending.slot.dataset == dataset; });
+    by_box_.clear();
+    for (std::size_t i = 0; i < pending_.size(); ++i) by_box_[pending_[i].key] = i;
+  }
+  std::erase_if(uncommitted_, [&](const Slot& slot) { return slot.dataset == dataset; });
+  mergeable_ = false;
+}
+
+Status StreamWriter::next_chunk() {
+  const std::uint64_t end = plan_.data_start() + (fill_.size() + 1) * plan_.block_bytes();
+  if (end > kMaxLogicalBytes)
+    return fail(Code::kNoSpace,
+                fmt::format("writer {}: block {} would take '{}' beyond {} bytes; use a larger chunk= "
+                            "(now {}) so that fewer blocks are needed (errno = {})",
+                            writer_, fill_.size(), file_->path(), kMaxLogicalBytes, plan_.chunk_bytes, EFBIG),
+                EFBIG);
+  fill_.push_back(0);
+  return {};
+}
+
+Status StreamWriter::write_hashed(std::uint64_t address, std::span<const std::byte> data, Hash128& hash) {
+  hash = {};
+  if (!options_.hashes) return file_->write_at(address, data);
+  if (data.size() <= kPieceBytes) {
+    hash = hash128(data);
+    return file_->write_at(address, data);
+  }
+  Hasher hasher;
+  for (std::size_t done = 0; done < data.size(); done += kPieceBytes) {
+    const auto piece = data.subspan(done, std::min(kPieceBytes, data.size() - done));
+    hasher.update(piece);
+    BENTO_TRY(file_->write_at(address + done, piece));
+  }
+  hash = hasher.digest();
+  return {};
+}
+
+DbVar StreamWriter::next_var(const Record& record, std::uint64_t stream_at) {
+  auto& numbering = numbering_[record.dataset];
+  DbVar var;
+  var.id = static_cast<std::int32_t>(record.dataset);
+  var.idx = var.id;
+  var.containerid = numbering.containers++;
+  var.hascontent = true;
+  var.dptr = numbering.bytes;
+  var.fptr = stream_at;
+  var.chunksize = record.stored_bytes;
+  var.containersize = record.stored_bytes;
+  var.hash = record.hash;
+  numbering.bytes += record.stored_bytes;
+  hash_of_hashes_.add(record.hash);
+  return var;
+}
+
+Status StreamWriter::write_large(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
+                                 std::vector<Record>& placed) {
+  const auto kind = options_.hashes ? fti::HashKind::kXxh3 : fti::HashKind::kNone;
+  std::vector<Box> todo{record.box};
+  while (!todo.empty()) {
+    Box box = todo.back();
+    todo.pop_back();
+    const bool sliceable = record.encoding == Encoding::kPlain;
+    const auto bytes_of = [&](const Box& b) { return sliceable ? b.elements() * element_bytes : data.size(); };
+    // Where the data would begin in a chunk that is filled up to `used`.
+    const auto data_at = [&](std::uint64_t used) { return round_up(used + header_bytes(2), options_.align); };
+    const auto room_behind = [&](std::uint64_t used) {
+      return data_at(used) < plan_.chunk_bytes ? plan_.chunk_bytes - data_at(used) : 0;
+    };
+    if (bytes_of(box) > room_behind(fill_.back())) {
+      const bool fits_next = bytes_of(box) <= room_behind(0);
+      // A record too large for any chunk fills what is left of this one first, if that is worth a record.
+      const std::uint64_t here = room_behind(fill_.back());
+      if (fits_next || !sliceable || here < std::min(kLargeRecordBytes, plan_.chunk_bytes / 2)) {
+        if (fill_.back() == 0 || (!fits_next && !sliceable))
+          if (room_behind(0) < (sliceable ? element_bytes : data.size()))
+            return fail(Code::kNoSpace,
+                        fmt::format("writer {}: a piece of {} bytes fits no chunk of {} bytes in '{}'; use a "
+                                    "larger chunk= (errno = {})",
+                                    writer_, sliceable ? element_bytes : data.size(), plan_.chunk_bytes,
+                                    file_->path(), EFBIG),
+                        EFBIG);
+        if (fill_.back() != 0) {
+          BENTO_TRY(next_chunk());
+          todo.push_back(box);
+          continue;
+        }
+      }
+      if (room_behind(fill_.back()) < element_bytes) {
+        BENTO_TRY(next_chunk());
+        todo.push_back(box);
+        continue;
+      }
+      box = cut_front(box, room_behind(fill_.back()) / element_bytes, todo);
+    }
+
+    Record part = record;
+    part.box = box;
+    part.stored_bytes = bytes_of(box);
+    const std::uint64_t begin = fill_.back();
+    const Position block_start = (fill_.size() - 1) * plan_.chunk_bytes;
+    part.where = {writer_, block_start + data_at(begin)};
+    const auto bytes = data.first(static_cast<std::size_t>(part.stored_bytes));
+    BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), bytes, part.hash));
+
+    const std::uint64_t stream_at = stream_bytes(fill_);
+    const std::uint64_t filler_at = stream_at + header_bytes(2);
+    const std::uint64_t filler_bytes = data_at(begin) - begin - header_bytes(2);
+    const std::array<DbVar, 2> vars = {fti::v11::make_filler(filler_at, filler_bytes, kind),
+                                       next_var(part, filler_at + filler_bytes)};
+    BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin), fti::v11::encode_header(vars)));
+    fill_.back() = data_at(begin) + part.stored_bytes;
+    bytes_written_ += part.stored_bytes;
+    placed.push_back(part);
+    data = data.subspan(bytes.size());
+  }
+  return {};
+}
+
+Status StreamWriter::write_block(std::span<const Pending> group) {
+  std::vector<DbVar> vars;
+  std::vector<Record> records;
+  vars.reserve(group.size());
+  records.reserve(group.size());
+  const std::uint64_t begin = fill_.back();
+  const Position block_start = (fill_.size() - 1) * plan_.chunk_bytes;
+  const std::uint64_t header = header_bytes(static_cast<std::uint32_t>(group.size()));
+  const std::uint64_t stream_at = stream_bytes(fill_);
+  const std::uint64_t first = group.front().buffer_offset;
+
+  std::uint64_t data_bytes = 0;
+  for (const auto& pending : group) data_bytes += pending.bytes;
+  const std::span<const std::byte> data(buffer_.data() + first, static_cast<std::size_t>(data_bytes));
+  BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin + header), data));
+
+  std::uint64_t at = 0;
+  for (const auto& pending : group) {
+    Record record = index_.record(pending.slot.dataset, pending.slot.position);
+    const auto bytes = data.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(pending.bytes));
+    record.hash = options_.hashes ? hash128(bytes) : Hash128{};
+    record.where = {writer_, block_start + begin + header + at};
+    vars.push_back(next_var(record, stream_at + header + at));
+    records.push_back(record);
+    at += pending.bytes;
+  }
+  BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin), fti::v11::encode_header(vars)));
+  fill_.back() = begin + header + data_bytes;
+  bytes_written_ += data_bytes;
+  for (std::size_t i = 0; i < group.size(); ++i)
+    index_.replace(group[i].slot.dataset, group[i].slot.position, records[i]);
+  return {};
+}
+
+Status StreamWriter::flush() {
+  mergeable_ = false;
+  std::size_t done = 0;
+  Status status;
+  while (done < pending_.size() && status) {
+    const Pending& first = pending_[done];
+    const std::uint64_t smallest = header_bytes(1) + first.bytes;
+    if (first.bytes >= kLargeRecordBytes || smallest > plan_.chunk_bytes) {
+      std::vector<Record> placed;
+      const std::span<const std::byte> data(buffer_.data() + first.buffer_offset,
+                                            static_cast<std::size_t>(first.bytes));
+      status = write_large(index_.record(first.slot.dataset, first.slot.position), first.element_bytes, data,
+                           placed);
+      if (!status) break;
+      index_.replace(first.slot.dataset, first.slot.position, placed.front());
+      for (std::size_t i = 1; i < placed.size() && status; ++i) {
+        auto position = index_.add(placed[i]);
+        if (position)
+          uncommitted_.push_back({first.slot.dataset, *position});
+        else
+          status = fail(std::move(position).error());
+      }
+      ++done;
+      continue;
+    }
+    if (smallest > room()) {
+      status = next_chunk();
+      continue;
+    }
+    // As many small records as fit this chunk, contiguous in the buffer, share one block.
+    std::size_t end = done;
+    std::uint64_t bytes = fti::v11::kDataBlockHeadBytes;
+    while (end < pending_.size() && pending_[end].bytes < kLargeRecordBytes &&
+           bytes + fti::v11::kDbVarBytes + pending_[end].bytes <= room() &&
+           (end == done || pending_[end].buffer_offset ==
+                               pending_[end - 1].buffer_offset + pending_[end - 1].bytes)) {
+      bytes += fti::v11::kDbVarBytes + pending_[end].bytes;
+      ++end;
+    }
+    status = write_block(std::span(pending_).subspan(done, end - done));
+    if (status) done = end;
+  }
+
+  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
+  by_box_.clear();
+  held_.clear();
+  if (pending_.empty()) {
+    buffer_.clear();
+  } else {
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+      by_box_[pending_[i].key] = i;
+      ++held_[pending_[i].slot.dataset];
+    }
+  }
+  return status;
+}
+
+Status StreamWriter::write_file_block(std::uint64_t time_ns) {
+  fti::v11::FileBlock block;
+  fti::v11::set_hash_kind(block, options_.hashes ? fti::HashKind::kXxh3 : fti::HashKind::kNone);
+  if (options_.hashes) block.checksum = hash_of_hashes_.text();
+  block.ckpt_size = stream_bytes(fill_);
+  block.fs = block.ckpt_size;
+  block.timestamp = time_ns;
+  fti::v11::seal(block);
+  return file_->write_at(plan_.address(local_task_, 0), fti::v11::encode(block));
+}
+
+}  // namespace bento

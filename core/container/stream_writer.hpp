@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// One rank's stream: turns records into FTI-FF blocks in the rank's own chunks. Large records go from the
+/// caller's buffer straight to the file; small ones gather in a buffer and share a block. Until the layout is
+/// fixed everything stays in the buffer. Task-local: never communicates.
+/// Source: docs/format.md, "A rank's stream".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/hash.hpp"
+#include "core/container/chunk_fill.hpp"
+#include "core/container/plan.hpp"
+#include "core/fti/v11.hpp"
+#include "core/index/index.hpp"
+#include "core/io/file.hpp"
+
+namespace bento {
+
+struct StreamOptions {
+  std::uint64_t buffer_bytes = 4u << 20;  ///< small records gather up to this many bytes
+  std::uint64_t align = 4096;             ///< large records begin at a multiple of this, a power of two
+  bool hashes = true;                     ///< false with checksum=none
+};
+
+inline constexpr std::uint64_t kLargeRecordBytes = 64u << 10;  ///< from here on a record is a block of its own
+
+class StreamWriter {
+ public:
+  /// A record of this session that no commit has stored yet.
+  struct Slot {
+    DatasetNumber dataset;
+    std::size_t position;  ///< in Index
+  };
+
+  StreamWriter(Index& index, std::uint32_t writer, StreamOptions options);
+
+  /// Gives the stream its chunks; from now on the buffer may be written out. `fill` is empty for a new
+  /// stream; else the stream goes on behind its last used byte, and its blocks are walked once so that the
+  /// FTI numbering continues. Errors: kIo, kCorrupt (a block that contradicts its chunk).
+  Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill);
+  [[nodiscard]] bool attached() const { return file_ != nullptr; }
+
+  /// Adds one record. `record` comes without location and hash; `data` is its bytes and must hold
+  /// box.elements() * element_bytes bytes unless filtered. The index knows the record when this returns.
+  /// Errors: kNoSpace, kIo (nothing of the record is then visible), kNoSpace naming chunk= for an element
+  /// that fits no chunk.
+  Status write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data);
+
+  /// Writes the buffer out. Errors as write(); unwritten records stay buffered.
+  Status flush();
+  /// Brings FB up to date; called after a commit's root is in place.
+  Status write_file_block(std::uint64_t time_ns);
+
+  /// Is the record still in the buffer? Then read_buffered() serves it.
+  [[nodiscard]] static bool buffered(const Location& where) { return (where.offset & kBufferedBit) != 0; }
+  void read_buffered(const Location& where, std::uint64_t skip, std::span<std::byte> into) const;
+  /// Does the buffer hold anything of this dataset?
+  [[nodiscard]] bool holds(DatasetNumber dataset) const { return held_.contains(dataset); }
+  [[nodiscard]] bool has_buffered() const { return !pending_.empty(); }
+  /// Drops what the buffer and the uncommitted list hold of a dataset that was deleted.
+  void forget(DatasetNumber dataset);
+
+  [[nodiscard]] const std::vector<Slot>& uncommitted() const { return uncommitted_; }
+  void mark_committed() { uncommitted_.clear(); }
+  [[nodiscard]] const ChunkFill& fill() const { return fill_; }
+  [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
+
+ private:
+  struct Pending {
+    Slot slot;
+    std::uint64_t buffer_offset = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t element_bytes = 0;
+    std::uint64_t key = 0;  ///< in by_box_
+  };
+  struct Numbering {
+    std::int32_t containers = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  static constexpr std::uint64_t kBufferedBit = 1ull << 63;
+
+  Status buffer(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data);
+  Status compact();
+  Status write_large(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
+                     std::vector<Record>& placed);
+  Status write_block(std::span<const Pending> group);
+  Status write_hashed(std::uint64_t address, std::span<const std::byte> data, Hash128& hash);
+  fti::v11::DbVar next_var(const Record& record, std::uint64_t stream_at);
+  Status next_chunk();
+  [[nodiscard]] std::uint64_t room() const { return plan_.chunk_bytes - fill_.back(); }
+  Status resume();
+
+  Index& index_;
+  std::uint32_t writer_;
+  StreamOptions options_;
+  FilePlan plan_;
+  std::uint32_t local_task_ = 0;
+  File* file_ = nullptr;
+
+  ChunkFill fill_;
+  std::vector<std::byte> buffer_;
+  std::vector<Pending> pending_;
+  std::unordered_map<std::uint64_t, std::size_t> by_box_;  ///< hash of (dataset, box) -> pending_
+  std::unordered_map<DatasetNumber, std::uint64_t> held_;  ///< dataset -> buffered records
+  std::uint64_t compacted_bytes_ = 0;
+  /// The last write went to the end of the buffer, so the next one may continue its record: a record that
+  /// grew across another write would claim to be later than it.
+  bool mergeable_ = false;
+  std::vector<Slot> uncommitted_;
+  std::map<DatasetNumber, Numbering> numbering_;
+  fti::v11::HashOfHashes hash_of_hashes_;
+  std::uint64_t bytes_written_ = 0;
+};
+
+}  // namespace bento

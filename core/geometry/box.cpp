@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/geometry/box.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bento {
+
+Dims::Dims(std::initializer_list<std::uint64_t> values) : rank_(static_cast<unsigned>(values.size())) {
+  std::copy(values.begin(), values.end(), at_.begin());
+}
+
+Dims::Dims(std::span<const std::uint64_t> values) : rank_(static_cast<unsigned>(values.size())) {
+  std::copy(values.begin(), values.end(), at_.begin());
+}
+
+std::uint64_t Dims::product() const {
+  std::uint64_t product = 1;
+  for (unsigned d = 0; d < rank_; ++d) product *= at_[d];
+  return product;
+}
+
+bool Dims::operator==(const Dims& other) const { return std::ranges::equal(view(), other.view()); }
+
+Box Box::whole(const Dims& extent) { return {Dims(extent.rank()), extent}; }
+
+Box intersect(const Box& a, const Box& b) {
+  Box out = a;
+  for (unsigned d = 0; d < a.rank(); ++d) {
+    const std::uint64_t begin = std::max(a.start[d], b.start[d]);
+    const std::uint64_t end = std::min(a.start[d] + a.count[d], b.start[d] + b.count[d]);
+    out.start[d] = begin;
+    out.count[d] = end > begin ? end - begin : 0;
+  }
+  return out;
+}
+
+bool overlaps(const Box& a, const Box& b) {
+  for (unsigned d = 0; d < a.rank(); ++d)
+    if (a.start[d] >= b.start[d] + b.count[d] || b.start[d] >= a.start[d] + a.count[d] || a.count[d] == 0 ||
+        b.count[d] == 0)
+      return false;
+  return true;
+}
+
+bool contains(const Box& outer, const Box& inner) {
+  for (unsigned d = 0; d < outer.rank(); ++d)
+    if (inner.start[d] < outer.start[d] || inner.start[d] + inner.count[d] > outer.start[d] + outer.count[d])
+      return false;
+  return true;
+}
+
+void subtract(const Box& from, const Box& cut, std::vector<Box>& out) {
+  if (!overlaps(from, cut)) {
+    if (!from.empty()) out.push_back(from);
+    return;
+  }
+  // Peel slabs off dimension by dimension; what remains at the end lies inside `cut`.
+  Box rest = from;
+  for (unsigned d = 0; d < from.rank(); ++d) {
+    const std::uint64_t begin = std::max(rest.start[d], cut.start[d]);
+    const std::uint64_t end = std::min(rest.start[d] + rest.count[d], cut.start[d] + cut.count[d]);
+    if (begin > rest.start[d]) {
+      Box below = rest;
+      below.count[d] = begin - rest.start[d];
+      out.push_back(below);
+    }
+    if (rest.start[d] + rest.count[d] > end) {
+      Box above = rest;
+      above.start[d] = end;
+      above.count[d] = rest.start[d] + rest.count[d] - end;
+      out.push_back(above);
+    }
+    rest.start[d] = begin;
+    rest.count[d] = end - begin;
+  }
+}
+
+bool append_row_major(Box& first, const Box& second) {
+  const unsigned rank = first.rank();
+  if (rank == 0 || second.rank() != rank || first.empty() || second.empty()) return false;
+  // The joining dimension is the slowest in which either has more than one element or they differ.
+  unsigned join = 0;
+  while (join + 1 < rank && first.count[join] == 1 && second.count[join] == 1 &&
+         first.start[join] == second.start[join])
+    ++join;
+  if (first.start[join] + first.count[join] != second.start[join]) return false;
+  for (unsigned d = join + 1; d < rank; ++d)
+    if (first.start[d] != second.start[d] || first.count[d] != second.count[d]) return false;
+  first.count[join] += second.count[join];
+  return true;
+}
+
+std::uint64_t row_major_offset(const Box& whole, const Box& part) {
+  std::uint64_t offset = 0;
+  for (unsigned d = 0; d < whole.rank(); ++d) offset = offset * whole.count[d] + (part.start[d] - whole.start[d]);
+  return offset;
+}
+
+bool is_contiguous_in(const Box& whole, const Box& part) {
+  unsigned d = 0;
+  while (d < part.rank() && part.count[d] == 1) ++d;
+  for (++d; d < part.rank(); ++d)
+    if (part.count[d] != whole.count[d]) return false;
+  return true;
+}
+
+namespace {
+
+// Rows of a box inside one or two row-major buffers, after dimensions that are full everywhere were folded
+// into the run length. Offsets and strides are in elements.
+struct Walk {
+  unsigned outer = 0;  // dimensions that are stepped through
+  std::uint64_t run = 1;
+  std::array<std::uint64_t, kMaxRank> count{};
+  std::array<std::uint64_t, kMaxRank> from_stride{};
+  std::array<std::uint64_t, kMaxRank> to_stride{};
+};
+
+Walk make_walk(const Box& part, const Box& from, const Box& to) {
+  Walk walk;
+  const unsigned rank = part.rank();
+  unsigned inner = rank;  // dimensions [inner, rank) form the run
+  while (inner > 0) {
+    --inner;
+    walk.run *= part.count[inner];
+    if (part.count[inner] != from.count[inner] || part.count[inner] != to.count[inner]) break;
+  }
+  walk.outer = inner;
+  std::uint64_t from_stride = 1;
+  std::uint64_t to_stride = 1;
+  for (unsigned d = rank; d-- > 0;) {
+    if (d < walk.outer) {
+      walk.count[d] = part.count[d];
+      walk.from_stride[d] = from_stride;
+      walk.to_stride[d] = to_stride;
+    }
+    from_stride *= from.count[d];
+    to_stride *= to.count[d];
+  }
+  return walk;
+}
+
+// Calls visit(from_element, to_element) for each run.
+template <class Visit>
+void for_each_run(const Walk& walk, std::uint64_t from, std::uint64_t to, const Visit& visit) {
+  std::array<std::uint64_t, kMaxRank> at{};
+  for (;;) {
+    visit(from, to);
+    unsigned d = walk.outer;
+    for (;;) {
+      if (d == 0) return;
+      --d;
+      from += walk.from_stride[d];
+      to += walk.to_stride[d];
+      if (++at[d] < walk.count[d]) break;
+      from -= walk.from_stride[d] * walk.count[d];
+      to -= walk.to_stride[d] * walk.count[d];
+      at[d] = 0;
+    }
+  }
+}
+
+template <std::size_t N>
+void copy_runs_fixed(const Walk& walk, std::uint64_t from, std::uint64_t to, const std::byte* source,
+                     std::byte* target) {
+  for_each_run(walk, from, to,
+               [&](std::uint64_t f, std::uint64_t t) { std::memcpy(target + t * N, source + f * N, N); });
+}
+
+}  // namespace
+
+void copy_box(const Box& part, const Box& from_box, const std::byte* from, const Box& to_box, std::byte* to,
+              std::size_t element_bytes) {
+  if (part.empty()) return;
+  const Walk walk = make_walk(part, from_box, to_box);
+  const std::uint64_t from_at = row_major_offset(from_box, part);
+  const std::uint64_t to_at = row_major_offset(to_box, part);
+  if (walk.run == 1) {  // a copy of known size is an assignment, not a call
+    if (element_bytes == 8) return copy_runs_fixed<8>(walk, from_at, to_at, from, to);
+    if (element_bytes == 4) return copy_runs_fixed<4>(walk, from_at, to_at, from, to);
+  }
+  const std::size_t bytes = static_cast<std::size_t>(walk.run) * element_bytes;
+  for_each_run(walk, from_at, to_at, [&](std::uint64_t f, std::uint64_t t) {
+    std::memcpy(to + t * element_bytes, from + f * element_bytes, bytes);
+  });
+}
+
+void fill_box(const Box& part, const Box& to_box, std::byte* to, std::span<const std::byte> value) {
+  if (part.empty() || value.empty()) return;
+  const Walk walk = make_walk(part, to_box, to_box);
+  const std::uint64_t at = row_major_offset(to_box, part);
+  const std::size_t bytes = static_cast<std::size_t>(walk.run) * value.size();
+  const bool uniform = std::all_of(value.begin(), value.end(), [&](std::byte b) { return b == value[0]; });
+  const std::byte* first = nullptr;
+  for_each_run(walk, at, at, [&](std::uint64_t, std::uint64_t t) {
+    std::byte* const row = to + t * value.size();
+    if (uniform) {
+      std::memset(row, std::to_integer<int>(value[0]), bytes);
+    } else if (first != nullptr) {
+      std::memcpy(row, first, bytes);
+    } else {
+      for (std::size_t i = 0; i < bytes; i += value.size()) std::memcpy(row + i, value.data(), value.size());
+      first = row;
+    }
+  });
+}
+
+}  // namespace bento

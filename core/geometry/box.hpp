@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Boxes in a dataspace: the shape of every record and of every piece of a selection. Arithmetic only; which
+/// record wins is the index's business, where bytes lie the container's.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace bento {
+
+inline constexpr unsigned kMaxRank = 32;  ///< H5S_MAX_RANK
+
+/// Up to kMaxRank extents or coordinates. Copies only what is used.
+class Dims {
+ public:
+  Dims() = default;
+  explicit Dims(unsigned rank, std::uint64_t value = 0) : rank_(rank) {
+    for (unsigned d = 0; d < rank_; ++d) at_[d] = value;
+  }
+  Dims(std::initializer_list<std::uint64_t> values);
+  explicit Dims(std::span<const std::uint64_t> values);
+  Dims(const Dims& other) { *this = other; }
+  Dims& operator=(const Dims& other) {
+    rank_ = other.rank_;
+    for (unsigned d = 0; d < rank_; ++d) at_[d] = other.at_[d];
+    return *this;
+  }
+
+  [[nodiscard]] unsigned rank() const { return rank_; }
+  std::uint64_t& operator[](unsigned d) { return at_[d]; }
+  std::uint64_t operator[](unsigned d) const { return at_[d]; }
+  [[nodiscard]] std::span<const std::uint64_t> view() const { return {at_.data(), rank_}; }
+  /// Product of all values; 1 for rank 0 (a scalar). Does not check overflow: decode with checked_mul.
+  [[nodiscard]] std::uint64_t product() const;
+  bool operator==(const Dims& other) const;
+
+ private:
+  unsigned rank_ = 0;
+  std::array<std::uint64_t, kMaxRank> at_;  // deliberately uninitialised beyond rank_
+};
+
+/// Half-open box [start, start + count) of elements. Rank 0 is the one element of a scalar.
+struct Box {
+  Dims start;
+  Dims count;
+
+  [[nodiscard]] unsigned rank() const { return count.rank(); }
+  [[nodiscard]] std::uint64_t elements() const { return count.product(); }
+  [[nodiscard]] bool empty() const { return elements() == 0; }
+  bool operator==(const Box& other) const = default;
+
+  /// The whole of an extent.
+  static Box whole(const Dims& extent);
+};
+
+/// Overlap of two boxes of equal rank; an empty box (some count 0) if there is none.
+Box intersect(const Box& a, const Box& b);
+bool overlaps(const Box& a, const Box& b);
+bool contains(const Box& outer, const Box& inner);
+
+/// Appends the parts of `from` outside `cut` to `out`: at most 2 * rank disjoint boxes, nothing if covered.
+void subtract(const Box& from, const Box& cut, std::vector<Box>& out);
+
+/// If `second`, laid behind `first` in row-major order, makes one larger box in row-major order (they meet
+/// along one dimension, agree in the others, and every slower dimension has count 1), returns true and
+/// grows `first`.
+bool append_row_major(Box& first, const Box& second);
+
+/// Position, in elements, of `part`'s first element inside row-major `whole` (part must lie in whole).
+std::uint64_t row_major_offset(const Box& whole, const Box& part);
+/// Is `part` one run of elements inside row-major `whole`?
+bool is_contiguous_in(const Box& whole, const Box& part);
+
+/// Copies the elements of `part` from the row-major buffer of `from_box` to the row-major buffer of
+/// `to_box`; `part` lies in both. `element_bytes` is the size of one element.
+void copy_box(const Box& part, const Box& from_box, const std::byte* from, const Box& to_box, std::byte* to,
+              std::size_t element_bytes);
+/// Fills the elements of `part` in the row-major buffer of `to_box` with one value of `element_bytes` bytes.
+void fill_box(const Box& part, const Box& to_box, std::byte* to, std::span<const std::byte> value);
+
+}  // namespace bento

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// From a selection to the records that hold it. In memory only; knows nothing of files or ranks' streams.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/index/record.hpp"
+
+namespace bento {
+
+/// One answer of a query: `part` of the selection is found in `record`.
+struct Piece {
+  std::size_t record = 0;  ///< position for Index::record()
+  Box part;                ///< lies in both the selection and the record's box
+};
+
+struct Lookup {
+  std::vector<Piece> pieces;     ///< disjoint
+  std::vector<Box> uncovered;    ///< what nobody wrote: the fill value
+};
+
+/// All records of all datasets that this process knows. Not thread-safe.
+class Index {
+ public:
+  Index();
+  ~Index();
+  Index(Index&&) noexcept;
+  Index& operator=(Index&&) noexcept;
+
+  void declare(const DatasetDeclaration& dataset);
+  [[nodiscard]] const DatasetDeclaration* find(DatasetNumber dataset) const;
+  /// Forgets a dataset and its records.
+  void remove(DatasetNumber dataset);
+
+  /// Adds a record in any order (a rank's own at once, others' after a commit) and returns its position in
+  /// its dataset. Errors: kCorrupt (unknown dataset, rank differs from its declaration).
+  Result<std::size_t> add(const Record& record);
+  /// Replaces a record in place: it grew, or its final location became known.
+  void replace(DatasetNumber dataset, std::size_t position, const Record& record);
+  [[nodiscard]] const Record& record(DatasetNumber dataset, std::size_t position) const;
+  [[nodiscard]] std::size_t size(DatasetNumber dataset) const;
+  /// Drops the records for which `drop` is true; positions of that dataset change. Clips stay attached.
+  void erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop);
+
+  /// Clips all records, present and future, whose collective count is smaller than the event's.
+  Status clip(const ExtentEvent& event);
+
+  /// Adds a whole segment: declarations, deletions, clips, records.
+  Status add(const Segment& segment);
+
+  /// Which records hold `selection`, the latest winning, and what nobody wrote. Cost O(log n + hits) once
+  /// the dataset's tree is built; the tree is rebuilt lazily after additions.
+  Result<Lookup> find(DatasetNumber dataset, const Box& selection) const;
+
+  /// Sum of elements that lie in at least one record (H5Dget_space_status); exact, may be slow.
+  Result<std::uint64_t> covered_elements(DatasetNumber dataset, const Dims& extent) const;
+  /// Sum of stored bytes of a dataset's records that are not wholly hidden by later ones of the same rank.
+  [[nodiscard]] std::uint64_t stored_bytes(DatasetNumber dataset) const;
+  [[nodiscard]] std::vector<DatasetNumber> datasets() const;
+
+ private:
+  struct PerDataset;
+  std::map<DatasetNumber, std::unique_ptr<PerDataset>> datasets_;
+};
+
+}  // namespace bento

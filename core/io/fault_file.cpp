@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/io/fault_file.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace bento {
+namespace {
+
+/// One change that is not yet synced: what it replaced, and what it wrote.
+struct Change {
+  std::string path;
+  bool is_truncate = false;
+  std::uint64_t offset = 0;       // of a write
+  std::vector<std::byte> before;  // what the write covered, or the truncate cut off; may be short
+  std::vector<std::byte> after;
+  std::uint64_t size_before = 0;
+  std::uint64_t size_after = 0;  // of a truncate
+};
+
+struct Armed {
+  FaultRule rule;
+  std::uint64_t seen = 0;
+};
+
+bool matches(FaultOn rule, FaultOn call) {
+  if (rule == call) return true;
+  return rule == FaultOn::kChange &&
+         (call == FaultOn::kWrite || call == FaultOn::kSync || call == FaultOn::kTruncate);
+}
+
+Status undo(const FileOpener& below, const Change& change) {
+  BENTO_ASSIGN(auto file, below(change.path, OpenMode::kReadWrite));
+  // Behind `before`, the write made the file longer: cutting that off is the other half.
+  BENTO_TRY(file->write_at(change.offset, change.before));
+  BENTO_TRY(file->truncate(change.size_before));
+  return file->close();
+}
+
+Status redo(const FileOpener& below, const Change& change) {
+  BENTO_ASSIGN(auto file, below(change.path, OpenMode::kReadWrite));
+  if (change.is_truncate) {
+    BENTO_TRY(file->truncate(change.size_after));
+  } else {
+    BENTO_TRY(file->write_at(change.offset, change.after));
+  }
+  return file->close();
+}
+
+}  // namespace
+
+struct FaultFileSystem::State {
+  explicit State(FileOpener opener) : below(std::move(opener)) {}
+
+  std::mutex mutex;
+  FileOpener below;
+  std::vector<Armed> rules;
+  FaultCounts counts;
+  std::vector<Change> log;
+  bool dead = false;
+  std::uint64_t process = 0;  // files of an earlier process stay dead
+
+  /// The rule that hits this call, if one does. Every rule counts the call, hit or not.
+  std::optional<FaultRule> hit(FaultOn call, const std::string& path) {
+    std::optional<FaultRule> found;
+    for (auto& [rule, seen] : rules) {
+      if (!matches(rule.on, call) || path.find(rule.path_contains) == std::string::npos) continue;
+      ++seen;
+      const bool due = rule.forever ? seen >= rule.nth : seen == rule.nth;
+      if (due && (!found || rule.die)) found = rule;
+    }
+    if (found && found->die) dead = true;
+    return found;
+  }
+
+  [[nodiscard]] bool gone(std::uint64_t of_process) const { return dead || process != of_process; }
+};
+
+namespace {
+
+using State = FaultFileSystem::State;
+
+Error injected(const FaultRule& rule, std::string_view operation, const std::string& path) {
+  if (!rule.die) return os_error(rule.os_errno, fmt::format("(injected) {} of", operation), path);
+  return Error{Code::kIo, fmt::format("(injected) the process died in {} of '{}'", operation, path),
+               EIO};
+}
+
+Error of_the_dead(std::string_view operation, const std::string& path) {
+  return Error{Code::kIo, fmt::format("(injected) {} of '{}' by a dead process", operation, path),
+               EIO};
+}
+
+class FaultFile final : public File {
+ public:
+  FaultFile(std::shared_ptr<State> state, std::unique_ptr<File> file)
+      : state_(std::move(state)),
+        file_(std::move(file)),
+        path_(file_->path()),
+        process_(state_->process) {}
+
+  Status read_at(std::uint64_t offset, std::span<std::byte> into) override {
+    const std::scoped_lock lock(state_->mutex);
+    BENTO_TRY(pass(FaultOn::kRead, "read"));
+    return file_->read_at(offset, into);
+  }
+
+  Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
+    const std::scoped_lock lock(state_->mutex);
+    BENTO_TRY(pass(FaultOn::kRead, "read"));
+    return file_->read_some(offset, into);
+  }
+
+  Status write_at(std::uint64_t offset, std::span<const std::byte> from) override {
+    const std::scoped_lock lock(state_->mutex);
+    BENTO_TRY(alive("write"));
+    const auto rule = state_->hit(FaultOn::kWrite, path_);
+    if (rule && rule->torn_at == 0) return fail(injected(*rule, "write", path_));
+    const auto part = from.first(
+        rule ? static_cast<std::size_t>(std::min<std::uint64_t>(rule->torn_at, from.size()))
+             : from.size());
+    BENTO_ASSIGN(Change change, cover(offset, part.size()));
+    change.offset = offset;
+    change.after.assign(part.begin(), part.end());
+    BENTO_TRY(file_->write_at(offset, part));
+    state_->log.push_back(std::move(change));
+    ++state_->counts.writes;
+    if (rule) return fail(injected(*rule, "write", path_));
+    return {};
+  }
+
+  Result<std::uint64_t> size() override {
+    const std::scoped_lock lock(state_->mutex);
+    BENTO_TRY(alive("size"));
+    return file_->size();
+  }
+
+  Status truncate(std::uint64_t bytes) override {
+    const std::scoped_lock lock(state_->mutex);
+    BENTO_TRY(pass(FaultOn::kTruncate, "truncate"));
+    BENTO_ASSIGN(const std::uint64_t now, file_->size());
+    const std::uint64_t start = std::min(bytes, now);
+    BENTO_ASSIGN(Change change, cover(start, static_cast<std::size_t>(now - start)));
+    change.is_truncate = true;
+    change.offset = start;
+    change.size_after = bytes;
+    BENTO_TRY(file_->truncate(bytes));
+    state_->log.push_back(std::move(change));
+    ++state_->counts.truncates;
+    return {};
+  }
+
+  Status sync() override {
+    const std::scoped_lock lock(state_->mutex);
+    BENTO_TRY(pass(FaultOn::kSync, "sync"));
+    BENTO_TRY(file_->sync());
+    std::erase_if(state_->log, [this](const Change& change) { return change.path == path_; });
+    ++state_->counts.syncs;
+    return {};
+  }
+
+  Status close() override {
+    const std::scoped_lock lock(state_->mutex);
+    // The system closes the files of a dead process, too.
+    const Status closed = file_->close();
+    BENTO_TRY(pass(FaultOn::kClose, "close"));
+    return closed;
+  }
+
+  [[nodiscard]] const std::string& path() const override { return path_; }
+  [[nodiscard]] int descriptor() const override { return file_->descriptor(); }
+
+ private:
+  Status alive(std::string_view operation) const {
+    if (state_->gone(process_)) return fail(of_the_dead(operation, path_));
+    return {};
+  }
+
+  Status pass(FaultOn call, std::string_view operation) {
+    BENTO_TRY(alive(operation));
+    if (const auto rule = state_->hit(call, path_)) return fail(injected(*rule, operation, path_));
+    return {};
+  }
+
+  /// Remembers what a change of these bytes will replace.
+  Result<Change> cover(std::uint64_t offset, std::size_t count) {
+    Change change;
+    change.path = path_;
+    BENTO_ASSIGN(change.size_before, file_->size());
+    if (offset < change.size_before)
+      change.before.resize(
+          static_cast<std::size_t>(std::min<std::uint64_t>(count, change.size_before - offset)));
+    BENTO_TRY(file_->read_at(offset, change.before));
+    return change;
+  }
+
+  std::shared_ptr<State> state_;
+  std::unique_ptr<File> file_;
+  std::string path_;
+  std::uint64_t process_;
+};
+
+Result<std::unique_ptr<File>> open_below(const std::shared_ptr<State>& state,
+                                         const std::string& path, OpenMode mode) {
+  const std::scoped_lock lock(state->mutex);
+  if (state->dead) return fail(of_the_dead("open", path));
+  if (const auto rule = state->hit(FaultOn::kOpen, path))
+    return fail(injected(*rule, "open", path));
+  // Creating over an existing file throws its bytes away, which a power loss would bring back.
+  std::optional<Change> cut;
+  if (mode == OpenMode::kCreate) {
+    if (auto old = state->below(path, OpenMode::kReadWrite)) {
+      BENTO_ASSIGN(const std::uint64_t bytes, (*old)->size());
+      cut.emplace();
+      cut->path = path;
+      cut->is_truncate = true;
+      cut->size_before = bytes;
+      cut->before.resize(static_cast<std::size_t>(bytes));
+      BENTO_TRY((*old)->read_at(0, cut->before));
+      BENTO_TRY((*old)->close());
+    }
+  }
+  BENTO_ASSIGN(auto file, state->below(path, mode));
+  if (cut) state->log.push_back(std::move(*cut));
+  return std::unique_ptr<File>(std::make_unique<FaultFile>(state, std::move(file)));
+}
+
+}  // namespace
+
+FaultFileSystem::FaultFileSystem(FileOpener below)
+    : state_(std::make_shared<State>(std::move(below))) {}
+
+FileOpener FaultFileSystem::opener() const {
+  return [state = state_](const std::string& path, OpenMode mode) {
+    return open_below(state, path, mode);
+  };
+}
+
+void FaultFileSystem::add(FaultRule rule) const {
+  const std::scoped_lock lock(state_->mutex);
+  state_->rules.push_back({std::move(rule), 0});
+}
+
+void FaultFileSystem::clear_rules() const {
+  const std::scoped_lock lock(state_->mutex);
+  state_->rules.clear();
+}
+
+FaultCounts FaultFileSystem::counts() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->counts;
+}
+
+bool FaultFileSystem::dead() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->dead;
+}
+
+void FaultFileSystem::restart() const {
+  const std::scoped_lock lock(state_->mutex);
+  state_->dead = false;
+  state_->rules.clear();
+  ++state_->process;
+}
+
+Status FaultFileSystem::power_loss(const std::function<bool(std::size_t)>& keeps) const {
+  restart();
+  const std::scoped_lock lock(state_->mutex);
+  for (auto change = state_->log.rbegin(); change != state_->log.rend(); ++change) {
+    BENTO_TRY(undo(state_->below, *change));
+  }
+  // A later change that survives may lie behind one that does not: only doing them again gets that
+  // right.
+  for (std::size_t i = 0; keeps && i < state_->log.size(); ++i) {
+    if (keeps(i)) {
+      BENTO_TRY(redo(state_->below, state_->log[i]));
+    }
+  }
+  state_->log.clear();
+  return {};
+}
+
+std::size_t FaultFileSystem::unsynced() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->log.size();
+}
+
+}  // namespace bento

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/io/host.hpp"
+
+#include <bit>
+#include <cerrno>
+#include <functional>
+#include <random>
+
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace bento {
+
+Result<std::pair<std::uint64_t, std::uint64_t>> file_identity(const File& file) {
+  if (file.descriptor() < 0) return std::pair<std::uint64_t, std::uint64_t>{0, std::hash<std::string>{}(file.path())};
+  struct stat info{};
+  if (::fstat(file.descriptor(), &info) != 0) return fail(os_error(errno, "fstat of", file.path()));
+  return std::pair<std::uint64_t, std::uint64_t>{info.st_dev, info.st_ino};
+}
+
+std::uint32_t file_system_block(const File& file) {
+  constexpr std::uint32_t kSmallest = 4096;
+  constexpr std::uint32_t kLargest = 4u << 20;
+  struct stat info{};
+  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &info) != 0 || info.st_blksize <= 0) return kSmallest;
+  const auto block = static_cast<std::uint64_t>(info.st_blksize);
+  if (block <= kSmallest) return kSmallest;
+  if (block >= kLargest) return kLargest;
+  return std::bit_ceil(static_cast<std::uint32_t>(block));
+}
+
+Status lock_for_writing(const File& file) {
+  if (file.descriptor() < 0 || ::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return {};
+  if (errno == EWOULDBLOCK)
+    return fail(Code::kBusy,
+                fmt::format("'{}' is open for writing in another process; wait for it to finish, or set "
+                            "HDF5_USE_FILE_LOCKING=FALSE if it is known to be dead (errno = {})",
+                            file.path(), EWOULDBLOCK),
+                EWOULDBLOCK);
+  return {};  // ENOLCK, EINVAL...: a file system without locks must not keep people from their data
+}
+
+Status remove_file(const std::string& path) {
+  if (::unlink(path.c_str()) != 0) return fail(os_error(errno, "removal of", path));
+  return {};
+}
+
+std::array<std::byte, 16> random_id() {
+  std::random_device device;
+  std::array<std::byte, 16> id{};
+  for (auto& byte : id) byte = static_cast<std::byte>(device() & 0xFFu);
+  return id;
+}
+
+}  // namespace bento
