@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The callback groups of the connector, one per kind of object, assembled in vol/connector.cpp.
+#pragma once
+
+#include <hdf5.h>
+
+#include "core/base/error.hpp"
+
+namespace bento::vol {
+
+extern const H5VL_info_class_t kInfoClass;
+extern const H5VL_wrap_class_t kWrapClass;
+extern const H5VL_attr_class_t kAttributeClass;
+extern const H5VL_dataset_class_t kDatasetClass;
+extern const H5VL_datatype_class_t kDatatypeClass;
+extern const H5VL_file_class_t kFileClass;
+extern const H5VL_group_class_t kGroupClass;
+extern const H5VL_link_class_t kLinkClass;
+extern const H5VL_object_class_t kObjectClass;
+extern const H5VL_introspect_class_t kIntrospectClass;
+extern const H5VL_request_class_t kRequestClass;
+extern const H5VL_blob_class_t kBlobClass;
+extern const H5VL_token_class_t kTokenClass;
+herr_t connector_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req);
+
+/// The class record that the plugin hands to the library.
+const H5VL_class_t& connector_class();
+extern const H5VL_class_value_t kConnectorValue;
+
+}  // namespace bento::vol

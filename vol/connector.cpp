@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The connector's class record, and what happens when it is loaded and unloaded.
+#include <cstdlib>
+
+#include "vol/callbacks.hpp"
+#include "vol/container_open.hpp"
+#include "vol/h5/error_bridge.hpp"
+#include "vol/skeleton/driver.hpp"
+#include "vol/stats.hpp"
+
+namespace bento::vol {
+
+// Between 256 and 511 values are for testing; above, by registration.
+const H5VL_class_value_t kConnectorValue = static_cast<H5VL_class_value_t>(565);
+
+namespace {
+
+herr_t initialize(hid_t) {
+  error_class_open();
+  set_foreign_opener(open_foreign);
+  if (const char* const output = std::getenv("H5BENTO_STATS")) Stats::get().set_output(output);
+  return 0;
+}
+
+// The library is half gone by now: no HDF5 and no MPI calls.
+herr_t terminate() {
+  Stats::get().write_out();
+  error_class_forget();
+  skeleton_driver_forget();
+  return 0;
+}
+
+// What the native connector can do, but for being its file format.
+constexpr std::uint64_t kCapabilities =
+    H5VL_CAP_FLAG_ATTR_BASIC | H5VL_CAP_FLAG_ATTR_MORE | H5VL_CAP_FLAG_DATASET_BASIC | H5VL_CAP_FLAG_DATASET_MORE |
+    H5VL_CAP_FLAG_FILE_BASIC | H5VL_CAP_FLAG_FILE_MORE | H5VL_CAP_FLAG_GROUP_BASIC | H5VL_CAP_FLAG_GROUP_MORE |
+    H5VL_CAP_FLAG_LINK_BASIC | H5VL_CAP_FLAG_LINK_MORE | H5VL_CAP_FLAG_OBJECT_BASIC | H5VL_CAP_FLAG_OBJECT_MORE |
+    H5VL_CAP_FLAG_REF_BASIC | H5VL_CAP_FLAG_REF_MORE | H5VL_CAP_FLAG_OBJ_REF | H5VL_CAP_FLAG_REG_REF |
+    H5VL_CAP_FLAG_ATTR_REF | H5VL_CAP_FLAG_STORED_DATATYPES | H5VL_CAP_FLAG_CREATION_ORDER | H5VL_CAP_FLAG_ITERATE |
+    H5VL_CAP_FLAG_STORAGE_SIZE | H5VL_CAP_FLAG_BY_IDX | H5VL_CAP_FLAG_GET_PLIST | H5VL_CAP_FLAG_FLUSH_REFRESH |
+    H5VL_CAP_FLAG_EXTERNAL_LINKS | H5VL_CAP_FLAG_HARD_LINKS | H5VL_CAP_FLAG_SOFT_LINKS | H5VL_CAP_FLAG_UD_LINKS |
+    H5VL_CAP_FLAG_TRACK_TIMES | H5VL_CAP_FLAG_MOUNT | H5VL_CAP_FLAG_FILTERS | H5VL_CAP_FLAG_FILL_VALUES |
+    H5VL_CAP_FLAG_NATIVE_FILES;
+
+}  // namespace
+
+const H5VL_class_t& connector_class() {
+  // Built on first use: the record refers to constants of other translation units.
+  static const H5VL_class_t instance = [] {
+    H5VL_class_t cls{};
+    cls.version = H5VL_VERSION;
+    cls.value = kConnectorValue;
+    cls.name = "bento";
+    cls.conn_version = 1;
+    cls.cap_flags = kCapabilities;
+    cls.initialize = initialize;
+    cls.terminate = terminate;
+    cls.info_cls = kInfoClass;
+    cls.wrap_cls = kWrapClass;
+    cls.attr_cls = kAttributeClass;
+    cls.dataset_cls = kDatasetClass;
+    cls.datatype_cls = kDatatypeClass;
+    cls.file_cls = kFileClass;
+    cls.group_cls = kGroupClass;
+    cls.link_cls = kLinkClass;
+    cls.object_cls = kObjectClass;
+    cls.introspect_cls = kIntrospectClass;
+    cls.request_cls = kRequestClass;
+    cls.blob_cls = kBlobClass;
+    cls.token_cls = kTokenClass;
+    cls.optional = connector_optional;
+    return cls;
+  }();
+  return instance;
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/container_open.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "core/comm/status_message.hpp"
+#include "core/io/host.hpp"
+#include "vol/fapl.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+// The environment wins over the list, as in the library itself.
+bool locking_wanted(hid_t fapl) {
+  if (const char* const env = std::getenv("HDF5_USE_FILE_LOCKING")) {
+    const std::string_view value(env);
+    if (value == "FALSE" || value == "0") return false;
+    if (value == "TRUE" || value == "1" || value == "BEST_EFFORT") return true;
+  }
+  hbool_t use = true;
+  hbool_t ignore_disabled = false;
+  return fapl < 0 || H5Pget_file_locking(fapl, &use, &ignore_disabled) < 0 || use;
+}
+
+Result<Probe> probe_name(const char* name) {
+  BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
+  return probe(*file);
+}
+
+}  // namespace
+
+ContainerOptions container_options(const Config& config, hid_t fapl) {
+  ContainerOptions options;
+  options.files = config.files;
+  options.chunk_bytes = config.chunk;
+  options.stream.buffer_bytes = config.buffer;
+  options.stream.align = config.align;
+  options.stream.hashes = config.checksum != Checksum::kNone;
+  options.lock = locking_wanted(fapl);
+  return options;
+}
+
+bool is_container(const char* name) {
+  const auto seen = probe_name(name);
+  return seen && seen->kind == FileKind::kContainer;
+}
+
+Result<bool> is_container_on_rank_0(const char* name, Communicator& comm) {
+  ByteWriter out;
+  if (comm.rank() == 0) {
+    const auto seen = probe_name(name);
+    // Whatever cannot be opened is left to the native connector, whose errors applications know.
+    const bool newer = !seen && seen.error().code == Code::kUnsupported;
+    put_status(out, newer ? Status(fail(seen.error())) : Status{});
+    out.u8(seen && seen->kind == FileKind::kContainer ? 1 : 0);
+  }
+  BENTO_ASSIGN(const Bytes blob, comm.broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "probe message");
+  BENTO_TRY(get_status(in));
+  BENTO_ASSIGN(const std::uint8_t ours, in.u8());
+  return ours != 0;
+}
+
+namespace {
+
+Status delete_on_owner(const char* name) {
+  BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
+  BENTO_TRY(lock_for_writing(*file));
+  BENTO_ASSIGN(const Probe seen, probe(*file));
+  return remove_container(name, seen.root);
+}
+
+}  // namespace
+
+Result<bool> delete_container(const char* name, hid_t fapl) {
+  BENTO_ASSIGN(const Config config, config_of(fapl));
+  BENTO_ASSIGN(const UserAccess access, user_access(fapl));
+  BENTO_ASSIGN(const auto comm, make_communicator(access, config.timeout));
+  BENTO_ASSIGN(const bool ours, is_container_on_rank_0(name, *comm));
+  if (!ours) return false;
+  ByteWriter out;
+  if (comm->rank() == 0) put_status(out, delete_on_owner(name));
+  BENTO_ASSIGN(const Bytes blob, comm->broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "delete message");
+  BENTO_TRY(get_status(in));
+  return true;
+}
+
+Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsigned flags,
+                                                   const std::shared_ptr<SkeletonHost>& parent) {
+  const auto parent_context = std::static_pointer_cast<FileContext>(parent);
+  const bool alone = parent_context->container().comm().size() == 1;
+  const bool writable = alone && (flags & H5F_ACC_RDWR) != 0;
+  UserAccess access;
+  access.driver = parent_context->access().driver;
+  if (parent_context->access().parallel) access.driver = H5FD_SEC2;
+  std::shared_ptr<Communicator> comm = make_self_communicator();
+  BENTO_ASSIGN(auto container, Container::open(name, writable, container_options(parent_context->config(), -1), comm));
+  return std::shared_ptr<SkeletonHost>(
+      std::make_shared<FileContext>(name, parent_context->config(), access, comm, std::move(container)));
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/dataset_chunks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include <H5VLnative.h>
+#include <fmt/format.h>
+
+#include "vol/filter_scratch.hpp"
+#include "vol/transfer.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+/// The user's chunk grid over the current extent.
+struct Grid {
+  PlistHandle dcpl;
+  Dims extent;
+  Dims chunk;
+  Dims counts;  ///< chunks along each dimension
+
+  [[nodiscard]] Dims coordinates(std::uint64_t index) const {
+    Dims at(counts.rank());
+    for (unsigned d = counts.rank(); d-- > 0;) {
+      at[d] = index % counts[d];
+      index /= counts[d];
+    }
+    return at;
+  }
+  [[nodiscard]] std::uint64_t index(const Dims& at) const {
+    std::uint64_t index = 0;
+    for (unsigned d = 0; d < counts.rank(); ++d) index = index * counts[d] + at[d];
+    return index;
+  }
+  /// Elements of a chunk, also those outside the extent.
+  [[nodiscard]] Box whole_chunk(const Dims& at) const {
+    Box box{Dims(at.rank()), chunk};
+    for (unsigned d = 0; d < at.rank(); ++d) box.start[d] = at[d] * chunk[d];
+    return box;
+  }
+};
+
+Result<Grid> grid_of(Object* object, DatasetState& state) {
+  Grid grid;
+  BENTO_ASSIGN(grid.dcpl, native_dcpl(object));
+  BENTO_ASSIGN(grid.extent, state.extent(object));
+  std::array<hsize_t, kMaxRank> dims{};
+  const int rank = H5Pget_layout(grid.dcpl.get()) == H5D_CHUNKED
+                       ? H5Pget_chunk(grid.dcpl.get(), kMaxRank, dims.data())
+                       : -1;
+  if (rank != static_cast<int>(grid.extent.rank())) return fail(Code::kInvalidArgument, "the dataset is not chunked");
+  grid.chunk = Dims(grid.extent.rank());
+  grid.counts = Dims(grid.extent.rank());
+  for (unsigned d = 0; d < grid.extent.rank(); ++d) {
+    grid.chunk[d] = dims[d];
+    grid.counts[d] = (grid.extent[d] + dims[d] - 1) / dims[d];
+  }
+  return grid;
+}
+
+bool allocated_early(const DatasetState& state) {
+  return state.file->access().parallel || (state.flags & kUserAllocatedEarly) != 0;
+}
+
+/// Indices of the chunks that exist, ascending. Cost is in proportion to the records and to the chunks found.
+Result<std::vector<std::uint64_t>> allocated_chunks(DatasetState& state, const Grid& grid) {
+  const std::uint64_t total = grid.counts.product();
+  if (allocated_early(state)) {
+    std::vector<std::uint64_t> all(total);
+    for (std::uint64_t i = 0; i < total; ++i) all[i] = i;
+    return all;
+  }
+  std::set<std::uint64_t> found;
+  if (grid.extent.product() == 0) return std::vector<std::uint64_t>{};
+  BENTO_ASSIGN(const Lookup lookup, state.file->container().find(state.number, Box::whole(grid.extent)));
+  for (const auto& piece : lookup.pieces) {
+    Box touched{Dims(grid.counts.rank()), Dims(grid.counts.rank())};
+    for (unsigned d = 0; d < grid.counts.rank(); ++d) {
+      touched.start[d] = piece.part.start[d] / grid.chunk[d];
+      touched.count[d] = (piece.part.start[d] + piece.part.count[d] - 1) / grid.chunk[d] + 1 - touched.start[d];
+    }
+    for (std::uint64_t i = 0; i < touched.elements(); ++i) {
+      Dims at(grid.counts.rank());
+      std::uint64_t rest = i;
+      for (unsigned d = at.rank(); d-- > 0;) {
+        at[d] = touched.start[d] + rest % touched.count[d];
+        rest /= touched.count[d];
+      }
+      found.insert(grid.index(at));
+    }
+    if (found.size() == total) break;
+  }
+  return std::vector<std::uint64_t>(found.begin(), found.end());
+}
+
+std::size_t chunk_bytes(const Grid& grid, const DatasetState& state) {
+  return grid.chunk.product() * state.element_bytes;
+}
+
+Result<Dims> chunk_at(const Grid& grid, const hsize_t* offset) {
+  Dims at(grid.counts.rank());
+  for (unsigned d = 0; d < at.rank(); ++d) {
+    if (offset[d] >= grid.extent[d] || offset[d] % grid.chunk[d] != 0)
+      return fail(Code::kInvalidArgument, fmt::format("offset {} in dimension {} is no chunk's corner", offset[d], d));
+    at[d] = offset[d] / grid.chunk[d];
+  }
+  return at;
+}
+
+/// One chunk's elements in the file type; what lies outside the extent is fill.
+Result<std::vector<std::byte>> assemble(Object* object, DatasetState& state, const Grid& grid, const Dims& at) {
+  const Box whole = grid.whole_chunk(at);
+  const Box inside = intersect(whole, Box::whole(grid.extent));
+  std::vector<std::byte> chunk(chunk_bytes(grid, state));
+  BENTO_ASSIGN(const auto* const fill, state.fill_value(object));
+  fill_box(whole, whole, chunk.data(), *fill);
+  std::vector<std::byte> part(inside.elements() * state.element_bytes);
+  BENTO_TRY(read_box(object, state, inside, part.data()));
+  copy_box(inside, inside, part.data(), whole, chunk.data(), state.element_bytes);
+  return chunk;
+}
+
+Result<std::vector<std::byte>> stored_chunk(Object* object, DatasetState& state, const Grid& grid, const Dims& at,
+                                            std::uint32_t& mask) {
+  BENTO_ASSIGN(auto chunk, assemble(object, state, grid, at));
+  mask = 0;
+  if (H5Pget_nfilters(grid.dcpl.get()) <= 0) return chunk;
+  return filter_chunk(grid.dcpl.get(), state.file_type.get(), chunk, mask);
+}
+
+Status write_chunk(Object* object, DatasetState& state, const H5VL_native_dataset_chunk_write_t& args) {
+  BENTO_ASSIGN(const Grid grid, grid_of(object, state));
+  BENTO_ASSIGN(const Dims at, chunk_at(grid, args.offset));
+  const auto* const given = static_cast<const std::byte*>(args.buf);
+  std::vector<std::byte> chunk(given, given + args.size);
+  if (H5Pget_nfilters(grid.dcpl.get()) > 0) {
+    BENTO_ASSIGN(chunk, unfilter_chunk(grid.dcpl.get(), state.file_type.get(), chunk, args.filters,
+                                       chunk_bytes(grid, state)));
+  } else if (chunk.size() != chunk_bytes(grid, state)) {
+    return fail(Code::kInvalidArgument, fmt::format("{} bytes for a chunk of {}", chunk.size(), chunk_bytes(grid, state)));
+  }
+  const Box whole = grid.whole_chunk(at);
+  const Box inside = intersect(whole, Box::whole(grid.extent));
+  std::vector<std::byte> part(inside.elements() * state.element_bytes);
+  copy_box(inside, whole, chunk.data(), inside, part.data(), state.element_bytes);
+  return state.file->container().write(state.number, inside, state.element_bytes, part);
+}
+
+Status read_chunk(Object* object, DatasetState& state, H5VL_native_dataset_chunk_read_t& args) {
+  BENTO_ASSIGN(const Grid grid, grid_of(object, state));
+  BENTO_ASSIGN(const Dims at, chunk_at(grid, args.offset));
+  BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
+  if (!std::binary_search(chunks.begin(), chunks.end(), grid.index(at)))
+    return fail(Code::kNotFound, "chunk address is not defined: nothing was written to it");
+  std::uint32_t mask = 0;
+  BENTO_ASSIGN(const auto stored, stored_chunk(object, state, grid, at, mask));
+  std::memcpy(args.buf, stored.data(), stored.size());
+  args.filters = mask;
+  return {};
+}
+
+struct ChunkInfo {
+  std::array<hsize_t, kMaxRank> offset{};
+  unsigned mask = 0;
+  haddr_t address = HADDR_UNDEF;  // several records may make one chunk, so it has no address
+  hsize_t bytes = 0;
+};
+
+Result<ChunkInfo> chunk_info(Object* object, DatasetState& state, const Grid& grid, std::uint64_t index) {
+  ChunkInfo info;
+  const Dims at = grid.coordinates(index);
+  for (unsigned d = 0; d < at.rank(); ++d) info.offset[d] = at[d] * grid.chunk[d];
+  info.bytes = chunk_bytes(grid, state);
+  if (H5Pget_nfilters(grid.dcpl.get()) > 0) {
+    BENTO_ASSIGN(const auto stored, stored_chunk(object, state, grid, at, info.mask));
+    info.bytes = stored.size();
+  }
+  return info;
+}
+
+Status chunk_info_by_coord(Object* object, DatasetState& state, H5VL_native_dataset_get_chunk_info_by_coord_t& args) {
+  BENTO_ASSIGN(const Grid grid, grid_of(object, state));
+  if (args.addr != nullptr) *args.addr = HADDR_UNDEF;
+  if (args.size != nullptr) *args.size = 0;
+  if (args.filter_mask != nullptr) *args.filter_mask = 0;
+  const auto at = chunk_at(grid, args.offset);
+  if (!at) return {};
+  BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
+  if (!std::binary_search(chunks.begin(), chunks.end(), grid.index(*at))) return {};
+  BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, grid.index(*at)));
+  if (args.size != nullptr) *args.size = info.bytes;
+  if (args.filter_mask != nullptr) *args.filter_mask = info.mask;
+  return {};
+}
+
+Status chunk_info_by_index(Object* object, DatasetState& state, H5VL_native_dataset_get_chunk_info_by_idx_t& args) {
+  BENTO_ASSIGN(const Grid grid, grid_of(object, state));
+  BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
+  if (args.chk_index >= chunks.size())
+    return fail(Code::kInvalidArgument, fmt::format("chunk index {} of {}", args.chk_index, chunks.size()));
+  BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, chunks[args.chk_index]));
+  if (args.offset != nullptr) std::copy_n(info.offset.begin(), grid.counts.rank(), args.offset);
+  if (args.filter_mask != nullptr) *args.filter_mask = info.mask;
+  if (args.addr != nullptr) *args.addr = info.address;
+  if (args.size != nullptr) *args.size = info.bytes;
+  return {};
+}
+
+Status iterate_chunks(Object* object, DatasetState& state, H5D_chunk_iter_op_t op, void* data) {
+  BENTO_ASSIGN(const Grid grid, grid_of(object, state));
+  BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
+  for (const auto index : chunks) {
+    BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, index));
+    const int answer = op(info.offset.data(), info.mask, info.address, info.bytes, data);
+    if (answer < 0) return fail(Code::kInternal, "the chunk callback failed");
+    if (answer > 0) return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Allocation> allocation_of(Object* object, DatasetState& state) {
+  Allocation result;
+  BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+  BENTO_ASSIGN(const Dims extent, state.extent(object));
+  const H5D_layout_t layout = H5Pget_layout(dcpl.get());
+  if (layout == H5D_CHUNKED) {
+    BENTO_ASSIGN(const Grid grid, grid_of(object, state));
+    BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
+    const std::uint64_t total = grid.counts.product();
+    if (H5Pget_nfilters(dcpl.get()) > 0) {
+      for (const auto index : chunks) {
+        BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, index));
+        result.bytes += info.bytes;
+      }
+    } else {
+      result.bytes = chunks.size() * chunk_bytes(grid, state);
+    }
+    if (chunks.size() == total)
+      result.status = H5D_SPACE_STATUS_ALLOCATED;
+    else if (!chunks.empty())
+      result.status = H5D_SPACE_STATUS_PART_ALLOCATED;
+    return result;
+  }
+  const std::uint64_t bytes = extent.product() * state.element_bytes;
+  if (bytes == 0 && layout != H5D_COMPACT) return result;
+  BENTO_ASSIGN(const Lookup lookup, state.file->container().find(state.number, Box::whole(extent)));
+  if (layout == H5D_COMPACT || allocated_early(state) || !lookup.pieces.empty())
+    result = {H5D_SPACE_STATUS_ALLOCATED, bytes};
+  return result;
+}
+
+Result<bool> diverted_optional(Object* object, DatasetState& state, H5VL_optional_args_t* args, hid_t dxpl) {
+  (void)dxpl;
+  auto* const native = static_cast<H5VL_native_dataset_optional_args_t*>(args->args);
+  switch (args->op_type) {
+    case H5VL_NATIVE_DATASET_GET_NUM_CHUNKS: {
+      BENTO_ASSIGN(const Grid grid, grid_of(object, state));
+      BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
+      *native->get_num_chunks.nchunks = chunks.size();
+      return true;
+    }
+    case H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE: {
+      BENTO_ASSIGN(const Grid grid, grid_of(object, state));
+      BENTO_ASSIGN(const Dims at, chunk_at(grid, native->get_chunk_storage_size.offset));
+      BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
+      *native->get_chunk_storage_size.size = 0;
+      if (std::binary_search(chunks.begin(), chunks.end(), grid.index(at))) {
+        BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, grid.index(at)));
+        *native->get_chunk_storage_size.size = info.bytes;
+      }
+      return true;
+    }
+    case H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_IDX:
+      BENTO_TRY(chunk_info_by_index(object, state, native->get_chunk_info_by_idx));
+      return true;
+    case H5VL_NATIVE_DATASET_GET_CHUNK_INFO_BY_COORD:
+      BENTO_TRY(chunk_info_by_coord(object, state, native->get_chunk_info_by_coord));
+      return true;
+    case H5VL_NATIVE_DATASET_CHUNK_READ:
+      BENTO_TRY(read_chunk(object, state, native->chunk_read));
+      return true;
+    case H5VL_NATIVE_DATASET_CHUNK_WRITE:
+      BENTO_TRY(write_chunk(object, state, native->chunk_write));
+      return true;
+    case H5VL_NATIVE_DATASET_CHUNK_ITER:
+      BENTO_TRY(iterate_chunks(object, state, native->chunk_iter.op, native->chunk_iter.op_data));
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace bento::vol

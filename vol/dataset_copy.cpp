@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/dataset_copy.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "vol/dataset_state.hpp"
+#include "vol/selection.hpp"
+#include "vol/skeleton/driver.hpp"
+#include "vol/transfer.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+constexpr std::uint64_t kPieceBytes = 16u << 20;
+
+H5VL_loc_params_t by_name(H5I_type_t type, const char* name) {
+  H5VL_loc_params_t loc{};
+  loc.obj_type = type;
+  loc.type = H5VL_OBJECT_BY_NAME;
+  loc.loc_data.loc_by_name.name = name;
+  loc.loc_data.loc_by_name.lapl_id = H5P_LINK_ACCESS_DEFAULT;
+  return loc;
+}
+
+/// An object opened natively for the time of the copy.
+class Opened {
+ public:
+  Opened(const Object* where, H5I_type_t type, const std::string& name) : vol_(where->under_vol_id) {
+    const auto loc = by_name(type, name.c_str());
+    object_.under = H5VLobject_open(where->under, &loc, vol_, &object_.type, H5P_DATASET_XFER_DEFAULT, nullptr);
+    object_.under_vol_id = vol_;
+  }
+  ~Opened() {
+    if (object_.under == nullptr) return;
+    object_.dataset.reset();
+    const ErrorStackKeeper keep;
+    if (object_.type == H5I_DATASET) H5VLdataset_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
+    if (object_.type == H5I_GROUP) H5VLgroup_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
+    if (object_.type == H5I_DATATYPE) H5VLdatatype_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  Object* get() { return object_.under != nullptr ? &object_ : nullptr; }
+
+ private:
+  hid_t vol_;
+  Object object_;
+};
+
+herr_t collect_name(hid_t, const char* name, const H5L_info2_t*, void* data) {
+  static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+  return 0;
+}
+
+Result<std::vector<std::string>> names_below(Object* group) {
+  std::vector<std::string> names;
+  H5VL_link_specific_args_t args{};
+  args.op_type = H5VL_LINK_ITER;
+  args.args.iterate.recursive = true;
+  args.args.iterate.idx_type = H5_INDEX_NAME;
+  args.args.iterate.order = H5_ITER_NATIVE;
+  args.args.iterate.idx_p = nullptr;
+  args.args.iterate.op = collect_name;
+  args.args.iterate.op_data = &names;
+  H5VL_loc_params_t here{};
+  here.type = H5VL_OBJECT_BY_SELF;
+  here.obj_type = H5I_GROUP;
+  if (H5VLlink_specific(group->under, &here, group->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    return fail(Code::kInternal, "the copied group cannot be walked");
+  return names;
+}
+
+Status write_native(Object* target, hid_t type, const Dims& extent, const Box& box, const std::byte* data) {
+  std::array<hsize_t, kMaxRank> dims{};
+  std::array<hsize_t, kMaxRank> start{};
+  std::array<hsize_t, kMaxRank> count{};
+  for (unsigned d = 0; d < extent.rank(); ++d) {
+    dims[d] = extent[d];
+    start[d] = box.start[d];
+    count[d] = box.count[d];
+  }
+  SpaceHandle file(extent.rank() > 0 ? H5Screate_simple(static_cast<int>(extent.rank()), dims.data(), nullptr)
+                                     : H5Screate(H5S_SCALAR));
+  if (extent.rank() > 0)
+    H5Sselect_hyperslab(file.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+  hid_t mem_space = H5S_BLOCK;
+  hid_t file_space = file.get();
+  const hsize_t elements = box.elements();
+  const SpaceHandle memory(H5Screate_simple(1, &elements, nullptr));
+  mem_space = memory.get();
+  const void* buffer = data;
+  if (H5VLdataset_write(1, &target->under, target->under_vol_id, &type, &mem_space, &file_space,
+                        H5P_DATASET_XFER_DEFAULT, &buffer, nullptr) < 0)
+    return fail(Code::kInternal, "copied data cannot be written to the ordinary file");
+  return {};
+}
+
+/// Copies the elements of one dataset in pieces of bounded size.
+template <class Write>
+Status copy_elements(Object* source, DatasetState& state, const Write& write) {
+  BENTO_ASSIGN(const Dims extent, state.extent(source));
+  std::vector<Box> todo;
+  if (extent.product() != 0) todo.push_back(Box::whole(extent));
+  std::vector<std::byte> data;
+  while (!todo.empty()) {
+    Box box = todo.back();
+    todo.pop_back();
+    unsigned d = 0;
+    while (d < box.rank() && box.count[d] == 1) ++d;
+    if (box.elements() * state.element_bytes > kPieceBytes && d < box.rank()) {
+      Box tail = box;
+      tail.start[d] += box.count[d] / 2;
+      tail.count[d] -= box.count[d] / 2;
+      box.count[d] /= 2;
+      todo.push_back(tail);
+      todo.push_back(box);
+      continue;
+    }
+    data.resize(box.elements() * state.element_bytes);
+    BENTO_TRY(read_box(source, state, box, data.data()));
+    BENTO_TRY(write(extent, box, data));
+  }
+  return {};
+}
+
+Status copy_one(Object* source, Object* target) {
+  if (source->type != H5I_DATASET || target->type != H5I_DATASET) return {};
+  BENTO_ASSIGN(DatasetState* const from, resolve(source));
+  if (from->home != Home::kDiverted) return {};
+  BENTO_ASSIGN(const ObjectIdentity identity, identity_of(target));
+  const auto file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
+  // Nothing written, nothing to copy: the target stays unallocated, as natively.
+  BENTO_ASSIGN(const Dims extent, from->extent(source));
+  if (!file) {
+    return copy_elements(source, *from, [&](const Dims& whole, const Box& box, const std::vector<std::byte>& data) {
+      return write_native(target, from->file_type.get(), whole, box, data.data());
+    });
+  }
+  const DatasetNumber number = file->declare(identity.token, from->element_bytes, extent.rank(), from->flags,
+                                             extent.product() * from->element_bytes, false);
+  if (file->container().comm().rank() != 0) return {};
+  BENTO_ASSIGN(const Lookup written, from->file->container().find(from->number, Box::whole(extent)));
+  if (written.pieces.empty()) return {};
+  return copy_elements(source, *from, [&](const Dims&, const Box& box, const std::vector<std::byte>& data) {
+    return file->container().write(number, box, from->element_bytes, data);
+  });
+}
+
+}  // namespace
+
+Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const char* source_name, Object* target,
+                          const H5VL_loc_params_t& to, const char* target_name) {
+  const auto source_file = context_of(source);
+  if (!source_file) return {};
+  if (source_file->access().parallel && source_file->writable()) BENTO_TRY(source_file->container().exchange());
+  Opened old_root(source, from.obj_type, source_name);
+  Opened new_root(target, to.obj_type, target_name);
+  if (old_root.get() == nullptr || new_root.get() == nullptr)
+    return fail(Code::kInternal, fmt::format("'{}' or its copy '{}' cannot be opened", source_name, target_name));
+  if (new_root.get()->type != H5I_GROUP) return copy_one(old_root.get(), new_root.get());
+
+  BENTO_ASSIGN(const auto names, names_below(new_root.get()));
+  std::set<TokenBytes> done;  // a dataset may be reached by several links
+  for (const auto& name : names) {
+    Status copied;
+    H5E_BEGIN_TRY {
+      Opened new_object(new_root.get(), H5I_GROUP, name);
+      if (new_object.get() != nullptr && new_object.get()->type == H5I_DATASET) {
+        const auto identity = identity_of(new_object.get());
+        if (identity && done.insert(identity->token).second) {
+          Opened old_object(old_root.get(), H5I_GROUP, name);
+          if (old_object.get() != nullptr) copied = copy_one(old_object.get(), new_object.get());
+        }
+      }
+    }
+    H5E_END_TRY
+    if (!copied) return copied;
+  }
+  return {};
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/dataset_state.hpp"
+
+#include <cstring>
+
+#include "vol/selection.hpp"
+#include "vol/skeleton/driver.hpp"
+#include "vol/types.hpp"
+
+namespace bento::vol {
+
+Result<ObjectIdentity> identity_of(const Object* object) {
+  H5O_info2_t info{};
+  H5VL_object_get_args_t args{};
+  args.op_type = H5VL_OBJECT_GET_INFO;
+  args.args.get_info.oinfo = &info;
+  args.args.get_info.fields = H5O_INFO_BASIC;
+  H5VL_loc_params_t here{};
+  here.type = H5VL_OBJECT_BY_SELF;
+  here.obj_type = object->type;
+  if (H5VLobject_get(object->under, &here, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    return fail(Code::kInternal, "the native connector does not know the object");
+  ObjectIdentity identity;
+  static_assert(sizeof(info.token) == sizeof(identity.token));
+  std::memcpy(identity.token.data(), &info.token, sizeof(info.token));
+  identity.fileno = info.fileno;
+  return identity;
+}
+
+Result<PlistHandle> native_dcpl(const Object* object) {
+  H5VL_dataset_get_args_t args{};
+  args.op_type = H5VL_DATASET_GET_DCPL;
+  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    return fail(Code::kInternal, "dataset creation list unreadable");
+  return PlistHandle(args.args.get_dcpl.dcpl_id);
+}
+
+Result<SpaceHandle> native_space(const Object* object) {
+  H5VL_dataset_get_args_t args{};
+  args.op_type = H5VL_DATASET_GET_SPACE;
+  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    return fail(Code::kInternal, "dataspace unreadable");
+  return SpaceHandle(args.args.get_space.space_id);
+}
+
+Result<TypeHandle> native_type(const Object* object) {
+  H5VL_dataset_get_args_t args{};
+  args.op_type = H5VL_DATASET_GET_TYPE;
+  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    return fail(Code::kInternal, "datatype unreadable");
+  // A committed type comes as an open object; a transient copy serves conversions as well.
+  const TypeHandle opened(args.args.get_type.type_id);
+  return TypeHandle(H5Tcopy(opened.get()));
+}
+
+Result<Dims> DatasetState::extent(const Object* object) {
+  if (extent_version_ != file->extent_version()) {
+    BENTO_ASSIGN(const SpaceHandle space, native_space(object));
+    BENTO_ASSIGN(extent_, extent_of(space.get()));
+    extent_version_ = file->extent_version();
+  }
+  return extent_;
+}
+
+Result<const std::vector<std::byte>*> DatasetState::fill_value(const Object* object) {
+  if (fill_.empty()) {
+    std::vector<std::byte> value(element_bytes);
+    BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+    H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+    if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED)
+      if (H5Pget_fill_value(dcpl.get(), file_type.get(), value.data()) < 0)
+        return fail(Code::kInternal, "fill value unreadable");
+    fill_ = std::move(value);
+  }
+  return &fill_;
+}
+
+Result<DatasetState*> resolve(Object* object) {
+  if (object->dataset_resolved) return object->dataset.get();
+  auto state = std::make_shared<DatasetState>();
+  BENTO_ASSIGN(const ObjectIdentity identity, identity_of(object));
+  state->file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
+  if (state->file) {
+    BENTO_ASSIGN(state->file_type, native_type(object));
+    const DatasetDeclaration* const dataset = state->file->find(identity.token);
+    if (dataset != nullptr) {
+      state->home = Home::kDiverted;
+      state->number = dataset->number;
+      state->flags = dataset->flags;
+      state->element_bytes = H5Tget_size(state->file_type.get());
+      state->compound = has_compound(state->file_type.get());
+      if (state->element_bytes != dataset->element_bytes)
+        return fail(Code::kCorrupt, "the index and the skeleton disagree on the size of a dataset's elements");
+    } else {
+      state->home = Home::kSkeleton;
+      state->refuses_parallel =
+          has_variable_length(state->file_type.get()) || has_reference(state->file_type.get());
+    }
+  }
+  object->dataset = std::move(state);
+  object->dataset_resolved = true;
+  return object->dataset.get();
+}
+
+void unresolve(Object* object) {
+  object->dataset.reset();
+  object->dataset_resolved = false;
+}
+
+}  // namespace bento::vol

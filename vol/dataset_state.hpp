@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What a dataset wrapper knows about its dataset: whether its raw data is diverted, and the type, extent and
+/// fill value that every transfer needs. Kept with the wrapper, so it is gone before the library closes types.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <hdf5.h>
+
+#include "core/base/error.hpp"
+#include "core/geometry/box.hpp"
+#include "vol/file_context.hpp"
+#include "vol/h5/handle.hpp"
+#include "vol/object.hpp"
+
+namespace bento::vol {
+
+/// Where a dataset's raw data is.
+enum class Home {
+  kDiverted,  ///< records in the ranks' streams
+  kSkeleton,  ///< in the skeleton of a container: variable-length, references, external, virtual
+  kNative,    ///< an ordinary file
+};
+
+struct DatasetState {
+  Home home = Home::kNative;
+  std::shared_ptr<FileContext> file;  ///< null for kNative
+  DatasetNumber number = 0;           ///< kDiverted
+  std::uint32_t flags = 0;            ///< kDiverted: DatasetFlags
+  std::size_t element_bytes = 0;      ///< kDiverted, like what follows
+  TypeHandle file_type;               ///< transient copy
+  bool compound = false;
+  bool refuses_parallel = false;      ///< kSkeleton: what stock HDF5 refuses to write in parallel
+
+  /// Current extent; asked from the native dataset again after any change of extent in this file.
+  Result<Dims> extent(const Object* object);
+  /// One element of the fill value in the file type; zeros if none is defined.
+  Result<const std::vector<std::byte>*> fill_value(const Object* object);
+
+ private:
+  Dims extent_;
+  std::uint64_t extent_version_ = 0;
+  std::vector<std::byte> fill_;
+};
+
+/// Finds out, once per wrapper, where the dataset's data is. Makes no communication.
+Result<DatasetState*> resolve(Object* object);
+
+/// Forgets what is cached, after H5Drefresh or when the wrapper's dataset was just declared.
+void unresolve(Object* object);
+
+/// Token and file number of an object.
+struct ObjectIdentity {
+  TokenBytes token{};
+  unsigned long fileno = 0;
+};
+Result<ObjectIdentity> identity_of(const Object* object);
+
+/// Native answers, as new ids.
+Result<PlistHandle> native_dcpl(const Object* object);
+Result<SpaceHandle> native_space(const Object* object);
+Result<TypeHandle> native_type(const Object* object);
+
+}  // namespace bento::vol

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Committed datatype callbacks: all of them belong to the skeleton.
+#include "vol/callbacks.hpp"
+#include "vol/object.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+Object* at(void* obj) { return static_cast<Object*>(obj); }
+
+void* datatype_commit(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t type, hid_t lcpl, hid_t tcpl,
+                      hid_t tapl, hid_t dxpl, void** req) {
+  note_collective(at(obj), "datatype_commit", name);
+  return wrap_new(H5VLdatatype_commit(at(obj)->under, loc, at(obj)->under_vol_id, name, type, lcpl, tcpl, tapl, dxpl, req),
+                  at(obj)->under_vol_id, H5I_DATATYPE);
+}
+
+void* datatype_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t tapl, hid_t dxpl, void** req) {
+  return wrap_new(H5VLdatatype_open(at(obj)->under, loc, at(obj)->under_vol_id, name, tapl, dxpl, req),
+                  at(obj)->under_vol_id, H5I_DATATYPE);
+}
+
+herr_t datatype_get(void* obj, H5VL_datatype_get_args_t* args, hid_t dxpl, void** req) {
+  return H5VLdatatype_get(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
+}
+
+herr_t datatype_specific(void* obj, H5VL_datatype_specific_args_t* args, hid_t dxpl, void** req) {
+  // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
+  void* const under = at(obj)->under;
+  const hid_t vol = at(obj)->under_vol_id;
+  return H5VLdatatype_specific(under, vol, args, dxpl, req);
+}
+
+herr_t datatype_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) {
+  return H5VLdatatype_optional(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
+}
+
+herr_t datatype_close(void* obj, hid_t dxpl, void** req) {
+  const herr_t done = H5VLdatatype_close(at(obj)->under, at(obj)->under_vol_id, dxpl, req);
+  if (done >= 0) wrap_free(at(obj));
+  return done;
+}
+
+}  // namespace
+
+const H5VL_datatype_class_t kDatatypeClass = {datatype_commit,   datatype_open,     datatype_get,
+                                              datatype_specific, datatype_optional, datatype_close};
+
+}  // namespace bento::vol

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file_context.hpp"
+
+#include <algorithm>
+
+namespace bento::vol {
+
+namespace {
+constexpr std::uint64_t kUnlimitedBytes = 64u << 20;  // what an unlimited dataset counts for, per rank
+}
+
+FileContext::FileContext(std::string name, Config config, UserAccess access, std::shared_ptr<Communicator> comm,
+                         std::unique_ptr<Container> container)
+    : name_(std::move(name)),
+      config_(std::move(config)),
+      access_(access),
+      comm_(std::move(comm)),
+      container_(std::move(container)) {
+  for (const DatasetNumber number : container_->index().datasets()) {
+    const DatasetDeclaration* const dataset = container_->index().find(number);
+    // A later dataset may have been given the object address of a deleted one: the larger number holds.
+    if (dataset != nullptr) numbers_[dataset->token] = number;
+  }
+}
+
+FileContext::~FileContext() {
+  if (!finalised_) container_->abandon();
+  int gone = 0;
+  MPI_Finalized(&gone);
+  if (gone != 0) return;
+  if (access_.info != MPI_INFO_NULL) MPI_Info_free(&access_.info);
+}
+
+FileIdentity FileContext::identity() const {
+  const auto [device, inode] = container_->identity();
+  return {device, inode};
+}
+
+Status FileContext::finalise() {
+  finalised_ = true;
+  return container_->close();
+}
+
+DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes, std::uint32_t rank,
+                                   std::uint32_t flags, std::uint64_t extent_bytes, bool unlimited) {
+  if (const auto old = numbers_.find(token); old != numbers_.end()) container_->remove(old->second);
+  const DatasetNumber number = container_->declare(token, element_bytes, rank, flags);
+  numbers_[token] = number;
+  const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
+  note_declared(number, unlimited ? std::max(extent_bytes, kUnlimitedBytes * ranks) : extent_bytes);
+  return number;
+}
+
+const DatasetDeclaration* FileContext::find(const TokenBytes& token) const {
+  const auto found = numbers_.find(token);
+  return found == numbers_.end() ? nullptr : container_->index().find(found->second);
+}
+
+Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks,
+                               std::uint64_t extent_bytes) {
+  ++extent_version_;
+  if (shrinks) BENTO_TRY(container_->set_extent(dataset, extent));
+  const auto declared = declared_.find(dataset);
+  if (declared == declared_.end() || declared->second < extent_bytes) note_declared(dataset, extent_bytes);
+  return {};
+}
+
+void FileContext::note_declared(DatasetNumber dataset, std::uint64_t bytes) {
+  auto& mine = declared_[dataset];
+  declared_total_ += bytes - mine;
+  mine = bytes;
+  const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
+  container_->declared((declared_total_ + ranks - 1) / ranks);
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// One open container in this process: the container itself, the datasets that are diverted into it, and what
+/// the application asked for in its file access list. It lives as long as the native library keeps the
+/// skeleton open, because the skeleton driver owns it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <hdf5.h>
+#include <mpi.h>
+
+#include "core/config/config.hpp"
+#include "core/container/container.hpp"
+#include "vol/skeleton/host.hpp"
+
+namespace bento::vol {
+
+using TokenBytes = std::array<std::byte, 16>;
+
+/// What the user's file access list said that the skeleton's cannot show.
+struct UserAccess {
+  hid_t driver = H5I_INVALID_HID;  ///< driver id: sec2, stdio, log, direct or mpio
+  bool parallel = false;           ///< mpio
+  MPI_Comm comm = MPI_COMM_NULL;   ///< our duplicate, owned by the Communicator made from it
+  MPI_Info info = MPI_INFO_NULL;
+};
+
+/// Bits of DatasetDeclaration::flags. Persistent: never renumber.
+enum DatasetFlags : std::uint32_t {
+  kUserAllocatedEarly = 1,  ///< the creation list said H5D_ALLOC_TIME_EARLY; the skeleton's says otherwise
+};
+
+class FileContext final : public SkeletonHost {
+ public:
+  FileContext(std::string name, Config config, UserAccess access, std::shared_ptr<Communicator> comm,
+              std::unique_ptr<Container> container);
+  ~FileContext() override;
+
+  // SkeletonHost
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] FileIdentity identity() const override;
+  [[nodiscard]] PagedImage& image() override { return container_->skeleton(); }
+  [[nodiscard]] bool writable() const override { return container_->writable(); }
+  [[nodiscard]] int descriptor() const override { return container_->descriptor(); }
+  Status finalise() override;
+
+  [[nodiscard]] Container& container() { return *container_; }
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const UserAccess& access() const { return access_; }
+  [[nodiscard]] bool finalised() const { return finalised_; }
+  bool mpi_atomicity = false;
+
+  /// Collective without communication; see Container::note_collective.
+  void note_collective(std::string_view what, std::string_view detail) {
+    container_->note_collective(what, detail);
+  }
+
+  /// Declares a new dataset as diverted. `extent_bytes` is its declared size, `unlimited` if it may grow.
+  /// Collective without communication.
+  DatasetNumber declare(const TokenBytes& token, std::uint64_t element_bytes, std::uint32_t rank,
+                        std::uint32_t flags, std::uint64_t extent_bytes, bool unlimited);
+  /// The diverted dataset with this object token, null if its data is in the skeleton.
+  [[nodiscard]] const DatasetDeclaration* find(const TokenBytes& token) const;
+  /// H5Dset_extent. Collective without communication.
+  Status set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks, std::uint64_t extent_bytes);
+  /// Grows with every change of any extent: what caches of dimensions are compared with.
+  [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
+
+ private:
+  void note_declared(DatasetNumber dataset, std::uint64_t bytes);
+
+  std::string name_;
+  Config config_;
+  UserAccess access_;
+  std::shared_ptr<Communicator> comm_;
+  std::unique_ptr<Container> container_;
+  std::map<TokenBytes, DatasetNumber> numbers_;
+  std::map<DatasetNumber, std::uint64_t> declared_;  ///< bytes of this session's datasets, all ranks together
+  std::uint64_t declared_total_ = 0;
+  std::uint64_t extent_version_ = 1;
+  bool finalised_ = false;
+};
+
+}  // namespace bento::vol

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The connector's info: the text behind the name in the connector string, already checked. The library
+/// copies, compares and frees it; a null info means defaults everywhere.
+#pragma once
+
+#include <string>
+
+namespace bento::vol {
+
+struct Info {
+  std::string text;
+};
+
+}  // namespace bento::vol

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/mpi/mpi_comm.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sched.h>
+#include <time.h>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+constexpr int kTagUp = 1;
+constexpr int kTagDown = 2;
+constexpr int kTagGone = 3;  // to rank 0: the sender has given up and says why
+constexpr int kTagMore = 4;  // the rest of a message above kPieceBytes
+constexpr std::size_t kPieceBytes = 64u << 20;  // MPI counts are int; each piece has a deadline of its own
+constexpr std::size_t kNamedRanks = 16;         // an error text must fit into a message that MPI buffers
+constexpr std::size_t kHeadBytes = 8 + 8 + 1;
+enum Kind : std::uint8_t {
+  kData = 0,
+  kMissing = 1,  ///< up: the ranks that did not answer
+  kGaveUp = 2,   ///< down and to rank 0: the sender goes on without the others; an error text
+  kVerdict = 3,  ///< down, from rank 0 to every rank: an error text
+};
+
+double now_s() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool mpi_alive() {
+  int begun = 0;
+  int gone = 0;
+  MPI_Initialized(&begun);
+  MPI_Finalized(&gone);
+  return begun != 0 && gone == 0;
+}
+
+constexpr double kYielding_s = 200e-6;
+constexpr double kShortestNap_s = 50e-6;
+
+/// Yields the processor first, then sleeps for a share of the time waited so far: ranks may outnumber cores, and
+/// a short wait must not become a long one.
+class Backoff {
+ public:
+  explicit Backoff(double longest_nap_s) : longest_s_(longest_nap_s) {}
+  void pause() {
+    const double waited = now_s() - begin_s_;
+    if (waited < kYielding_s) {
+      ::sched_yield();
+      return;
+    }
+    const timespec nap{0, static_cast<long>(1e9 * std::clamp(waited / 8, kShortestNap_s, longest_s_))};
+    ::nanosleep(&nap, nullptr);
+  }
+
+ private:
+  double longest_s_;
+  double begin_s_ = now_s();
+};
+constexpr double kNapWhileMoving_s = kShortestNap_s;  // bytes are under way
+constexpr double kNapWhileWaiting_s = 1e-3;           // for somebody to come
+
+/// Binomial tree rooted at 0: the parent of a rank lacks its lowest set bit.
+int parent_of(int rank) { return rank & (rank - 1); }
+std::vector<int> children_of(int rank, int size) {
+  std::vector<int> children;
+  const int lowest = rank == 0 ? size : rank & -rank;
+  for (int bit = 1; bit < lowest && rank + bit < size; bit <<= 1) children.push_back(rank + bit);
+  return children;
+}
+/// At least the number of levels below a rank, and more than for any of its children.
+int height_of(int rank, int size) { return static_cast<int>(children_of(rank, size).size()); }
+int depth_of(int rank) { return std::popcount(static_cast<unsigned>(rank)); }
+
+std::shared_ptr<const Bytes> make_message(std::uint64_t sequence, Kind kind, std::span<const std::byte> body) {
+  ByteWriter out;
+  out.u64(sequence);
+  out.u64(kHeadBytes + body.size());
+  out.u8(kind);
+  out.bytes(body);
+  return std::make_shared<const Bytes>(std::move(out).take());
+}
+
+Kind kind_of(const Bytes& message) { return static_cast<Kind>(message[kHeadBytes - 1]); }
+
+std::string text_of(const Bytes& message) {
+  return {reinterpret_cast<const char*>(message.data()) + kHeadBytes, message.size() - kHeadBytes};
+}
+
+std::string name_ranks(const std::vector<int>& ranks) {
+  const std::size_t named = std::min(ranks.size(), kNamedRanks);
+  std::string text = fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s",
+                                 fmt::join(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  if (named < ranks.size()) text += fmt::format(" and {} more", ranks.size() - named);
+  return text;
+}
+
+std::string did_not_answer(const std::vector<int>& ranks, double timeout_s) {
+  return fmt::format("{} did not answer within {} s (timeout=)", name_ranks(ranks), timeout_s);
+}
+
+}  // namespace
+
+MpiCommunicator::MpiCommunicator(MPI_Comm comm, double timeout_s) : comm_(comm), timeout_s_(timeout_s) {}
+
+Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::take(MPI_Comm comm, double timeout_s) {
+  if (!mpi_alive()) return fail(Code::kPeer, "MPI is not initialised, or finalised already");
+  auto made = std::unique_ptr<MpiCommunicator>(new MpiCommunicator(comm, timeout_s));
+  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(comm, &made->rank_);
+  MPI_Comm_size(comm, &made->size_);
+  return made;
+}
+
+MpiCommunicator::~MpiCommunicator() {
+  if (!mpi_alive()) return;
+  const double until = deadline(1, 0);
+  Backoff backoff(kNapWhileMoving_s);
+  while (!reap() && broken_.empty()) {
+    if (until > 0 && now_s() > until) break;
+    backoff.pause();
+  }
+  // A send to a rank that is gone never completes. MPI may still read its buffer, so that is left to it; and
+  // MPI_Comm_free would wait.
+  for (auto& message : sent_) (void)new std::shared_ptr<const Bytes>(std::move(message.message));
+  if (broken_.empty() && sent_.empty()) MPI_Comm_free(&comm_);
+}
+
+Status MpiCommunicator::usable() const {
+  if (!broken_.empty()) return fail(Code::kPeer, broken_);
+  if (size_ > 1 && !mpi_alive())
+    return fail(Code::kPeer, "MPI is finalised: the ranks of this file can no longer agree; close files before MPI_Finalize");
+  return {};
+}
+
+tl::unexpected<Error> MpiCommunicator::broken(std::string why) {
+  broken_ = std::move(why);
+  return fail(Code::kPeer, broken_);
+}
+
+tl::unexpected<Error> MpiCommunicator::give_up(std::string why) {
+  // Rank 0 tells everybody directly, since the tree may have a gap. Any other rank tells those who wait for
+  // it, and rank 0, which would finish the step alone if it came late.
+  const auto message = make_message(sequence_, rank_ == 0 ? kVerdict : kGaveUp, std::as_bytes(std::span(why)));
+  if (rank_ == 0) {
+    for (int rank = 1; rank < size_; ++rank) (void)send(rank, kTagDown, message);
+  } else {
+    (void)send(0, kTagGone, message);
+    for (const int child : children_of(rank_, size_)) (void)send(child, kTagDown, message);
+  }
+  reap();
+  return broken(std::move(why));
+}
+
+Status MpiCommunicator::heed_deserters() {
+  if (rank_ != 0) return {};
+  int found = 0;
+  MPI_Message message{};
+  MPI_Status status{};
+  if (MPI_Improbe(MPI_ANY_SOURCE, kTagGone, comm_, &found, &message, &status) != MPI_SUCCESS || found == 0) return {};
+  BENTO_ASSIGN(const Bytes text, take_pieces(message, status));
+  return give_up(fmt::format("rank {} gave up: {}", status.MPI_SOURCE, text_of(text)));
+}
+
+/// Levels of the tree differ in how long they wait, so that the rank nearest to a gap reports it first.
+double MpiCommunicator::deadline(double factor, int levels) const {
+  if (!(timeout_s_ > 0)) return 0;
+  const double grace = 0.2 + 0.05 * timeout_s_;
+  return now_s() + factor * timeout_s_ + grace * levels;
+}
+
+bool MpiCommunicator::reap() {
+  while (!sent_.empty()) {
+    auto& requests = sent_.front().requests;
+    int done = 0;
+    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+    if (done == 0) return false;
+    sent_.pop_front();
+  }
+  return true;
+}
+
+Status MpiCommunicator::send(int to, int tag, const std::shared_ptr<const Bytes>& message) {
+  auto& sent = sent_.emplace_back();
+  sent.message = message;
+  for (std::size_t at = 0; at < message->size(); at += kPieceBytes) {
+    const std::size_t piece = std::min(kPieceBytes, message->size() - at);
+    if (MPI_Isend(message->data() + at, static_cast<int>(piece), MPI_BYTE, to, at == 0 ? tag : kTagMore, comm_,
+                  &sent.requests.emplace_back(MPI_REQUEST_NULL)) != MPI_SUCCESS)
+      return broken(fmt::format("MPI refused a message to rank {}", to));
+  }
+  return {};
+}
+
+Result<Bytes> MpiCommunicator::receive(int from, int tag, double deadline_s) {
+  Backoff backoff(kNapWhileWaiting_s);
+  for (;;) {
+    int found = 0;
+    MPI_Message first{};
+    MPI_Status status{};
+    if (MPI_Improbe(from, tag, comm_, &found, &first, &status) != MPI_SUCCESS)
+      return give_up("MPI failed while waiting for a message");
+    if (found == 0) {
+      BENTO_TRY(heed_deserters());
+      reap();
+      if (deadline_s > 0 && now_s() > deadline_s) return fail(Code::kPeer, "deadline passed");
+      backoff.pause();
+      continue;
+    }
+    BENTO_ASSIGN(Bytes message, take_pieces(first, status));
+    ByteReader in(message, std::endian::little, "message");
+    BENTO_ASSIGN(const std::uint64_t sequence, in.u64());
+    // The news that all is over holds whichever collective this rank has come to meanwhile. Any other message
+    // with an older number is left over from a collective that was given up.
+    if (sequence == sequence_ || kind_of(message) >= kGaveUp) return message;
+  }
+}
+
+Result<Bytes> MpiCommunicator::take_pieces(MPI_Message first, const MPI_Status& status) {
+  int count = 0;
+  MPI_Get_count(&status, MPI_BYTE, &count);
+  auto buffer = std::make_unique<Bytes>(static_cast<std::size_t>(count));
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (MPI_Imrecv(buffer->data(), count, MPI_BYTE, &first, &request) != MPI_SUCCESS)
+    return give_up("MPI failed while taking a message");
+  BENTO_TRY(receive_piece(request, buffer, status.MPI_SOURCE));
+  ByteReader in(*buffer, std::endian::little, "message");
+  BENTO_TRY(in.skip(8));
+  BENTO_ASSIGN(const std::uint64_t total, in.u64());
+  if (buffer->size() < kHeadBytes || total < buffer->size()) return give_up("a message with a wrong header arrived");
+  std::size_t at = buffer->size();
+  buffer->resize(static_cast<std::size_t>(total));
+  for (; at < total; at += kPieceBytes) {
+    const std::size_t piece = std::min(kPieceBytes, static_cast<std::size_t>(total) - at);
+    if (MPI_Irecv(buffer->data() + at, static_cast<int>(piece), MPI_BYTE, status.MPI_SOURCE, kTagMore, comm_,
+                  &request) != MPI_SUCCESS)
+      return give_up("MPI failed while taking a message");
+    BENTO_TRY(receive_piece(request, buffer, status.MPI_SOURCE));
+  }
+  return std::move(*buffer);
+}
+
+Status MpiCommunicator::receive_piece(MPI_Request request, std::unique_ptr<Bytes>& buffer, int from) {
+  const double until = deadline(1, 0);
+  Backoff backoff(kNapWhileMoving_s);
+  for (;;) {
+    int done = 0;
+    const bool failed = MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    if (done != 0 && !failed) return {};
+    reap();  // who sends to us may be waiting for what we send
+    if (failed || (until > 0 && now_s() > until)) {
+      (void)buffer.release();  // MPI may still write into it
+      return give_up(fmt::format("rank {} stopped in the middle of a message for {} s (timeout=)", from, timeout_s_));
+    }
+    backoff.pause();
+  }
+}
+
+Result<std::vector<Bytes>> MpiCommunicator::gather(std::span<const std::byte> payload) {
+  BENTO_TRY(usable());
+  if (size_ == 1) return std::vector<Bytes>{Bytes(payload.begin(), payload.end())};
+  ++sequence_;
+  const double until = deadline(1, height_of(rank_, size_));
+
+  ByteWriter collected;  // rank, bytes, payload of this rank and of everybody below it
+  collected.i32(rank_);
+  collected.u64(payload.size());
+  collected.bytes(payload);
+  std::vector<int> missing;
+  for (const int child : children_of(rank_, size_)) {
+    auto message = receive(child, kTagUp, until);
+    if (!message) {
+      if (!broken_.empty()) return fail(std::move(message).error());
+      missing.push_back(child);
+      continue;
+    }
+    if (kind_of(*message) == kData) {
+      collected.bytes(std::span(*message).subspan(kHeadBytes));
+      continue;
+    }
+    ByteReader in(*message, std::endian::little, "list of missing ranks");
+    BENTO_TRY(in.skip(kHeadBytes));
+    while (in.remaining() >= 4) {
+      BENTO_ASSIGN(const std::int32_t rank, in.i32());
+      missing.push_back(rank);
+    }
+  }
+
+  if (rank_ != 0) {
+    if (missing.empty()) {
+      BENTO_TRY(send(parent_of(rank_), kTagUp, make_message(sequence_, kData, collected.view())));
+    } else {
+      ByteWriter list;
+      for (const int rank : missing) list.i32(rank);
+      BENTO_TRY(send(parent_of(rank_), kTagUp, make_message(sequence_, kMissing, list.view())));
+    }
+    return std::vector<Bytes>{};
+  }
+  if (!missing.empty()) return give_up(name_missing(std::move(missing)));
+  BENTO_TRY(heed_deserters());
+  std::vector<Bytes> all(static_cast<std::size_t>(size_));
+  ByteReader in(collected.view(), std::endian::little, "gathered payloads");
+  while (in.remaining() > 0) {
+    BENTO_ASSIGN(const std::int32_t rank, in.i32());
+    BENTO_ASSIGN(const std::uint64_t bytes, in.u64());
+    BENTO_ASSIGN(const auto view, in.bytes(bytes));
+    if (rank < 0 || rank >= size_) return give_up("a message of an unknown rank");
+    all[static_cast<std::size_t>(rank)].assign(view.begin(), view.end());
+  }
+  return all;
+}
+
+std::string MpiCommunicator::name_missing(std::vector<int> missing) const {
+  std::sort(missing.begin(), missing.end());
+  std::vector<int> unknown;
+  for (const int rank : missing)
+    for (int below = rank + 1; below < std::min(size_, rank + (rank & -rank)); ++below)
+      if (!std::binary_search(missing.begin(), missing.end(), below)) unknown.push_back(below);
+  std::string text = did_not_answer(missing, timeout_s_);
+  if (!unknown.empty()) text += fmt::format(", and nothing is known of {} behind it", name_ranks(unknown));
+  return text;
+}
+
+Result<Bytes> MpiCommunicator::broadcast(std::span<const std::byte> payload) {
+  BENTO_TRY(usable());
+  if (size_ == 1) return Bytes(payload.begin(), payload.end());
+  ++sequence_;
+  // The verdict may come as late as rank 0 may come itself, and wait for the others then.
+  const double until = deadline(2, height_of(0, size_) + depth_of(rank_));
+
+  std::shared_ptr<const Bytes> message;
+  if (rank_ == 0) {
+    BENTO_TRY(heed_deserters());
+    message = make_message(sequence_, kData, payload);
+  } else {
+    auto received = receive(MPI_ANY_SOURCE, kTagDown, until);
+    if (!received) {
+      if (!broken_.empty()) return fail(std::move(received).error());
+      return give_up(did_not_answer({parent_of(rank_)}, timeout_s_));
+    }
+    if (kind_of(*received) == kVerdict) return broken(text_of(*received));
+    if (kind_of(*received) == kGaveUp) return give_up(text_of(*received));
+    message = std::make_shared<const Bytes>(std::move(*received));
+  }
+  const auto children = children_of(rank_, size_);
+  for (auto child = children.rbegin(); child != children.rend(); ++child) BENTO_TRY(send(*child, kTagDown, message));
+  // A large message only moves while this rank is inside MPI: see it off before leaving.
+  Backoff backoff(kNapWhileMoving_s);
+  while (!reap()) {
+    if (until > 0 && now_s() > until)
+      return give_up(fmt::format("a message of {} bytes was not taken within {} s (timeout=)", message->size(),
+                                timeout_s_));
+    backoff.pause();
+  }
+  return Bytes(message->begin() + kHeadBytes, message->end());
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Counts what became of every raw-data call, so that a run can be shown to have used the connector: a
+/// connector that passes everything through gives right results too. Source: docs/usage.md, "Statistics".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace bento::vol {
+
+/// Raw-data calls of one kind. Bytes are elements times the file type's size.
+struct CallCounts {
+  std::uint64_t writes = 0;
+  std::uint64_t bytes_written = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t bytes_read = 0;
+};
+
+/// Counts of this process. Not thread-safe, like the library it serves.
+struct Stats {
+  CallCounts diverted;        ///< in ranks' streams
+  CallCounts skeleton;        ///< in a container's skeleton (variable-length, external, virtual)
+  CallCounts passed_through;  ///< ordinary files
+
+  static Stats& get();
+  void note_file(const std::string& path, bool container);
+  /// The file to write at exit; the first non-empty path wins over none. Empty: no statistics.
+  void set_output(const std::string& path);
+  /// Appends one line of JSON to the output in a single write. Called once, when the connector terminates.
+  void write_out() const;
+};
+
+}  // namespace bento::vol

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Questions about datatypes that decide how a dataset is stored.
+#pragma once
+
+#include <hdf5.h>
+
+namespace bento::vol {
+
+/// Does the type, at any depth, contain variable-length data (sequences or strings)?
+bool has_variable_length(hid_t type);
+/// Does it contain references, other than the old fixed-size object reference?
+bool has_reference(hid_t type);
+/// Does it contain an old fixed-size object reference (H5T_STD_REF_OBJ)?
+bool has_object_reference(hid_t type);
+/// Does it contain a compound type? Then a conversion may leave members of the destination as they are.
+bool has_compound(hid_t type);
+
+}  // namespace bento::vol
