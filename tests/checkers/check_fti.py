@@ -1,0 +1,423 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+# SPDX-FileCopyrightText: The h5bento developers
+"""Checks a rank's stream as an FTI-FF 1.1 file, without any of h5bento's own code.
+
+Written from formats/fti-ff.md section 5 and design section 3 alone. As a module:
+
+    report = check_stream(data)            # bytes of one logical stream
+    report.problems                        # [(offset, text)], empty if all is well
+    report.skipped                         # [text], checks that could not be made here, and why
+
+Hashes of the XXH3 kind need the Python module xxhash or the shared library libxxhash; without either they
+are skipped, and the report says so.
+"""
+
+import argparse
+import ctypes
+import hashlib
+import json
+import os
+import random
+import struct
+import sys
+
+
+def find_xxh3():
+    """A function from bytes to their canonical XXH3-128 (big-endian), or None."""
+    try:
+        import xxhash
+        return xxhash.xxh3_128_digest
+    except (ImportError, AttributeError):
+        pass
+
+    class Hash128(ctypes.Structure):
+        _fields_ = [("low", ctypes.c_uint64), ("high", ctypes.c_uint64)]
+
+    try:
+        function = ctypes.CDLL("libxxhash.so.0").XXH3_128bits
+    except (OSError, AttributeError):
+        return None
+    function.restype = Hash128
+    function.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+
+    def digest(chunk):
+        value = function(chunk, len(chunk))
+        return struct.pack(">QQ", value.high, value.low)
+
+    return digest
+
+
+xxh3 = find_xxh3()
+
+FB = 96
+HEAD = 12
+RECORD = 64
+FILLER = -1
+XXH3_MARK = b"XXH3128"
+
+
+class Report:
+    def __init__(self):
+        self.problems = []
+        self.skipped = []
+        self.kind = None  # "md5", "xxh3" or "none"
+        self.blocks = 0
+        self.containers = 0
+        self.fillers = 0
+        self.live_bytes = 0
+
+    def wrong(self, offset, text):
+        self.problems.append((offset, text))
+
+    def skip(self, text):
+        if text not in self.skipped:
+            self.skipped.append(text)
+
+    @property
+    def ok(self):
+        return not self.problems
+
+    def summary(self):
+        return (f"{self.blocks} blocks, {self.containers} containers ({self.fillers} fillers), "
+                f"{self.live_bytes} live bytes, hashes {self.kind}")
+
+
+class Record:
+    """One container record, as stored."""
+
+    def __init__(self, data, at):
+        self.at = at
+        (self.id, self.idx, self.containerid, self.content, self.pad, self.dptr, self.fptr, self.chunk,
+         self.size, self.hash) = struct.unpack_from("<iiiB3sqqqq16s", data, at)
+
+    @property
+    def filler(self):
+        return self.id == FILLER and self.content == 0
+
+
+def hash_of(kind, chunk, report):
+    """The 16 bytes that a chunk's hash field must hold, or None if they cannot be computed here."""
+    if kind == "none":
+        return bytes(16)
+    if kind == "md5":
+        return hashlib.md5(chunk).digest()
+    if xxh3 is None:
+        report.skip("XXH3 hashes not compared: neither the Python module xxhash nor libxxhash.so.0 is here")
+        return None
+    return xxh3(chunk)
+
+
+def check_file_block(data, report, rules):
+    checksum, my_hash, pad, ckpt_size, fs, max_fs, pt_fs, timestamp = struct.unpack_from("<33s16s7sqqqqQ", data)
+    for name, value, at in (("ckptSize", ckpt_size, 56), ("fs", fs, 64)):
+        if value != len(data):
+            report.wrong(at, f"{name} is {value}, the stream has {len(data)} bytes")
+    if rules == "stream":
+        for name, value, at in (("maxFs", max_fs, 72), ("ptFs", pt_fs, 80)):
+            if value != -1:
+                report.wrong(at, f"{name} is {value}, want -1")
+    covered = checksum + struct.pack("<Qqqqq", timestamp, ckpt_size, fs, pt_fs, max_fs)
+    if hashlib.md5(covered).digest() != my_hash:
+        report.wrong(33, "myHash is not the MD5 of checksum, timestamp, ckptSize, fs, ptFs and maxFs")
+
+    if checksum == bytes(33):
+        report.kind = "none"
+    elif pad == XXH3_MARK:
+        report.kind = "xxh3"
+    else:
+        report.kind = "md5"
+    if report.kind != "none":
+        digits = checksum[:32]
+        if any(c not in b"0123456789abcdef" for c in digits) or checksum[32] != 0:
+            report.wrong(0, "checksum is not 32 lower-case hexadecimal digits and a NUL")
+    if rules == "stream" and pad not in (bytes(7), XXH3_MARK):
+        report.wrong(49, f"the pad bytes are {pad.hex()}, want zeros or 'XXH3128'")
+    if rules == "stream" and report.kind == "none" and pad != bytes(7):
+        report.wrong(49, "the pad bytes announce a hash, but the checksum is zero")
+    return checksum
+
+
+def read_blocks(data, report):
+    """Follows the chain of blocks. Stops at the first head that cannot be one."""
+    blocks = []
+    at = FB
+    while at < len(data):
+        if len(data) - at < HEAD:
+            report.wrong(at, f"{len(data) - at} bytes behind the last block, too few for another")
+            break
+        numvars, dbsize = struct.unpack_from("<iq", data, at)
+        if numvars < 0 or HEAD + RECORD * numvars > len(data) - at:
+            report.wrong(at, f"numvars is {numvars}, which does not fit the {len(data) - at} bytes left")
+            break
+        records = [Record(data, at + HEAD + RECORD * i) for i in range(numvars)]
+        want = HEAD + RECORD * numvars + sum(r.size for r in records)
+        if dbsize != want:
+            report.wrong(at + 4, f"dbsize is {dbsize}, head, records and containers make {want}")
+            break
+        if dbsize > len(data) - at or any(r.size < 0 for r in records):
+            report.wrong(at + 4, f"dbsize is {dbsize}, {len(data) - at} bytes are left")
+            break
+        blocks.append((at, dbsize, records))
+        at += dbsize
+    else:
+        if at != len(data):
+            report.wrong(at, "the chain of blocks does not end at ckptSize")
+    return blocks
+
+
+def check_places(blocks, report):
+    for at, _, records in blocks:
+        here = at + HEAD + RECORD * len(records)
+        for r in records:
+            if r.content not in (0, 1):
+                report.wrong(r.at + 12, f"hascontent is {r.content}")
+            if r.fptr != here:
+                report.wrong(r.at + 24, f"fptr is {r.fptr}, want {here}")
+            if not 0 <= r.chunk <= r.size:
+                report.wrong(r.at + 32, f"chunksize is {r.chunk} in a container of {r.size}")
+            if r.content == 0 and r.chunk != 0:
+                report.wrong(r.at + 32, f"chunksize is {r.chunk} without content")
+            if r.idx < 0:
+                report.wrong(r.at + 4, f"idx is {r.idx}")
+            here += r.size
+
+
+def check_fillers(blocks, report):
+    for _, _, records in blocks:
+        for position, r in enumerate(records):
+            if r.id == FILLER and r.content != 0:
+                report.wrong(r.at + 12, "a filler (id -1) with content")
+            if r.filler and position + 1 == len(records):
+                report.wrong(r.at, "a filler with no container behind it in its block")
+            if r.id < FILLER:
+                report.wrong(r.at, f"id is {r.id}, no dataset number and no filler")
+            if r.pad != bytes(3):
+                report.wrong(r.at + 13, f"the pad bytes are {r.pad.hex()}, want zeros")
+
+
+def check_stream_order(blocks, report):
+    """Live chunks of an id are its bytes, each once; no containerid occurs twice."""
+    by_id = {}
+    for _, _, records in blocks:
+        for r in records:
+            if not r.filler:
+                by_id.setdefault(r.id, []).append(r)
+    for variable, records in by_id.items():
+        taken = {}
+        for r in records:
+            if r.containerid < 0 or r.containerid in taken:
+                report.wrong(r.at + 8, f"id {variable}: containerid {r.containerid} is negative or taken")
+            taken[r.containerid] = r
+        at = 0
+        for r in sorted((r for r in records if r.content and r.chunk), key=lambda r: r.dptr):
+            if r.dptr != at:
+                report.wrong(r.at + 16, f"id {variable}: dptr is {r.dptr}, want {at}")
+            at = r.dptr + r.chunk
+
+
+def check_fti_order(blocks, report):
+    """A variable fills its containers one after the other (formats/fti-ff.md section 2)."""
+    state = {}
+    for _, _, records in blocks:
+        for r in records:
+            count, reserved, open_end = state.get(r.id, (0, 0, True))
+            if r.containerid != count:
+                report.wrong(r.at + 8, f"id {r.id}: containerid is {r.containerid}, want {count}")
+            if r.dptr != reserved:
+                report.wrong(r.at + 16, f"id {r.id}: dptr is {r.dptr}, want {reserved}")
+            if r.content and not open_end:
+                report.wrong(r.at + 12, f"id {r.id}: content behind a container that is not full")
+            if count == 0 and not r.content:
+                report.wrong(r.at + 12, f"id {r.id}: its first container has no content")
+            state[r.id] = (count + 1, reserved + r.size, open_end and bool(r.content) and r.chunk == r.size)
+
+
+def check_hashes(data, blocks, checksum, report):
+    of_hashes = b""
+    for _, _, records in blocks:
+        for r in records:
+            if r.content:
+                of_hashes += r.hash
+            if not 0 <= r.fptr <= r.fptr + r.chunk <= len(data):
+                continue  # check_places() has said so
+            want = hash_of(report.kind, data[r.fptr:r.fptr + r.chunk], report)
+            # A dead record of an XXH3 stream may keep the hash of what it held.
+            free = report.kind == "xxh3" and not r.content and not r.filler
+            if want is not None and want != r.hash and not free:
+                report.wrong(r.fptr if r.chunk else r.at + 48,
+                             f"id {r.id} container {r.containerid}: its {r.chunk} bytes do not have the hash "
+                             f"at byte {r.at + 48}")
+    if report.kind == "md5":
+        if hashlib.md5(data[FB:]).hexdigest().encode() + b"\0" != checksum:
+            report.wrong(FB, "checksum is not the MD5 of all bytes from 96 on")
+    elif report.kind == "xxh3":
+        want = hash_of("xxh3", of_hashes, report)
+        if want is not None and want.hex().encode() + b"\0" != checksum:
+            report.wrong(0, "checksum is not the XXH3-128 of the hashes of all containers with content")
+
+
+def check_stream(data, rules="stream"):
+    """Walks `data` as FTI-FF 1.1. rules: "stream" for h5bento's, "fti" for files that FTI wrote."""
+    data = bytes(data)
+    report = Report()
+    if len(data) < FB:
+        report.wrong(0, f"{len(data)} bytes, less than a file block of {FB}")
+        return report
+    checksum = check_file_block(data, report, rules)
+    blocks = read_blocks(data, report)
+    check_places(blocks, report)
+    if rules == "stream":
+        check_fillers(blocks, report)
+        check_stream_order(blocks, report)
+    else:
+        check_fti_order(blocks, report)
+    check_hashes(data, blocks, checksum, report)
+    report.blocks = len(blocks)
+    for _, _, records in blocks:
+        report.containers += len(records)
+        report.fillers += sum(r.filler for r in records)
+        report.live_bytes += sum(r.chunk for r in records if r.content)
+    return report
+
+
+# -----------------------------------------------------------------------------------------------------------
+# Self-test
+
+
+def build_stream(kind):
+    """A small stream by the rules of design section 3: fillers, two live pieces of id 0, a dead one, slack."""
+    silent = Report()
+
+    def record(variable, containerid, content, dptr, fptr, chunk, size):
+        value = hash_of(kind, chunk, silent) or bytes(16)
+        return struct.pack("<iiiB3sqqqq16s", variable, max(variable, 0), containerid, content, bytes(3), dptr,
+                           fptr, len(chunk), size, value)
+
+    def numbers(first, count):
+        return bytes((first + i) % 251 for i in range(count))
+
+    body = b""
+    live = b""
+
+    def block(pieces):
+        nonlocal body, live
+        here = FB + len(body) + HEAD + RECORD * len(pieces)
+        records = b""
+        data = b""
+        for variable, containerid, content, dptr, chunk, size in pieces:
+            packed = record(variable, containerid, content, dptr, here, chunk if content else b"", size)
+            records += packed
+            live += packed[48:] if content else b""
+            data += chunk + bytes(size - len(chunk))
+            here += size
+        body += struct.pack("<iq", len(pieces), HEAD + len(records) + len(data)) + records + data
+
+    first = 1024 - (FB + HEAD + 2 * RECORD)
+    block([(FILLER, 0, 0, 0, b"", first), (0, 0, 1, 50, numbers(1, 700), 700)])
+    block([(0, 1, 1, 0, numbers(7, 50), 64), (3, 0, 0, 0, numbers(9, 20), 20), (4, 0, 1, 0, b"x", 1)])
+    if kind == "none":
+        checksum = bytes(33)
+    elif kind == "md5":
+        checksum = hashlib.md5(body).hexdigest().encode() + b"\0"
+    else:
+        checksum = (hash_of(kind, live, silent) or bytes(16)).hex().encode() + b"\0"
+    size = FB + len(body)
+    timestamp = 1700000000123456789
+    my_hash = hashlib.md5(checksum + struct.pack("<Qqqqq", timestamp, size, size, -1, -1)).digest()
+    pad = XXH3_MARK if kind == "xxh3" else bytes(7)
+    return struct.pack("<33s16s7sqqqqQ", checksum, my_hash, pad, size, size, -1, -1, timestamp) + body
+
+
+def self_test(folder):
+    failures = []
+
+    def expect(condition, text):
+        if not condition:
+            failures.append(text)
+
+    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as handle:
+        files = json.load(handle)["files"]
+    golden = damaged = 0
+    for entry in files:
+        with open(os.path.join(folder, entry["path"]), "rb") as handle:
+            data = handle.read()
+        expect(hashlib.md5(data).hexdigest() == entry["md5"], f"{entry['path']}: not the golden file")
+        report = check_stream(data, "fti")
+        if entry["format"] != "FTI-FF v1.1" or entry["kind"] == "rs_encoded":
+            expect(not report.ok, f"{entry['path']}: taken for an FTI-FF 1.1 file")
+            continue
+        golden += 1
+        expect(report.ok, f"{entry['path']}: {report.problems[:3]}")
+        # All bytes but the pads of the file block: records, data and zeros are covered by the checksum.
+        positions = range(len(data)) if len(data) < 1400 else random.Random(len(data)).sample(range(len(data)), 40)
+        for at in positions:
+            if 49 <= at < 56:
+                continue
+            damaged += 1
+            changed = data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1:]
+            expect(not check_stream(changed, "fti").ok, f"{entry['path']}: byte {at} changed, not noticed")
+        for length in random.Random(1).sample(range(len(data)), 50):
+            expect(not check_stream(data[:length], "fti").ok, f"{entry['path']}: cut to {length}, not noticed")
+
+    if xxh3 is not None:  # what xxhsum -H2 says of no bytes
+        expect(xxh3(b"").hex() == "99aa06d3014798d86001c324468d497f", "the XXH3-128 function is another one")
+    for kind in ("md5", "xxh3", "none"):
+        stream = build_stream(kind)
+        report = check_stream(stream)
+        for text in report.skipped:
+            print(f"self-test: {text}")
+        expect(report.ok and report.kind == kind, f"built {kind} stream: {report.problems[:3]}")
+        expect((report.blocks, report.containers, report.fillers, report.live_bytes) == (2, 5, 1, 751),
+               f"built {kind} stream: {report.summary()}")
+        record = FB + HEAD + RECORD
+        if kind == "md5":
+            for at in range(len(stream)):
+                damaged += 1
+                changed = stream[:at] + bytes([stream[at] ^ 1]) + stream[at + 1:]
+                expect(not check_stream(changed).ok, f"built stream: byte {at} changed, not noticed")
+        if kind == "xxh3" and xxh3 is not None:
+            for at in (0, record + 48, 1024, 1100):  # checksum, hash, first byte of data, another one
+                damaged += 1
+                changed = stream[:at] + bytes([stream[at] ^ 1]) + stream[at + 1:]
+                expect(not check_stream(changed).ok, f"built xxh3 stream: byte {at} changed, not noticed")
+        # Structure alone must show these, whatever the hash: id of the filler, dptr, sizes, flag, fptr.
+        for at in (FB, FB + 4, FB + HEAD, record + 12, record + 13, record + 16, record + 24, record + 32, record + 40):
+            damaged += 1
+            changed = stream[:at] + bytes([stream[at] ^ 1]) + stream[at + 1:]
+            expect(not check_stream(changed).ok, f"built {kind} stream: byte {at} changed, not noticed")
+
+    for text in failures[:20]:
+        print(f"self-test: {text}")
+    print(f"self-test: {golden} golden files, {damaged} damaged copies, {len(failures)} failures")
+    return not failures
+
+
+def main():
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(description="Check streams as FTI-FF 1.1 files. Exit status 0: all sound.")
+    parser.add_argument("files", nargs="*", help="files, each one stream")
+    parser.add_argument("--rules", choices=("stream", "fti"), default="stream",
+                        help="whose files: h5bento's streams (default), or FTI's own")
+    parser.add_argument("--self-test", action="store_true", help="check the checker on the golden files")
+    parser.add_argument("--data", default=os.path.join(here, "..", "data", "fti"), help="folder of the golden files")
+    options = parser.parse_args()
+    if options.self_test:
+        return 0 if self_test(options.data) else 1
+    if not options.files:
+        parser.error("no file given")
+    sound = True
+    for name in options.files:
+        with open(name, "rb") as handle:
+            report = check_stream(handle.read(), options.rules)
+        sound = sound and report.ok
+        print(f"{name}: {'sound' if report.ok else 'DAMAGED'}: {report.summary()}")
+        for offset, text in report.problems:
+            print(f"  byte {offset}: {text}")
+        for text in report.skipped:
+            print(f"  skipped: {text}")
+    return 0 if sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Checks of MpiCommunicator, run under mpirun with any number of ranks:
+///   mpi_comm_test contents [BIG_MIB]   gather and broadcast, one message of BIG_MIB MiB, 10,000 small rounds
+///   mpi_comm_test missing RANK [LEAVE] RANK stays away for longer than the timeout; what do the others say?
+///                                      with LEAVE, it never comes at all
+///   mpi_comm_test finalised            calls after MPI_Finalize
+/// Rank 0 prints one line per check. The exit status is 1 if a check failed on any rank.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include "vol/mpi/mpi_comm.hpp"
+
+using bento::Bytes;
+using bento::Code;
+using bento::vol::MpiCommunicator;
+
+namespace {
+
+int world_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+int world_size() {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  return size;
+}
+
+int failed_checks = 0;
+
+/// Collective over MPI_COMM_WORLD, which the communicator under test does not use.
+void check(bool mine, const std::string& what, const std::string& detail = {}) {
+  if (!mine) std::printf("  rank %d: %s: %s\n", world_rank(), what.c_str(), detail.c_str());
+  int good = mine ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  if (world_rank() == 0) std::printf("%s %s%s%s\n", good != 0 ? "ok  " : "FAIL", what.c_str(), detail.empty() ? "" : ": ", detail.c_str());
+  if (good == 0) ++failed_checks;
+}
+
+double now() { return MPI_Wtime(); }
+
+/// What rank `rank` sends in round `round`: lengths differ between ranks, some are empty.
+Bytes payload_of(int rank, int round) {
+  const auto length = static_cast<std::size_t>((rank * 7 + round * 13) % 97);
+  Bytes bytes(length);
+  for (std::size_t i = 0; i < length; ++i) bytes[i] = static_cast<std::byte>(static_cast<int>(i) + rank + round);
+  return bytes;
+}
+
+bool right_gather(const bento::Result<std::vector<Bytes>>& gathered, int round) {
+  if (!gathered) return false;
+  if (world_rank() != 0) return gathered->empty();
+  if (static_cast<int>(gathered->size()) != world_size()) return false;
+  for (int rank = 0; rank < world_size(); ++rank)
+    if ((*gathered)[static_cast<std::size_t>(rank)] != payload_of(rank, round)) return false;
+  return true;
+}
+
+std::unique_ptr<MpiCommunicator> make(double timeout_s) {
+  MPI_Comm mine = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_WORLD, &mine);
+  auto made = MpiCommunicator::take(mine, timeout_s);
+  if (!made) std::abort();
+  return std::move(*made);
+}
+
+void check_big(MpiCommunicator& comm, std::size_t mib) {
+  // Only the last rank has much to say: rank 0 could not hold everybody's.
+  Bytes big(comm.rank() == comm.size() - 1 ? mib << 20 : 5);
+  for (std::size_t i = 0; i < big.size(); i += 4096) big[i] = static_cast<std::byte>(i >> 12);
+  double begin = now();
+  auto gathered = comm.gather(big);
+  double seconds = now() - begin;
+  bool right = gathered.has_value();
+  if (right && comm.rank() == 0) {
+    const Bytes& last = gathered->back();
+    right = last.size() == mib << 20;
+    for (std::size_t i = 0; right && i < last.size(); i += 4096) right = last[i] == static_cast<std::byte>(i >> 12);
+  }
+  check(right, fmt::format("gather with {} MiB of the last rank", mib), fmt::format("{:.2f} s", seconds));
+  Bytes from_root = comm.rank() == 0 && gathered ? std::move(gathered->back()) : Bytes{};
+  begin = now();
+  const auto got = comm.broadcast(from_root);
+  seconds = now() - begin;
+  right = got && got->size() == mib << 20;
+  for (std::size_t i = 0; right && i < got->size(); i += 4096) right = (*got)[i] == static_cast<std::byte>(i >> 12);
+  check(right, fmt::format("broadcast of {} MiB", mib), fmt::format("{:.2f} s", seconds));
+}
+
+void contents(std::size_t big_mib) {
+  auto comm = make(60);
+  check(comm->rank() == world_rank() && comm->size() == world_size(), "rank and size");
+  bool right = true;
+  for (int round = 0; round < 50; ++round) {
+    right = right && right_gather(comm->gather(payload_of(comm->rank(), round)), round);
+    const auto got = comm->broadcast(comm->rank() == 0 ? payload_of(5, round) : Bytes{});
+    right = right && got && *got == payload_of(5, round);
+  }
+  check(right, "gather and broadcast, 50 rounds of uneven and empty payloads");
+  for (int round = 0; round < 50; ++round) right = right && right_gather(comm->gather(payload_of(comm->rank(), round)), round);
+  for (int round = 0; round < 50; ++round) {
+    const auto got = comm->broadcast(comm->rank() == 0 ? payload_of(9, round) : Bytes{});
+    right = right && got && *got == payload_of(9, round);
+  }
+  check(right, "50 gathers in a row, then 50 broadcasts in a row");
+  // Ranks that run ahead of others.
+  if (comm->rank() == comm->size() - 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  right = right_gather(comm->gather(payload_of(comm->rank(), 1)), 1) && comm->broadcast({}).has_value();
+  check(right, "the last rank comes late");
+
+  constexpr int kRounds = 10'000;
+  MPI_Barrier(MPI_COMM_WORLD);
+  const double begin = now();
+  const Bytes small(16);
+  for (int round = 0; round < kRounds && right; ++round)
+    right = comm->gather(small).has_value() && comm->broadcast(small).has_value();
+  check(right, "10,000 small rounds", fmt::format("{:.1f} us per gather and broadcast", (now() - begin) / kRounds * 1e6));
+  if (big_mib > 0) check_big(*comm, big_mib);
+  comm.reset();
+  check(true, "freed");
+}
+
+/// One collective of the kind that commits are made of.
+bento::Status commit(MpiCommunicator& comm) {
+  const Bytes some(8);
+  BENTO_TRY(comm.gather(some));
+  BENTO_TRY(comm.broadcast(some));
+  return {};
+}
+
+void missing(int absent, bool leave) {
+  constexpr double kTimeout = 2;
+  auto comm = make(kTimeout);
+  const bool am_absent = comm->rank() == absent;
+  check(commit(*comm).has_value(), "one commit with everybody");
+  if (am_absent) std::this_thread::sleep_for(std::chrono::seconds(9));
+  if (am_absent && leave) {
+    check(true, "answered in time with kPeer");
+    check(true, "names the absent rank");
+  } else {
+    const double begin = now();
+    const auto done = commit(*comm);
+    const double seconds = now() - begin;
+    // Rank 0's verdict tells everybody; without rank 0 the others wait twice as long, since it may itself have
+    // come late and be waiting.
+    const double limit = absent == 0 ? 7 : 4;
+    check(!done && done.error().code == Code::kPeer && seconds < limit, "answered in time with kPeer",
+          fmt::format("{:.2f} s; {}", seconds, done ? "success" : done.error().text));
+    const bool names = !done && done.error().text.find(std::to_string(absent)) != std::string::npos;
+    check(names || am_absent, "names the absent rank");
+  }
+  const double begin = now();
+  const auto again = commit(*comm);
+  const bool at_once = now() - begin < 0.05 && !again && again.error().code == Code::kPeer;
+  check(at_once || (am_absent && leave), "later calls fail at once");
+  if (am_absent && leave) {
+    // Has not heard of it yet: its next call must not wait either.
+    check(!again && again.error().code == Code::kPeer, "the absent rank hears of it", again ? "success" : again.error().text);
+  } else {
+    check(true, "the absent rank hears of it", comm->rank() == 0 ? "(elsewhere)" : "");
+  }
+  const double end = now();
+  comm.reset();
+  check(now() - end < 0.5, "a broken communicator is dropped without waiting");
+}
+
+void finalised() {
+  auto group = make(2);
+  MPI_Comm self = MPI_COMM_NULL;
+  MPI_Comm_dup(MPI_COMM_SELF, &self);
+  auto alone = MpiCommunicator::take(self, 2);
+  const int rank = world_rank();
+  const int size = world_size();
+  MPI_Finalize();
+  const Bytes some(8);
+  const auto late = group->gather(some);
+  const bool refused = size == 1 || (!late && late.error().code == Code::kPeer);
+  const bool works = alone && (*alone)->gather(some).has_value() && (*alone)->broadcast(some).has_value();
+  group.reset();
+  alone->reset();
+  const bool none = !MpiCommunicator::take(MPI_COMM_WORLD, 2);
+  if (rank == 0) {
+    std::printf("%s after MPI_Finalize a group fails: %s\n", refused ? "ok  " : "FAIL", late ? "(size 1)" : late.error().text.c_str());
+    std::printf("%s after MPI_Finalize a group of one works\n", works ? "ok  " : "FAIL");
+    std::printf("%s after MPI_Finalize nothing can be taken\n", none ? "ok  " : "FAIL");
+  }
+  if (!refused || !works || !none) ++failed_checks;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  const std::string_view mode = argc > 1 ? argv[1] : "";
+  if (mode == "contents") {
+    contents(argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0);
+  } else if (mode == "missing" && argc > 2) {
+    missing(std::atoi(argv[2]), argc > 3);
+  } else if (mode == "finalised") {
+    finalised();
+  } else {
+    std::fprintf(stderr, "usage: mpi_comm_test contents [BIG_MIB] | missing RANK [LEAVE] | finalised\n");
+    failed_checks = 1;
+  }
+  int gone = 0;
+  MPI_Finalized(&gone);
+  if (gone == 0) MPI_Finalize();
+  return failed_checks == 0 ? 0 : 1;
+}

@@ -1,0 +1,369 @@
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the tests of whole programs share: environments, running with a deadline, statistics, containers.
+
+A test is a script that calls run_test(function). Exit status 0: passed, 1: failed, 77: skipped.
+It works in a folder of its own below the current one, which is removed unless the test failed.
+
+  H5BENTO_TEST_CONNECTOR   connector string to test instead of `bento`, e.g. `bento files=2`
+  H5BENTO_TEST_REHEARSAL   `native` or `pass_through`: rehearse the tests with HDF5's own connectors, to
+                           prove the tests themselves; what only bento can fulfil is then not checked
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.dirname(os.path.dirname(HERE))
+READ_BACK = os.path.join(SOURCE, "examples", "read_back.py")
+REHEARSAL = os.environ.get("H5BENTO_TEST_REHEARSAL", "")
+PASS_THROUGH = "pass_through under_vol=0;under_info={}"
+MODULE = "libh5bento_vol.so"
+SKIPPED = 77
+
+
+class Failure(Exception):
+    """The test has failed; the text says why."""
+
+
+class Skip(Exception):
+    """The test cannot run here; the text says why."""
+
+
+def check(condition, text):
+    if not condition:
+        raise Failure(text)
+
+
+def say(text):
+    print(text, flush=True)
+
+
+# ---- environments ------------------------------------------------------------------------------------
+
+
+def load_environment():
+    """That of scripts/env, for a test that was started by hand."""
+    if "H5BENTO_PYTHON" in os.environ and "HDF5_ROOT" in os.environ:
+        return
+    result = subprocess.run([os.path.join(SOURCE, "scripts", "env"), "env", "-0"], capture_output=True)
+    if result.returncode != 0:
+        raise Failure(f"scripts/env: {result.stderr.decode()}")
+    os.environ.update(item.split("=", 1) for item in result.stdout.decode().split("\0") if "=" in item)
+
+
+def build_folder():
+    return os.environ.get("H5BENTO_BUILD") or os.path.dirname(os.environ["HDF5_PLUGIN_PATH"])
+
+
+def built(*parts):
+    """A program of the build folder."""
+    path = os.path.join(build_folder(), *parts)
+    check(os.access(path, os.X_OK), f"{path} has not been built")
+    return path
+
+
+def hdf5_tool(name):
+    path = os.path.join(os.environ["HDF5_ROOT"], "bin", name)
+    check(os.access(path, os.X_OK), f"{path} is missing")
+    return path
+
+
+def api_program(name):
+    path = os.path.join(os.environ["H5BENTO_API_TESTS"], name)
+    check(os.access(path, os.X_OK), f"{path} is missing (scripts/bootstrap builds it)")
+    return path
+
+
+def python():
+    return os.environ["H5BENTO_PYTHON"]
+
+
+def native_env(**more):
+    """HDF5 alone: no connector, no plugin."""
+    dropped = ("HDF5_VOL_CONNECTOR", "HDF5_PLUGIN_PATH", "HDF5_PLUGIN_PRELOAD", "HDF5_DRIVER", "HDF5_DRIVER_CONFIG")
+    kept = ("H5BENTO_BUILD", "H5BENTO_CACHE", "H5BENTO_PYTHON", "H5BENTO_PYTHON_NATIVE", "H5BENTO_SOURCE",
+            "H5BENTO_HDF5_SOURCE", "H5BENTO_API_TESTS")  # fmt: skip
+    env = {k: v for k, v in os.environ.items() if k not in dropped and (not k.startswith("H5BENTO_") or k in kept)}
+    # The shared-memory transport prints a warning and goes on where ptrace is forbidden; output is compared.
+    env.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+    env.update(more)
+    return env
+
+
+def connector():
+    """The connector string under test, or None in a native rehearsal."""
+    if REHEARSAL:
+        return {"native": None, "pass_through": PASS_THROUGH}[REHEARSAL]
+    return os.environ.get("H5BENTO_TEST_CONNECTOR", "bento")
+
+
+def bento_env(stats=None, string=None, **more):
+    """HDF5 with the connector; its statistics go to the file `stats`."""
+    env = native_env()
+    require_plugin()
+    if not REHEARSAL:
+        env["HDF5_PLUGIN_PATH"] = os.environ["HDF5_PLUGIN_PATH"]
+    string = connector() if string is None or REHEARSAL else string
+    if string:
+        env["HDF5_VOL_CONNECTOR"] = string
+    if stats:
+        env["H5BENTO_STATS"] = os.path.abspath(stats)
+    env.update(more)
+    return env
+
+
+def require_plugin():
+    """A missing plugin is a failure and never a skip: HDF5 goes on with its native connector then."""
+    if REHEARSAL:
+        return
+    folder = os.environ["HDF5_PLUGIN_PATH"]
+    check(os.path.isfile(os.path.join(folder, MODULE)), f"{MODULE} is not in {folder}")
+
+
+# ---- running -----------------------------------------------------------------------------------------
+
+
+class Result:
+    def __init__(self, command, status, out, err, seconds):
+        self.command, self.status, self.out, self.err, self.seconds = command, status, out, err, seconds
+
+    @property
+    def text(self):
+        return self.out + self.err
+
+    def tail(self, lines=40):
+        return "\n".join(self.text.strip().splitlines()[-lines:])
+
+
+def descendants(pid):
+    """Processes below `pid`; Open MPI puts ranks into process groups of their own."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat") as file:
+                    parent = int(file.read().rsplit(")", 1)[1].split()[1])
+            except (OSError, IndexError):
+                continue
+            children.setdefault(parent, []).append(int(entry))
+    found, todo = [], [pid]
+    while todo:
+        for child in children.get(todo.pop(), ()):
+            found.append(child)
+            todo.append(child)
+    return found
+
+
+def kill_tree(process, grace=5):
+    """Ends a process that we started and everything below it."""
+    below = descendants(process.pid)
+    process.terminate()
+    try:
+        process.wait(grace)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    for pid in below:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+
+
+# Any exit status, and a deadline that passed (status None).
+ANY = object()
+
+
+def run(command, env, timeout=60, ok=(0,), cwd=None, merge=False):
+    """Runs to the end; a deadline that passes, or an exit status not in `ok` (None: any), fails the test.
+
+    merge: stderr in the order of stdout, in .out."""
+    command = [str(part) for part in command]
+    begin = time.monotonic()
+    # Into files: a rank that outlives mpirun would keep a pipe open, and the test waiting.
+    with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
+        process = subprocess.Popen(
+            command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=out if merge else err
+        )
+        try:
+            status = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            status = None
+        finally:
+            if process.poll() is None:
+                kill_tree(process)
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "replace"))
+    result = Result(command, status, texts[0], texts[1], time.monotonic() - begin)
+    if status is None and ok is not ANY:
+        raise Failure(f"no end after {timeout} s: {' '.join(command)}\n{result.tail()}")
+    if ok is not ANY and ok is not None and status not in ok:
+        raise Failure(f"exit status {status}: {' '.join(command)}\n{result.tail()}")
+    return result
+
+
+def mpirun(ranks, command, env, **more):
+    return run(["mpirun", "-n", ranks, *command], env, **more)
+
+
+# ---- what the connector left behind ------------------------------------------------------------------
+
+
+class Stats:
+    """Sums over the lines of a statistics file: one JSON object per process."""
+
+    KINDS = ("diverted", "skeleton", "passed_through")
+    COUNTS = ("writes", "bytes_written", "reads", "bytes_read")
+
+    def __init__(self, path):
+        self.lines = []
+        if os.path.exists(path):
+            with open(path) as file:
+                for number, line in enumerate(file, 1):
+                    if line.strip():
+                        self.lines.append(self._parse(line, f"{path}:{number}"))
+        self.sums = {k: {c: sum(line[k][c] for line in self.lines) for c in self.COUNTS} for k in self.KINDS}
+
+    @classmethod
+    def _parse(cls, line, where):
+        try:
+            value = json.loads(line)
+            for kind in cls.KINDS:
+                for count in cls.COUNTS:
+                    if not isinstance(value[kind][count], int) or value[kind][count] < 0:
+                        raise ValueError(f"{kind}.{count} is {value[kind][count]!r}")
+            for file in value["files"]:
+                if not isinstance(file["path"], str) or not isinstance(file["container"], bool):
+                    raise ValueError(f"files has {file!r}")
+        except (ValueError, KeyError, TypeError) as error:
+            raise Failure(f"{where}: no statistics line: {error!r}: {line[:200]}") from None
+        return value
+
+    def __getattr__(self, name):
+        if name in Stats.KINDS:
+            return self.sums[name]
+        raise AttributeError(name)
+
+    def files(self, container=True):
+        return sorted({f["path"] for line in self.lines for f in line["files"] if f["container"] == container})
+
+    def text(self):
+        parts = [f"{len(self.lines)} processes, {len(self.files())} containers"]
+        for kind in self.KINDS:
+            s = self.sums[kind]
+            parts.append(f"{kind.replace('_', ' ')} {s['bytes_written']} B written, {s['bytes_read']} B read")
+        return "; ".join(parts)
+
+
+def check_diverted(stats_path, written=None, read=None, processes=1, at_least=False, only=True):
+    """Fails unless the raw bytes went through the connector's own path.
+
+    written, read: bytes that must have been diverted (None: some for written, any for read).
+    at_least: more is also right. only: none may have been passed through or kept in the skeleton."""
+    if REHEARSAL:
+        say(f"  rehearsal ({REHEARSAL}): statistics not checked")
+        return None
+    stats = Stats(stats_path)
+    say(f"  statistics: {stats.text()}")
+    check(len(stats.lines) >= processes, f"{len(stats.lines)} of {processes} processes wrote statistics")
+    check(stats.files(), "no file was a container: the connector passed everything through")
+    found = stats.diverted["bytes_written"]
+    if written is None:
+        check(found > 0, "no byte written was diverted")
+    elif written or not at_least:
+        check(found == written or (at_least and found > written), f"{found} of {written} bytes written were diverted")
+    if read is not None:
+        found = stats.diverted["bytes_read"]
+        check(found == read or (at_least and found > read), f"{found} of {read} bytes read were diverted")
+    if only:
+        for kind in ("passed_through", "skeleton"):
+            count = stats.sums[kind]["bytes_written"]
+            check(count == 0, f"{count} bytes written were counted as {kind}")
+    return stats
+
+
+def check_containers(stats_path, processes=1):
+    """Fails unless some file was a container; for programs that write hardly any raw data."""
+    if REHEARSAL:
+        say(f"  rehearsal ({REHEARSAL}): statistics not checked")
+        return None
+    stats = Stats(stats_path)
+    say(f"  statistics: {stats.text()}")
+    check(len(stats.lines) >= processes, f"{len(stats.lines)} of {processes} processes wrote statistics")
+    check(stats.files(), "no file was a container: the connector passed everything through")
+    return stats
+
+
+def is_container(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"sion"
+
+
+def check_container(path):
+    check(os.path.exists(path), f"{path} was not written")
+    if not REHEARSAL:
+        check(is_container(path), f"{path} is not a container")
+
+
+def check_equal(path_a, path_b, ranks=0, **more):
+    """Compares two files value for value through the connector, serially or on `ranks` ranks."""
+    command = [python(), READ_BACK, "--compare", path_a, path_b]
+    if ranks:
+        result = mpirun(ranks, command[:2] + ["--mpi"] + command[2:], bento_env(), ok=None, **more)
+    else:
+        result = run(command, bento_env(), ok=None, **more)
+    check(result.status == 0, f"{path_a} and {path_b} differ:\n{result.tail()}")
+    lines = [line for line in result.out.splitlines() if line.startswith("equal: ")]
+    check(len(lines) == 1, f"read_back.py said nothing of equality:\n{result.tail()}")
+    return lines[0]
+
+
+# ---- a test ------------------------------------------------------------------------------------------
+
+
+def forget_folder(folder):
+    """True if the test leaves nothing behind, on purpose or by accident."""
+    os.chdir("/")
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def run_test(function, *arguments):
+    # ctest ends a test that takes too long; the finally clauses below it end its children.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    folder = None
+    status = 1
+    try:
+        load_environment()
+        if REHEARSAL:
+            say(f"REHEARSAL with {REHEARSAL}: this proves the test, not the connector")
+        folder = tempfile.mkdtemp(prefix=f"{os.path.splitext(os.path.basename(sys.argv[0]))[0]}-", dir=os.getcwd())
+        os.chdir(folder)
+        function(*arguments)
+        status = 0
+    except Skip as reason:
+        say(f"SKIP: {reason}")
+        status = SKIPPED
+    except Failure as reason:
+        say(f"FAILED: {reason}")
+    except Exception:
+        traceback.print_exc()
+    if folder:
+        if status == 1:
+            say(f"files of the failed test: {folder}")
+        else:
+            forget_folder(folder)
+    sys.exit(status)
+
+
+def parse_lines(pattern, text):
+    """Matches of a pattern at the beginning of lines."""
+    return [m for m in (re.match(pattern, line) for line in text.splitlines()) if m]

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The judges judged: parsers and checks of these tests, on made-up input. Needs neither HDF5 nor the plugin."""
+import json
+import os
+import signal
+import sys
+import time
+
+import api_tests
+import h5py_suite
+import harness
+from harness import Failure, check, check_diverted, is_container, run, run_test
+
+
+def line(container=True, diverted=(0, 0), skeleton=(0, 0), passed=(0, 0)):
+    def counts(pair):
+        return {"writes": 1, "bytes_written": pair[0], "reads": 1, "bytes_read": pair[1]}
+
+    value = {"files": [{"path": "/a", "container": container}]}
+    value.update(diverted=counts(diverted), skeleton=counts(skeleton), passed_through=counts(passed))
+    return json.dumps(value) + "\n"
+
+
+def fails(function, *arguments, **more):
+    try:
+        function(*arguments, **more)
+    except Failure:
+        return True
+    return False
+
+
+def write(name, text):
+    with open(name, "w") as file:
+        file.write(text)
+    return name
+
+
+def test_statistics():
+    good = write("good", line(diverted=(100, 10)) + "\n" + line(diverted=(20, 5)))
+    check_diverted(good, written=120, read=15, processes=2)
+    check_diverted(good, written=100, at_least=True)
+    check_diverted(good)
+    for arguments in ({"written": 100}, {"written": 121, "at_least": True}, {"written": 120, "read": 16}, {"processes": 3}):
+        check(fails(check_diverted, good, **arguments), f"{arguments} was accepted")
+    cases = {
+        "no file": None,
+        "empty": "",
+        "no container": line(container=False, passed=(120, 0)),
+        "container without data": line(),
+        "some passed through": line(diverted=(120, 0), passed=(1, 0)),
+        "some in the skeleton": line(diverted=(120, 0), skeleton=(1, 0)),
+        "no JSON": "nonsense\n",
+        "a list": "[]\n",
+        "key missing": line(diverted=(5, 5)).replace("skeleton", "bones"),
+        "negative": line(diverted=(-5, 5)),
+    }
+    for name, text in cases.items():
+        path = write("case", text) if text is not None else "absent"
+        check(fails(check_diverted, path), f"statistics were accepted: {name}")
+    check_diverted(write("case", line(diverted=(120, 0), skeleton=(1, 0))), written=120, only=False)
+
+
+def test_containers():
+    check(is_container(write("sion", "sion and more")), "a container was not recognised")
+    check(not is_container(write("hdf5", "\x89HDF")), "an HDF5 file was taken for a container")
+    check(not is_container(write("short", "si")), "a short file was taken for a container")
+
+
+def test_deadline():
+    begin = time.monotonic()
+    check(fails(run, ["sh", "-c", "sleep 60 & sleep 60"], os.environ, timeout=0.5), "a deadline was not kept")
+    check(time.monotonic() - begin < 20, "the end came too late")
+    check(fails(run, ["sh", "-c", "exit 3"], os.environ), "an exit status was not noticed")
+    check(run(["sh", "-c", "echo a; exit 3"], os.environ, ok=(3,)).out == "a\n", "output was lost")
+
+
+API_OUTPUT = """\
+**********************************************
+*               API File Tests               *
+**********************************************
+
+Testing H5Fcreate                                                      PASSED
+Testing H5Fopen                                                       
+  Testing test setup                                                   PASSED
+  Testing H5Fopen in read-only mode                                   *FAILED*
+HDF5-DIAG: Error detected in HDF5 (1.14.5):
+  #000: Testing nothing at all
+  Testing H5Fopen in read-write mode                                   -SKIP-
+Testing verification of dataset data with H5Dwrite and then H5D read with variable length sequence data
+ -SKIP-
+**********************************************
+*           API Parallel Dataset Tests       *
+**********************************************
+Testing creating many datasets                                        
+ 1/3 2/3 3/3 PASSED
+Testing write to dataset with one rank using all selection; others none selection PASSED
+Testing what never ends                                               """
+
+
+def test_api_parser():
+    found = api_tests.parse(API_OUTPUT)
+    wanted = {
+        ("file", "H5Fcreate", ""): "passed",
+        ("file", "H5Fopen", "test setup"): "passed",
+        ("file", "H5Fopen", "H5Fopen in read-only mode"): "failed",
+        ("file", "H5Fopen", "H5Fopen in read-write mode"): "skipped",
+        ("file", "verification of dataset data with H5Dwrite and then H5D read with variable length sequence data", ""): "skipped",
+        ("dataset", "creating many datasets", ""): "passed",
+        ("dataset", "write to dataset with one rank using all selection; others none selection", ""): "passed",
+        ("dataset", "what never ends", ""): "unfinished",
+    }
+    check(found == wanted, f"parsed {found}")
+
+
+def test_known_list():
+    text = "# comment\n\ntest_a.py::T::test_x  reason one\ntest_b.py::test_*  others\n"
+    known = h5py_suite.parse_known(text)
+    check(h5py_suite.reason_for(known, "test_a.py::T::test_x") == "reason one", "a known test was not found")
+    check(h5py_suite.reason_for(known, "test_b.py::test_anything[1]") == "others", "a pattern was not matched")
+    check(h5py_suite.reason_for(known, "test_a.py::T::test_xy") is None, "too much was matched")
+    check(fails(h5py_suite.parse_known, "test_c.py::test_no_reason\n"), "a test without a reason was accepted")
+
+
+def test():
+    harness.REHEARSAL = ""
+    for function in (test_statistics, test_containers, test_deadline, test_api_parser, test_known_list):
+        function()
+        harness.say(f"{function.__name__}: ok")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    sys.dont_write_bytecode = True
+    run_test(test)
