@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The h5bento developers
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// A particle code's output, as in VPIC: one group per step, eight 1-D variables of different types, each
-// rank writing its own slab of every variable. --verify reads such a file on any number of ranks and
-// checks every value, because all values are functions of (step, variable, global index).
+// A particle code's output, as in VPIC: one group per step, eight 1-D variables of different types,
+// each rank writing its own slab of every variable. --verify reads such a file on any number of
+// ranks and checks every value, because all values are functions of (step, variable, global index).
 //
 // An ordinary parallel HDF5 program:  h5pcc particles.c -o particles
 
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE // getopt_long
+#define _GNU_SOURCE  // getopt_long
 #endif
 #include <getopt.h>
 #include <hdf5.h>
@@ -27,14 +27,14 @@ typedef struct {
 } Position;
 
 typedef struct {
-  const char *name;
-  size_t bytes; // of one element, in memory and in the file
+  const char* name;
+  size_t bytes;  // of one element, in memory and in the file
   hid_t type;
-  void (*fill)(void *element, uint64_t seed, uint64_t index);
+  void (*fill)(void* element, uint64_t seed, uint64_t index);
 } Variable;
 
 typedef struct {
-  const char *path;
+  const char* path;
   uint64_t particles_per_rank;
   int steps;
   int collective;
@@ -45,7 +45,7 @@ typedef struct {
 static int rank = 0, ranks = 1;
 
 // Every result of the HDF5 library goes through here. Its own error stack has been printed by then.
-static hid_t check(hid_t result, const char *call, int line) {
+static hid_t check(hid_t result, const char* call, int line) {
   if (result < 0) {
     fprintf(stderr, "particles: rank %d: line %d: failed: %s\n", rank, line, call);
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -54,8 +54,8 @@ static hid_t check(hid_t result, const char *call, int line) {
 }
 #define CHECK(call) check((hid_t)(call), #call, __LINE__)
 
-static void *allocate(size_t bytes) {
-  void *memory = malloc(bytes ? bytes : 1);
+static void* allocate(size_t bytes) {
+  void* memory = malloc(bytes ? bytes : 1);
   if (!memory) {
     fprintf(stderr, "particles: rank %d: no memory for %zu bytes\n", rank, bytes);
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -63,7 +63,8 @@ static void *allocate(size_t bytes) {
   return memory;
 }
 
-// ---- values --------------------------------------------------------------------------------------
+// ---- values
+// --------------------------------------------------------------------------------------
 
 static uint64_t mix(uint64_t x) {
   x += UINT64_C(0x9e3779b97f4a7c15);
@@ -73,44 +74,48 @@ static uint64_t mix(uint64_t x) {
 }
 
 // In [0, 1), and exact in either type, so that equality is the right test.
-static float unit_float(uint64_t seed) { return (float)(seed >> 40) / 16777216.0f; }
-static double unit_double(uint64_t seed) { return (double)(seed >> 11) / 9007199254740992.0; }
+static float unit_float(uint64_t seed) {
+  return (float)(seed >> 40) / 16777216.0f;
+}
+static double unit_double(uint64_t seed) {
+  return (double)(seed >> 11) / 9007199254740992.0;
+}
 
-static void fill_id(void *element, uint64_t seed, uint64_t index) {
+static void fill_id(void* element, uint64_t seed, uint64_t index) {
   (void)seed;
   memcpy(element, &index, sizeof index);
 }
-static void fill_cell(void *element, uint64_t seed, uint64_t index) {
+static void fill_cell(void* element, uint64_t seed, uint64_t index) {
   (void)index;
   int32_t value = (int32_t)(seed >> 32);
   memcpy(element, &value, sizeof value);
 }
-static void fill_charge(void *element, uint64_t seed, uint64_t index) {
+static void fill_charge(void* element, uint64_t seed, uint64_t index) {
   (void)index;
   int16_t value = (int16_t)(seed >> 48);
   memcpy(element, &value, sizeof value);
 }
-static void fill_species(void *element, uint64_t seed, uint64_t index) {
+static void fill_species(void* element, uint64_t seed, uint64_t index) {
   (void)index;
   uint8_t value = (uint8_t)(seed % 3);
   memcpy(element, &value, sizeof value);
 }
-static void fill_energy(void *element, uint64_t seed, uint64_t index) {
+static void fill_energy(void* element, uint64_t seed, uint64_t index) {
   (void)index;
   float value = unit_float(seed);
   memcpy(element, &value, sizeof value);
 }
-static void fill_weight(void *element, uint64_t seed, uint64_t index) {
+static void fill_weight(void* element, uint64_t seed, uint64_t index) {
   (void)index;
   double value = unit_double(seed);
   memcpy(element, &value, sizeof value);
 }
-static void fill_position(void *element, uint64_t seed, uint64_t index) {
+static void fill_position(void* element, uint64_t seed, uint64_t index) {
   (void)index;
   Position value = {unit_float(seed), unit_float(mix(seed)), unit_float(mix(seed + 1))};
   memcpy(element, &value, sizeof value);
 }
-static void fill_momentum(void *element, uint64_t seed, uint64_t index) {
+static void fill_momentum(void* element, uint64_t seed, uint64_t index) {
   (void)index;
   double value[3] = {unit_double(seed), unit_double(mix(seed)), -unit_double(mix(seed + 1))};
   memcpy(element, value, sizeof value);
@@ -120,17 +125,18 @@ static uint64_t seed_of(int step, int variable, uint64_t index) {
   return mix(mix(((uint64_t)step << 8) | (uint64_t)variable) + index);
 }
 
-static void fill_slab(const Variable *variable, int number, int step, uint64_t first, uint64_t count,
-                      unsigned char *buffer) {
+static void fill_slab(const Variable* variable, int number, int step, uint64_t first,
+                      uint64_t count, unsigned char* buffer) {
   for (uint64_t i = 0; i < count; ++i)
     variable->fill(buffer + i * variable->bytes, seed_of(step, number, first + i), first + i);
 }
 
-// ---- types ---------------------------------------------------------------------------------------
+// ---- types
+// ---------------------------------------------------------------------------------------
 
 static hid_t make_species_type(void) {
   hid_t type = CHECK(H5Tenum_create(H5T_NATIVE_UINT8));
-  static const char *const names[] = {"electron", "proton", "deuteron"};
+  static const char* const names[] = {"electron", "proton", "deuteron"};
   for (uint8_t value = 0; value < 3; ++value) CHECK(H5Tenum_insert(type, names[value], &value));
   return type;
 }
@@ -153,12 +159,14 @@ static void make_variables(Variable variables[kVariables]) {
       {"energy", 4, CHECK(H5Tcopy(H5T_NATIVE_FLOAT)), fill_energy},
       {"weight", 8, CHECK(H5Tcopy(H5T_NATIVE_DOUBLE)), fill_weight},
       {"position", sizeof(Position), make_position_type(), fill_position},
-      {"momentum", 3 * sizeof(double), CHECK(H5Tarray_create2(H5T_NATIVE_DOUBLE, 1, &three)), fill_momentum},
+      {"momentum", 3 * sizeof(double), CHECK(H5Tarray_create2(H5T_NATIVE_DOUBLE, 1, &three)),
+       fill_momentum},
   };
   memcpy(variables, made, sizeof made);
 }
 
-// ---- file ----------------------------------------------------------------------------------------
+// ---- file
+// ----------------------------------------------------------------------------------------
 
 static hid_t make_file_access(void) {
   hid_t access = CHECK(H5Pcreate(H5P_FILE_ACCESS));
@@ -166,13 +174,14 @@ static hid_t make_file_access(void) {
   return access;
 }
 
-static hid_t make_transfer(const Options *options) {
+static hid_t make_transfer(const Options* options) {
   hid_t transfer = CHECK(H5Pcreate(H5P_DATASET_XFER));
-  CHECK(H5Pset_dxpl_mpio(transfer, options->collective ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT));
+  CHECK(H5Pset_dxpl_mpio(transfer,
+                         options->collective ? H5FD_MPIO_COLLECTIVE : H5FD_MPIO_INDEPENDENT));
   return transfer;
 }
 
-static void write_attribute(hid_t object, const char *name, hid_t type, const void *value) {
+static void write_attribute(hid_t object, const char* name, hid_t type, const void* value) {
   hid_t space = CHECK(H5Screate(H5S_SCALAR));
   hid_t attribute = CHECK(H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT));
   CHECK(H5Awrite(attribute, type, value));
@@ -180,14 +189,14 @@ static void write_attribute(hid_t object, const char *name, hid_t type, const vo
   CHECK(H5Sclose(space));
 }
 
-static void read_attribute(hid_t object, const char *name, hid_t type, void *value) {
+static void read_attribute(hid_t object, const char* name, hid_t type, void* value) {
   hid_t attribute = CHECK(H5Aopen(object, name, H5P_DEFAULT));
   CHECK(H5Aread(attribute, type, value));
   CHECK(H5Aclose(attribute));
 }
 
-// Seconds on a clock that all ranks of one machine share, from the first rank's `begin` to the last one's
-// `end`; on rank 0 only.
+// Seconds on a clock that all ranks of one machine share, from the first rank's `begin` to the last
+// one's `end`; on rank 0 only.
 static double span(double begin, double end) {
   double first, last;
   MPI_Reduce(&begin, &first, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
@@ -201,29 +210,29 @@ static uint64_t bytes_per_particle(const Variable variables[kVariables]) {
   return bytes;
 }
 
-static void report(const char *done, const Options *options, double mebibytes, int steps, double seconds,
-                   double close_seconds) {
+static void report(const char* done, const Options* options, double mebibytes, int steps,
+                   double seconds, double close_seconds) {
   if (rank == 0)
-    printf("particles: %s %d steps, %.1f MiB, %d ranks, %s: %.3f s, %.0f MiB/s (close %.3f s)\n", done, steps,
-           mebibytes, ranks, options->collective ? "collective" : "independent", seconds, mebibytes / seconds,
-           close_seconds);
+    printf("particles: %s %d steps, %.1f MiB, %d ranks, %s: %.3f s, %.0f MiB/s (close %.3f s)\n",
+           done, steps, mebibytes, ranks, options->collective ? "collective" : "independent",
+           seconds, mebibytes / seconds, close_seconds);
 }
 
-static void write_file(const Options *options, Variable variables[kVariables]) {
+static void write_file(const Options* options, Variable variables[kVariables]) {
   const uint64_t count = options->particles_per_rank;
   const uint64_t total = count * (uint64_t)ranks;
   const uint64_t first = count * (uint64_t)rank;
-  unsigned char *buffers[kVariables];
+  unsigned char* buffers[kVariables];
   for (int v = 0; v < kVariables; ++v) buffers[v] = allocate(count * variables[v].bytes);
 
   hid_t access = make_file_access();
   hid_t transfer = make_transfer(options);
   hid_t file_space = CHECK(H5Screate_simple(1, (const hsize_t[]){total}, NULL));
   hid_t memory_space = CHECK(H5Screate_simple(1, (const hsize_t[]){count}, NULL));
-  CHECK(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, (const hsize_t[]){first}, NULL, (const hsize_t[]){count},
-                            NULL));
+  CHECK(H5Sselect_hyperslab(file_space, H5S_SELECT_SET, (const hsize_t[]){first}, NULL,
+                            (const hsize_t[]){count}, NULL));
 
-  double seconds = 0; // of input and output; computing the values is not counted
+  double seconds = 0;  // of input and output; computing the values is not counted
   MPI_Barrier(MPI_COMM_WORLD);
   double begin = MPI_Wtime();
   hid_t file = CHECK(H5Fcreate(options->path, H5F_ACC_TRUNC, H5P_DEFAULT, access));
@@ -232,7 +241,8 @@ static void write_file(const Options *options, Variable variables[kVariables]) {
   seconds += span(begin, MPI_Wtime());
 
   for (int step = 0; step < options->steps; ++step) {
-    for (int v = 0; v < kVariables; ++v) fill_slab(&variables[v], v, step, first, count, buffers[v]);
+    for (int v = 0; v < kVariables; ++v)
+      fill_slab(&variables[v], v, step, first, count, buffers[v]);
 
     MPI_Barrier(MPI_COMM_WORLD);
     begin = MPI_Wtime();
@@ -242,8 +252,8 @@ static void write_file(const Options *options, Variable variables[kVariables]) {
     const double time = 0.125 * step;
     write_attribute(group, "time", H5T_NATIVE_DOUBLE, &time);
     for (int v = 0; v < kVariables; ++v) {
-      hid_t dataset = CHECK(H5Dcreate2(group, variables[v].name, variables[v].type, file_space, H5P_DEFAULT,
-                                       H5P_DEFAULT, H5P_DEFAULT));
+      hid_t dataset = CHECK(H5Dcreate2(group, variables[v].name, variables[v].type, file_space,
+                                       H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
       CHECK(H5Dwrite(dataset, variables[v].type, memory_space, file_space, transfer, buffers[v]));
       CHECK(H5Dclose(dataset));
     }
@@ -263,26 +273,28 @@ static void write_file(const Options *options, Variable variables[kVariables]) {
   CHECK(H5Pclose(transfer));
   CHECK(H5Pclose(access));
   for (int v = 0; v < kVariables; ++v) free(buffers[v]);
-  const double mebibytes = (double)(total * bytes_per_particle(variables)) * options->steps / 1048576.0;
+  const double mebibytes =
+      (double)(total * bytes_per_particle(variables)) * options->steps / 1048576.0;
   report("wrote", options, mebibytes, options->steps, seconds, close_seconds);
 }
 
 // Compares one rank's slab of one variable; returns the number of wrong elements.
-static uint64_t compare_slab(const Variable *variable, int number, int step, uint64_t first, uint64_t count,
-                             const unsigned char *found, unsigned char *wanted) {
+static uint64_t compare_slab(const Variable* variable, int number, int step, uint64_t first,
+                             uint64_t count, const unsigned char* found, unsigned char* wanted) {
   fill_slab(variable, number, step, first, count, wanted);
   uint64_t wrong = 0;
   for (uint64_t i = 0; i < count; ++i) {
-    if (memcmp(found + i * variable->bytes, wanted + i * variable->bytes, variable->bytes) != 0 && wrong++ == 0)
-      fprintf(stderr, "particles: rank %d: Timestep_%d/%s[%" PRIu64 "] differs\n", rank, step, variable->name,
-              first + i);
+    if (memcmp(found + i * variable->bytes, wanted + i * variable->bytes, variable->bytes) != 0 &&
+        wrong++ == 0)
+      fprintf(stderr, "particles: rank %d: Timestep_%d/%s[%" PRIu64 "] differs\n", rank, step,
+              variable->name, first + i);
   }
   return wrong;
 }
 
-// Returns the number of wrong elements, of all ranks. The slabs are those of this run's ranks, whatever
-// the number of ranks was that wrote.
-static uint64_t verify_file(const Options *options, Variable variables[kVariables]) {
+// Returns the number of wrong elements, of all ranks. The slabs are those of this run's ranks,
+// whatever the number of ranks was that wrote.
+static uint64_t verify_file(const Options* options, Variable variables[kVariables]) {
   hid_t access = make_file_access();
   hid_t transfer = make_transfer(options);
   double seconds = 0;
@@ -320,12 +332,14 @@ static uint64_t verify_file(const Options *options, Variable variables[kVariable
       hid_t dataset = CHECK(H5Dopen2(group, variables[v].name, H5P_DEFAULT));
       hid_t type = CHECK(H5Dget_type(dataset));
       hid_t space = CHECK(H5Dget_space(dataset));
-      if (CHECK(H5Tequal(type, variables[v].type)) != 1 || CHECK(H5Sget_simple_extent_npoints(space)) != (hssize_t)total) {
-        fprintf(stderr, "particles: rank %d: %s/%s: wrong type or size\n", rank, name, variables[v].name);
+      if (CHECK(H5Tequal(type, variables[v].type)) != 1 ||
+          CHECK(H5Sget_simple_extent_npoints(space)) != (hssize_t)total) {
+        fprintf(stderr, "particles: rank %d: %s/%s: wrong type or size\n", rank, name,
+                variables[v].name);
         ++wrong;
       } else {
-        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, (const hsize_t[]){first}, NULL, (const hsize_t[]){count},
-                                  NULL));
+        CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, (const hsize_t[]){first}, NULL,
+                                  (const hsize_t[]){count}, NULL));
         CHECK(H5Dread(dataset, variables[v].type, memory_space, space, transfer, found));
       }
       CHECK(H5Sclose(space));
@@ -349,30 +363,35 @@ static uint64_t verify_file(const Options *options, Variable variables[kVariable
   const double mebibytes = (double)(total * bytes_per_particle(variables)) * steps / 1048576.0;
   report("read", options, mebibytes, steps, seconds, close_seconds);
   if (rank == 0)
-    printf("particles: %" PRIu64 " values checked, %" PRIu64 " wrong\n", total * (uint64_t)steps * kVariables, wrong);
+    printf("particles: %" PRIu64 " values checked, %" PRIu64 " wrong\n",
+           total * (uint64_t)steps * kVariables, wrong);
   return wrong;
 }
 
-// ---- command line --------------------------------------------------------------------------------
+// ---- command line
+// --------------------------------------------------------------------------------
 
-static void usage(FILE *out) {
-  fputs("usage: particles [option...] FILE             write FILE\n"
-        "       particles --verify [option...] FILE    read FILE on any number of ranks, check every value\n"
-        "\n"
-        "  --particles-per-rank N   elements of each variable and rank (default 131072)\n"
-        "  --steps S                groups Timestep_0.. to write (default 3)\n"
-        "  --collective             collective transfer\n"
-        "  --independent            independent transfer (default)\n"
-        "  --flush                  H5Fflush after every step\n"
-        "  --help\n"
-        "\n"
-        "Reports the time spent in HDF5, from H5Fcreate or H5Fopen to H5Fclose, and the rate of all ranks.\n"
-        "exit status: 0 done, 1 a call failed or a value is wrong, 2 wrong usage\n",
-        out);
+static void usage(FILE* out) {
+  fputs(
+      "usage: particles [option...] FILE             write FILE\n"
+      "       particles --verify [option...] FILE    read FILE on any number of ranks, check every "
+      "value\n"
+      "\n"
+      "  --particles-per-rank N   elements of each variable and rank (default 131072)\n"
+      "  --steps S                groups Timestep_0.. to write (default 3)\n"
+      "  --collective             collective transfer\n"
+      "  --independent            independent transfer (default)\n"
+      "  --flush                  H5Fflush after every step\n"
+      "  --help\n"
+      "\n"
+      "Reports the time spent in HDF5, from H5Fcreate or H5Fopen to H5Fclose, and the rate of all "
+      "ranks.\n"
+      "exit status: 0 done, 1 a call failed or a value is wrong, 2 wrong usage\n",
+      out);
 }
 
 // Returns -1 to go on, else the exit status.
-static int parse(int argc, char **argv, Options *options) {
+static int parse(int argc, char** argv, Options* options) {
   enum { kParticles = 256, kSteps, kCollective, kIndependent, kFlush, kVerify, kHelp };
   static const struct option known[] = {
       {"particles-per-rank", required_argument, NULL, kParticles},
@@ -386,29 +405,29 @@ static int parse(int argc, char **argv, Options *options) {
   };
   opterr = rank == 0;
   for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
-    char *end = NULL;
+    char* end = NULL;
     switch (option) {
-    case kParticles:
-      options->particles_per_rank = strtoull(optarg, &end, 10);
-      break;
-    case kSteps:
-      options->steps = (int)strtol(optarg, &end, 10);
-      break;
-    case kCollective:
-    case kIndependent:
-      options->collective = option == kCollective;
-      break;
-    case kFlush:
-      options->flush = 1;
-      break;
-    case kVerify:
-      options->verify = 1;
-      break;
-    case kHelp:
-      if (rank == 0) usage(stdout);
-      return 0;
-    default:
-      return 2;
+      case kParticles:
+        options->particles_per_rank = strtoull(optarg, &end, 10);
+        break;
+      case kSteps:
+        options->steps = (int)strtol(optarg, &end, 10);
+        break;
+      case kCollective:
+      case kIndependent:
+        options->collective = option == kCollective;
+        break;
+      case kFlush:
+        options->flush = 1;
+        break;
+      case kVerify:
+        options->verify = 1;
+        break;
+      case kHelp:
+        if (rank == 0) usage(stdout);
+        return 0;
+      default:
+        return 2;
     }
     if (end && (*end != '\0' || end == optarg || *optarg == '-')) {
       if (rank == 0) fprintf(stderr, "particles: '%s' is not a number\n", optarg);
@@ -423,7 +442,7 @@ static int parse(int argc, char **argv, Options *options) {
   return -1;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

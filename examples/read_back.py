@@ -7,11 +7,12 @@
     read_back.py --compare A B         everything a reader can see; differences are listed
     mpirun -n 3 read_back.py --mpi ... the same, each rank reading its share through the mpio driver
 
-Ordinary h5py: which connector and driver read the files is decided outside. A checksum depends on the
-values and their positions alone, not on the number of ranks, the byte order or the layout.
+Ordinary h5py: which connector and driver read the files is decided outside. A checksum depends on
+the values and their positions alone, not on the number of ranks, the byte order or the layout.
 
 Exit status: 0 done or equal, 1 the files differ, 2 a file cannot be read or the usage is wrong.
 """
+
 import argparse
 import sys
 import zlib
@@ -56,7 +57,7 @@ class World:
         sys.exit(status)
 
 
-# ---- values ------------------------------------------------------------------------------------------
+# ---- values --------------------------------------------------------------------------------------
 
 
 def canonical(array, count):
@@ -78,7 +79,11 @@ def canonical(array, count):
 def describe_object(item):
     """A text that is equal for equal values: of strings, sequences and references, and arrays of such."""
     if isinstance(item, np.ndarray):
-        values = [describe_object(x) for x in item.reshape(-1)] if item.dtype.hasobject else item.tolist()
+        values = (
+            [describe_object(x) for x in item.reshape(-1)]
+            if item.dtype.hasobject
+            else item.tolist()
+        )
         return f"{'' if item.dtype.hasobject else item.dtype.str + ' '}{values}"
     if isinstance(item, np.generic):
         return repr(item.item())
@@ -140,11 +145,14 @@ def blocks(dataset, world):
 
 
 def dataset_checksum(dataset, world):
-    total = sum(checksum_of(np.asarray(dataset[where]), count, first) for where, count, first in blocks(dataset, world))
+    total = sum(
+        checksum_of(np.asarray(dataset[where]), count, first)
+        for where, count, first in blocks(dataset, world)
+    )
     return world.sum(total) % 2**64
 
 
-# ---- tree --------------------------------------------------------------------------------------------
+# ---- tree ----------------------------------------------------------------------------------------
 
 
 def object_key(object_id):
@@ -244,7 +252,7 @@ def print_group(group, prefix, depth, seen, world, out):
                 print_attributes(item, depth + 1, out)
 
 
-# ---- comparison --------------------------------------------------------------------------------------
+# ---- comparison ----------------------------------------------------------------------------------
 
 
 class Comparison:
@@ -302,13 +310,18 @@ class Comparison:
                 reached.append(group[name])
             except (KeyError, OSError):
                 reached.append(None)
-        if self.check(where, "external target can be opened", reached[0] is not None, reached[1] is not None):
+        if self.check(
+            where, "external target can be opened", reached[0] is not None, reached[1] is not None
+        ):
             if reached[0] is not None:
                 self.compare_objects(where, reached[0], reached[1], seen_a, seen_b)
 
     def compare_objects(self, where, a, b, seen_a, seen_b):
         key_a, key_b = object_key(a.id), object_key(b.id)
-        if not self.check(where, "same object as", seen_a.get(key_a), seen_b.get(key_b)) or key_a in seen_a:
+        if (
+            not self.check(where, "same object as", seen_a.get(key_a), seen_b.get(key_b))
+            or key_a in seen_a
+        ):
             return
         seen_a[key_a] = seen_b[key_b] = where
         if not self.check(where, "kind", type(a).__name__, type(b).__name__):
@@ -332,12 +345,21 @@ class Comparison:
             self.attributes += 1
             id_a, id_b = h5a.open(a.id, name), h5a.open(b.id, name)
             if not id_a.get_type().equal(id_b.get_type()):
-                self.differ(at, f"type: {type_text(id_a.get_type())} and {type_text(id_b.get_type())}")
+                self.differ(
+                    at, f"type: {type_text(id_a.get_type())} and {type_text(id_b.get_type())}"
+                )
                 continue
             space_a, space_b = id_a.get_space(), id_b.get_space()
-            if not self.check(at, "kind of space", space_a.get_simple_extent_type(), space_b.get_simple_extent_type()):
+            if not self.check(
+                at,
+                "kind of space",
+                space_a.get_simple_extent_type(),
+                space_b.get_simple_extent_type(),
+            ):
                 continue
-            if space_a.get_simple_extent_type() == h5s.NULL or not self.check(at, "shape", id_a.shape, id_b.shape):
+            if space_a.get_simple_extent_type() == h5s.NULL or not self.check(
+                at, "shape", id_a.shape, id_b.shape
+            ):
                 continue
             count = int(np.prod(id_a.shape, dtype=np.int64))
             values = [self.dereferenced(np.asarray(x.attrs[text(name)]), x.file) for x in (a, b)]
@@ -365,14 +387,19 @@ class Comparison:
                 first_wrong = first + int(found[0]) if first_wrong is None else first_wrong
         if wrong:
             who = f" (rank {self.world.rank} of {self.world.size})" if self.world.size > 1 else ""
-            self.differ(where, f"{wrong} of {a.size} values, first that of element {first_wrong}{who}")
+            self.differ(
+                where, f"{wrong} of {a.size} values, first that of element {first_wrong}{who}"
+            )
 
     @staticmethod
     def dereferenced(array, file):
         """With names instead of references, whose bits differ from file to file."""
         if array.dtype.kind != "O":
             return array
-        items = [h5r.get_name(x, file.id) if isinstance(x, h5py.Reference) and x else x for x in array.reshape(-1)]
+        items = [
+            h5r.get_name(x, file.id) if isinstance(x, h5py.Reference) and x else x
+            for x in array.reshape(-1)
+        ]
         result = np.empty(len(items), dtype=object)
         result[:] = items
         return result.reshape(array.shape)
@@ -380,14 +407,20 @@ class Comparison:
     def compare_creation(self, where, a, b):
         plist_a, plist_b = a.id.get_create_plist(), b.id.get_create_plist()
         defined = plist_a.fill_value_defined(), plist_b.fill_value_defined()
-        if self.check(where, "definition of the fill value", *defined) and defined[0] == h5d.FILL_VALUE_USER_DEFINED:
+        if (
+            self.check(where, "definition of the fill value", *defined)
+            and defined[0] == h5d.FILL_VALUE_USER_DEFINED
+        ):
             fills = a.fillvalue, b.fillvalue
             if describe_object(fills[0]) != describe_object(fills[1]):
                 self.differ(where, f"fill value: {fills[0]!r} and {fills[1]!r}")
         self.check(where, "fill time", plist_a.get_fill_time(), plist_b.get_fill_time())
         if not self.layout:
             return
-        if self.check(where, "layout", plist_a.get_layout(), plist_b.get_layout()) and plist_a.get_layout() == h5d.CHUNKED:
+        if (
+            self.check(where, "layout", plist_a.get_layout(), plist_b.get_layout())
+            and plist_a.get_layout() == h5d.CHUNKED
+        ):
             self.check(where, "chunk", plist_a.get_chunk(), plist_b.get_chunk())
         filters = [[p.get_filter(i) for i in range(p.get_nfilters())] for p in (plist_a, plist_b)]
         self.check(where, "filters", *filters)
@@ -411,18 +444,28 @@ def compare(path_a, path_b, world, layout=True, most=20):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Print an HDF5 file, or compare two value for value.")
+    parser = argparse.ArgumentParser(
+        description="Print an HDF5 file, or compare two value for value."
+    )
     parser.add_argument("files", nargs="*", metavar="FILE")
-    parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help="compare all that a reader can see")
-    parser.add_argument("--ignore-layout", action="store_true", help="do not compare chunk shapes and filters")
-    parser.add_argument("--mpi", action="store_true", help="read with the mpio driver, each rank its share")
+    parser.add_argument(
+        "--compare", nargs=2, metavar=("A", "B"), help="compare all that a reader can see"
+    )
+    parser.add_argument(
+        "--ignore-layout", action="store_true", help="do not compare chunk shapes and filters"
+    )
+    parser.add_argument(
+        "--mpi", action="store_true", help="read with the mpio driver, each rank its share"
+    )
     arguments = parser.parse_args()
     if bool(arguments.compare) == bool(arguments.files):
         parser.error("give files to print, or --compare A B")
     world = World(arguments.mpi)
     try:
         if arguments.compare:
-            status = 0 if compare(*arguments.compare, world, layout=not arguments.ignore_layout) else 1
+            status = (
+                0 if compare(*arguments.compare, world, layout=not arguments.ignore_layout) else 1
+            )
         else:
             for path in arguments.files:
                 print_tree(path, world)

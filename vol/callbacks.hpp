@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The callback groups of the connector, one per kind of object, assembled in vol/connector.cpp.
+/// The callback groups of the connector, one per kind of object, assembled in vol/connector.cpp,
+/// and the guard of those that hand a call on to the native connector.
 #pragma once
+
+#include <exception>
+#include <type_traits>
+#include <utility>
 
 #include <hdf5.h>
 
 #include "core/base/error.hpp"
+#include "vol/h5/error_bridge.hpp"
 
 namespace bento::vol {
+
+/// Runs the `body` of a callback that hands its call on: what the native connector returned is
+/// returned, and its records on the error stack stay as they are. Only an exception of our own adds
+/// a record, and comes back as the callback's failure value. guard() is for callbacks with results
+/// of their own.
+template <class Body>
+auto hand_on(const char* callback, Body&& body) noexcept -> std::invoke_result_t<Body> {
+  try {
+    return std::forward<Body>(body)();
+  } catch (const std::exception& e) {
+    push_error(callback, Error{Code::kInternal, e.what(), 0});
+  } catch (...) {
+    push_error(callback, Error{Code::kInternal, "unknown exception", 0});
+  }
+  return detail::failure_value<std::invoke_result_t<Body>>();
+}
 
 extern const H5VL_info_class_t kInfoClass;
 extern const H5VL_wrap_class_t kWrapClass;
@@ -28,5 +50,8 @@ herr_t connector_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, voi
 /// The class record that the plugin hands to the library.
 const H5VL_class_t& connector_class();
 extern const H5VL_class_value_t kConnectorValue;
+
+/// Forgets what native_connector() found; called when the connector terminates. Makes no HDF5 call.
+void native_connector_forget() noexcept;
 
 }  // namespace bento::vol

@@ -91,12 +91,16 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
   }
   if (under == nullptr) return fail(native_failed("dataset create"));
   Object* const dataset = wrap_new(under, where->under_vol_id, H5I_DATASET);
-  if (!divert) return dataset;
+  if (!context) return dataset;
   // The path may have led through an external link or a mount: ask the new object where it is.
   Status declared = [&]() -> Status {
     BENTO_ASSIGN(const ObjectIdentity identity, identity_of(dataset));
     const auto file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
     if (!file) return {};
+    if (!divert) {
+      file->undeclare(identity.token);
+      return {};
+    }
     return declare(identity.token, file, type, space, list.flags);
   }();
   if (!declared) {

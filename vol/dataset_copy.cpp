@@ -133,9 +133,12 @@ Status copy_elements(Object* source, DatasetState& state, const Write& write) {
 Status copy_one(Object* source, Object* target) {
   if (source->type != H5I_DATASET || target->type != H5I_DATASET) return {};
   BENTO_ASSIGN(DatasetState* const from, resolve(source));
-  if (from->home != Home::kDiverted) return {};
   BENTO_ASSIGN(const ObjectIdentity identity, identity_of(target));
   const auto file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
+  if (from->home != Home::kDiverted) {
+    if (file) file->undeclare(identity.token);
+    return {};
+  }
   // Nothing written, nothing to copy: the target stays unallocated, as natively.
   BENTO_ASSIGN(const Dims extent, from->extent(source));
   if (!file) {
@@ -158,8 +161,8 @@ Status copy_one(Object* source, Object* target) {
 Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const char* source_name, Object* target,
                           const H5VL_loc_params_t& to, const char* target_name) {
   const auto source_file = context_of(source);
-  if (!source_file) return {};
-  if (source_file->access().parallel && source_file->writable()) BENTO_TRY(source_file->container().exchange());
+  if (!source_file && !context_of(target)) return {};
+  if (source_file && source_file->access().parallel && source_file->writable()) BENTO_TRY(source_file->container().exchange());
   Opened old_root(source, from.obj_type, source_name);
   Opened new_root(target, to.obj_type, target_name);
   if (old_root.get() == nullptr || new_root.get() == nullptr)

@@ -44,12 +44,19 @@ Status FileContext::finalise() {
 
 DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes, std::uint32_t rank,
                                    std::uint32_t flags, std::uint64_t extent_bytes, bool unlimited) {
-  if (const auto old = numbers_.find(token); old != numbers_.end()) container_->remove(old->second);
+  undeclare(token);
   const DatasetNumber number = container_->declare(token, element_bytes, rank, flags);
   numbers_[token] = number;
   const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
   note_declared(number, unlimited ? std::max(extent_bytes, kUnlimitedBytes * ranks) : extent_bytes);
   return number;
+}
+
+void FileContext::undeclare(const TokenBytes& token) {
+  const auto old = numbers_.find(token);
+  if (old == numbers_.end()) return;
+  container_->remove(old->second);
+  numbers_.erase(old);
 }
 
 const DatasetDeclaration* FileContext::find(const TokenBytes& token) const {

@@ -66,6 +66,9 @@ class FileContext final : public SkeletonHost {
   /// Collective without communication.
   DatasetNumber declare(const TokenBytes& token, std::uint64_t element_bytes, std::uint32_t rank,
                         std::uint32_t flags, std::uint64_t extent_bytes, bool unlimited);
+  /// A dataset with this token was created whose data stays in the skeleton: if a deleted diverted one had the
+  /// same object address, its records are dropped. Collective without communication.
+  void undeclare(const TokenBytes& token);
   /// The diverted dataset with this object token, null if its data is in the skeleton.
   [[nodiscard]] const DatasetDeclaration* find(const TokenBytes& token) const;
   /// H5Dset_extent. Collective without communication.

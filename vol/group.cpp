@@ -9,25 +9,35 @@ namespace bento::vol {
 
 namespace {
 
-Object* at(void* obj) { return static_cast<Object*>(obj); }
-
-void* group_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl, hid_t gcpl, hid_t gapl,
-                   hid_t dxpl, void** req) {
-  note_collective(at(obj), "group_create", name);
-  return wrap_new(H5VLgroup_create(at(obj)->under, loc, at(obj)->under_vol_id, name, lcpl, gcpl, gapl, dxpl, req),
-                  at(obj)->under_vol_id, H5I_GROUP);
+Object* at(void* obj) {
+  return static_cast<Object*>(obj);
 }
 
-void* group_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t gapl, hid_t dxpl, void** req) {
-  return wrap_new(H5VLgroup_open(at(obj)->under, loc, at(obj)->under_vol_id, name, gapl, dxpl, req),
-                  at(obj)->under_vol_id, H5I_GROUP);
+void* group_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
+                   hid_t gcpl, hid_t gapl, hid_t dxpl, void** req) noexcept {
+  return hand_on("group create", [&] {
+    note_collective(at(obj), "group_create", name);
+    const hid_t vol = at(obj)->under_vol_id;
+    return wrap_new(H5VLgroup_create(at(obj)->under, loc, vol, name, lcpl, gcpl, gapl, dxpl, req),
+                    vol, H5I_GROUP);
+  });
 }
 
-herr_t group_get(void* obj, H5VL_group_get_args_t* args, hid_t dxpl, void** req) {
+void* group_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t gapl, hid_t dxpl,
+                 void** req) noexcept {
+  return hand_on("group open", [&] {
+    const hid_t vol = at(obj)->under_vol_id;
+    return wrap_new(H5VLgroup_open(at(obj)->under, loc, vol, name, gapl, dxpl, req), vol,
+                    H5I_GROUP);
+  });
+}
+
+herr_t group_get(void* obj, H5VL_group_get_args_t* args, hid_t dxpl, void** req) noexcept {
   return H5VLgroup_get(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
 }
 
-herr_t group_specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl, void** req) {
+herr_t group_specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl,
+                      void** req) noexcept {
   // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
   void* const under = at(obj)->under;
   const hid_t vol = at(obj)->under_vol_id;
@@ -37,11 +47,11 @@ herr_t group_specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl, v
   return H5VLgroup_specific(under, vol, &native, dxpl, req);
 }
 
-herr_t group_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) {
+herr_t group_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
   return H5VLgroup_optional(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
 }
 
-herr_t group_close(void* obj, hid_t dxpl, void** req) {
+herr_t group_close(void* obj, hid_t dxpl, void** req) noexcept {
   const herr_t done = H5VLgroup_close(at(obj)->under, at(obj)->under_vol_id, dxpl, req);
   if (done >= 0) wrap_free(at(obj));
   return done;

@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "vol/callbacks.hpp"
 #include "vol/dataset_state.hpp"
 #include "vol/file_context.hpp"
 #include "vol/h5/handle.hpp"
@@ -11,10 +12,45 @@
 
 namespace bento::vol {
 
+namespace {
+
+hid_t g_native = H5I_INVALID_HID;
+
+/// Closes what cannot be wrapped: nobody else could.
+void close_native(void* under, hid_t vol, H5I_type_t type) {
+  const ErrorStackKeeper keep;
+  const hid_t dxpl = H5P_DATASET_XFER_DEFAULT;
+  switch (type) {
+    case H5I_FILE:
+      H5VLfile_close(under, vol, dxpl, nullptr);
+      break;
+    case H5I_GROUP:
+      H5VLgroup_close(under, vol, dxpl, nullptr);
+      break;
+    case H5I_DATASET:
+      H5VLdataset_close(under, vol, dxpl, nullptr);
+      break;
+    case H5I_DATATYPE:
+      H5VLdatatype_close(under, vol, dxpl, nullptr);
+      break;
+    case H5I_ATTR:
+      H5VLattr_close(under, vol, dxpl, nullptr);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
 Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) {
   if (under == nullptr) return nullptr;
   auto* const object = new (std::nothrow) Object;
-  if (object == nullptr) return nullptr;
+  if (object == nullptr) {
+    close_native(under, under_vol_id, type);
+    push_error("wrap", Error{Code::kInternal, "out of memory", 0});
+    return nullptr;
+  }
   object->under = under;
   object->under_vol_id = under_vol_id;
   object->type = type;
@@ -30,32 +66,51 @@ void wrap_free(Object* object) noexcept {
 }
 
 hid_t native_connector() {
-  // 1.14 hands out one shared id; newer versions register a new one with each look-up, so one is kept.
-  static hid_t id = H5I_INVALID_HID;
-  if (id < 0 || H5Iis_valid(id) <= 0) id = H5VLget_connector_id_by_name("native");
-  return id;
+  // 1.14 has one id for it; newer versions register another with each look-up, so the first one is
+  // kept. Its reference is never dropped: no HDF5 call may be made in terminate, and the library
+  // then drops it itself.
+  if (g_native < 0) {
+    const ErrorStackKeeper keep;
+    g_native = H5VLget_connector_id_by_name("native");
+  }
+  return g_native;
+}
+
+void native_connector_forget() noexcept {
+  g_native = H5I_INVALID_HID;
 }
 
 std::shared_ptr<FileContext> context_of(const Object* object) {
   if (object == nullptr || object->under == nullptr) return nullptr;
+  const ssize_t records = H5Eget_num(H5E_DEFAULT);
+  // Calls of this kind leave the error stack alone, except that they add their records to it when
+  // they fail.
+  const auto none = [&]() -> std::shared_ptr<FileContext> {
+    if (const ssize_t now = H5Eget_num(H5E_DEFAULT); records >= 0 && now > records)
+      H5Epop(H5E_DEFAULT, static_cast<size_t>(now - records));
+    return nullptr;
+  };
   unsigned long fileno = 0;
   if (object->type == H5I_FILE) {
     H5VL_file_get_args_t args{};
     args.op_type = H5VL_FILE_GET_FILENO;
     args.args.get_fileno.fileno = &fileno;
-    if (H5VLfile_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0) return nullptr;
+    if (H5VLfile_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                     nullptr) < 0)
+      return none();
   } else {
-    // Not by H5VL_OBJECT_GET_FILE: that marks the native file as having an id, and a file that was opened
-    // through an external link would then never be closed (docs/hdf5-traps.md).
+    // Not by H5VL_OBJECT_GET_FILE: that marks the native file as having an id, and a file that was
+    // opened through an external link would then never be closed (docs/hdf5-traps.md).
     const auto identity = identity_of(object);
-    if (!identity) return nullptr;
+    if (!identity) return none();
     fileno = identity->fileno;
   }
   return std::static_pointer_cast<FileContext>(host_of_fileno(fileno));
 }
 
 void note_collective(const Object* object, const char* what, const char* detail) {
-  if (const auto context = context_of(object)) context->note_collective(what, detail != nullptr ? detail : "");
+  if (const auto context = context_of(object))
+    context->note_collective(what, detail != nullptr ? detail : "");
 }
 
 }  // namespace bento::vol

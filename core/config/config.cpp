@@ -20,15 +20,19 @@ Status bad_value(std::string_view key, std::string_view value, std::string_view 
   return fail(Code::kInvalidArgument, fmt::format("{}={}: accepted is {}", key, value, accepted));
 }
 
-Status set_size(std::uint64_t& out, std::string_view key, std::string_view value, std::uint64_t least) {
+Status set_size(std::uint64_t& out, std::string_view key, std::string_view value,
+                std::uint64_t least) {
   const auto size = parse_size(value);
   if (!size || *size < least)
-    return bad_value(key, value, fmt::format("a size of at least {} bytes, such as 64K, 64M or 1G", least));
+    return bad_value(key, value,
+                     fmt::format("a size of at least {} bytes, such as 64K, 64M or 1G", least));
   out = *size;
   return {};
 }
 
-Status set_chunk(Config& config, std::string_view value) { return set_size(config.chunk, "chunk", value, 1); }
+Status set_chunk(Config& config, std::string_view value) {
+  return set_size(config.chunk, "chunk", value, 1);
+}
 
 Status set_align(Config& config, std::string_view value) {
   BENTO_TRY(set_size(config.align, "align", value, 1));
@@ -39,7 +43,8 @@ Status set_align(Config& config, std::string_view value) {
 
 Status set_files(Config& config, std::string_view value) {
   if (value == "node" || value == "auto")
-    return fail(Code::kUnsupported, fmt::format("files={} is not available in this version; give a number", value));
+    return fail(Code::kUnsupported,
+                fmt::format("files={} is not available in this version; give a number", value));
   std::uint32_t files = 0;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), files);
   if (problem != std::errc{} || end != value.data() + value.size() || files == 0 || files > 999999)
@@ -54,7 +59,8 @@ Status set_checksum(Config& config, std::string_view value) {
   else if (value == "none")
     config.checksum = Checksum::kNone;
   else if (value == "md5")
-    return fail(Code::kUnsupported, "checksum=md5 is not available in this version; xxh3 and none are");
+    return fail(Code::kUnsupported,
+                "checksum=md5 is not available in this version; xxh3 and none are");
   else
     return bad_value("checksum", value, "xxh3 or none");
   return {};
@@ -68,7 +74,8 @@ Status set_timeout(Config& config, std::string_view value) {
   // from_chars for double wants no sign or blank, which is what is wanted here too.
   double seconds = -1;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), seconds);
-  if (problem != std::errc{} || end != value.data() + value.size() || !(seconds >= 0) || seconds > 1e9)
+  if (problem != std::errc{} || end != value.data() + value.size() || !(seconds >= 0) ||
+      seconds > 1e9)
     return bad_value("timeout", value, "a number of seconds, 0 = wait for ever");
   config.timeout = seconds;
   return {};
@@ -82,7 +89,8 @@ Status set_stats(Config& config, std::string_view value) {
 Status only(std::string_view key, std::string_view value, std::string_view accepted) {
   if (value == accepted) return {};
   return fail(Code::kUnsupported,
-              fmt::format("{}={} is not available in this version; only {}={} is", key, value, key, accepted));
+              fmt::format("{}={} is not available in this version; only {}={} is", key, value, key,
+                          accepted));
 }
 
 /// Every key there is. A null `set` means: the grammar knows it, this version does not have it.
@@ -98,7 +106,8 @@ constexpr std::array kKeys = {
     Key{"cache"},
     Key{"checksum", set_checksum},
     Key{"chunk", set_chunk},
-    Key{"durability", [](Config&, std::string_view value) { return only("durability", value, "process"); }},
+    Key{"durability",
+        [](Config&, std::string_view value) { return only("durability", value, "process"); }},
     Key{"evict"},
     Key{"files", set_files},
     Key{"flush"},
@@ -120,13 +129,16 @@ std::string known_keys() {
 }
 
 Status set_key(Config& config, std::string_view name, std::string_view value) {
-  const auto* const key = std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.name == name; });
+  const auto* const key =
+      std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.name == name; });
   if (key == kKeys.end())
     return fail(Code::kInvalidArgument,
-                fmt::format("unknown key '{}' in the bento connector string; known keys: {}", name, known_keys()));
+                fmt::format("unknown key '{}' in the bento connector string; known keys: {}", name,
+                            known_keys()));
   if (key->set == nullptr)
     return fail(Code::kUnsupported,
-                fmt::format("key '{}' is not available in this version; known keys: {}", name, known_keys()));
+                fmt::format("key '{}' is not available in this version; known keys: {}", name,
+                            known_keys()));
   return key->set(config, value);
 }
 
@@ -158,7 +170,8 @@ Status apply(Config& config, std::string_view text) {
     const std::size_t equals = item.find('=');
     if (equals == std::string_view::npos)
       return fail(Code::kInvalidArgument,
-                  fmt::format("'{}' in the bento connector string is no key=value; known keys: {}", item, known_keys()));
+                  fmt::format("'{}' in the bento connector string is no key=value; known keys: {}",
+                              item, known_keys()));
     const std::string_view name = trim(item.substr(0, equals));
     if (name == "under_vol" || name == "under_info") continue;
     BENTO_TRY(set_key(config, name, trim(item.substr(equals + 1))));
@@ -172,11 +185,13 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   std::string_view suffix = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (problem != std::errc{}) return fail(Code::kInvalidArgument, fmt::format("'{}' is no size", text));
+  if (problem != std::errc{})
+    return fail(Code::kInvalidArgument, fmt::format("'{}' is no size", text));
   std::uint64_t unit = 1;
   if (!suffix.empty() && suffix != "B") {
     constexpr std::string_view kUnits = "KMGT";
-    const std::size_t power = kUnits.find(static_cast<char>(std::toupper(static_cast<unsigned char>(suffix[0]))));
+    const std::size_t power =
+        kUnits.find(static_cast<char>(std::toupper(static_cast<unsigned char>(suffix[0]))));
     suffix.remove_prefix(1);
     if (power == std::string_view::npos || !(suffix.empty() || suffix == "B" || suffix == "iB"))
       return fail(Code::kInvalidArgument, fmt::format("'{}' is no size", text));
@@ -195,7 +210,8 @@ Result<Config> load_config(std::string_view text, const Environment& environment
   Config config;
   for (const auto& key : kKeys) {
     std::string name = "H5BENTO_";
-    for (const char c : key.name) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    for (const char c : key.name)
+      name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
     const char* const value = environment(name.c_str());
     if (value == nullptr || *value == '\0') continue;
     auto set = set_key(config, key.name, trim(value));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The connector string: `key=value;key=value`, and one environment variable per key (`H5BENTO_CHUNK`). The
-/// string wins. Unknown keys are refused, and so are keys whose feature this version does not have: nothing
-/// that a user asks for is ignored. Source: docs/usage.md, "Configuration".
+/// The connector string: `key=value;key=value`, and one environment variable per key
+/// (`H5BENTO_CHUNK`). The string wins. Unknown keys are refused, and so are keys whose feature this
+/// version does not have: nothing that a user asks for is ignored. Source: docs/usage.md,
+/// "Configuration".
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,9 @@ namespace bento {
 enum class Checksum { kXxh3, kNone };
 
 struct Config {
-  std::uint64_t chunk = 0;          ///< bytes; 0 = from what the program declares
-  std::uint64_t align = 4096;       ///< bytes, a power of two
-  std::uint32_t files = 1;          ///< physical files
+  std::uint64_t chunk = 0;     ///< bytes; 0 = from what the program declares
+  std::uint64_t align = 4096;  ///< bytes, a power of two
+  std::uint32_t files = 1;     ///< physical files
   Checksum checksum = Checksum::kXxh3;
   std::uint64_t buffer = 4u << 20;  ///< bytes in which small records gather
   double timeout = 300;             ///< seconds a rank waits for another, 0 = for ever
@@ -32,9 +33,10 @@ struct Config {
 /// Looks a variable up; null if it is not set. std::getenv outside tests.
 using Environment = std::function<const char*(const char* name)>;
 
-/// Parses a connector string over the defaults. `under_vol=` and `under_info={...}` are accepted and ignored,
-/// since other connectors' users write them. Errors: kInvalidArgument (unknown key: lists the known ones; a
-/// bad value: says what is accepted), kUnsupported (a key of a feature not built yet).
+/// Parses a connector string over the defaults. `under_vol=` and `under_info={...}` are accepted
+/// and ignored, since other connectors' users write them. Errors: kInvalidArgument (unknown key:
+/// lists the known ones; a bad value: says what is accepted), kUnsupported (a key of a feature not
+/// built yet).
 Result<Config> parse_config(std::string_view text);
 
 /// The same over what the environment says.

@@ -7,7 +7,8 @@
 
 namespace bento {
 
-PagedImage::PagedImage(std::vector<std::byte> bytes) : bytes_(std::move(bytes)), dirty_(pages(), false) {}
+PagedImage::PagedImage(std::vector<std::byte> bytes)
+    : bytes_(std::move(bytes)), dirty_(pages(), false) {}
 
 void PagedImage::read(std::uint64_t offset, std::span<std::byte> into) const {
   const std::uint64_t have = offset < bytes_.size() ? bytes_.size() - offset : 0;
@@ -39,7 +40,8 @@ void PagedImage::resize(std::uint64_t bytes) {
   bytes_.resize(static_cast<std::size_t>(bytes));
   dirty_.resize(pages(), true);
   // The page in which the old or the new end lies has changed its length.
-  if (touched / kPageBytes < dirty_.size()) dirty_[static_cast<std::size_t>(touched / kPageBytes)] = true;
+  if (touched / kPageBytes < dirty_.size())
+    dirty_[static_cast<std::size_t>(touched / kPageBytes)] = true;
   any_dirty_ = true;
 }
 

@@ -1,21 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
 #include "core/index/index.hpp"
+
 #include <algorithm>
+
 #include <fmt/format.h>
+
+#include "core/index/box_tree.hpp"
+
 namespace bento {
-struct Index::PerDataset { DatasetDeclaration decl; std::vector<Record> records; std::vector<Box> visible; std::vector<ExtentEvent> clips;
- Box vis(const Record& r) const { Box b=r.box; for(auto&e:clips) if(r.order.collective<e.collective) b=intersect(b,Box::whole(e.extent)); return b; } };
-Index::Index()=default; Index::~Index()=default; Index::Index(Index&&) noexcept=default; Index& Index::operator=(Index&&) noexcept=default;
-void Index::declare(const DatasetDeclaration& d){ auto p=std::make_unique<PerDataset>(); p->decl=d; datasets_[d.number]=std::move(p);} 
-const DatasetDeclaration* Index::find(DatasetNumber n) const { auto i=datasets_.find(n); return i==datasets_.end()?nullptr:&i->second->decl; }
-void Index::remove(DatasetNumber n){datasets_.erase(n);} 
-Result<std::size_t> Index::add(const Record& r){ auto i=datasets_.find(r.dataset); if(i==datasets_.end()) return fail(Code::kCorrupt,"unknown dataset"); if(r.box.rank()!=i->second->decl.rank) return fail(Code::kCorrupt,"rank"); auto&p=*i->second; p.records.push_back(r); p.visible.push_back(p.vis(r)); return p.records.size()-1; }
-void Index::replace(DatasetNumber n, std::size_t k, const Record& r){auto&p=*datasets_.at(n); p.records[k]=r; p.visible[k]=p.vis(r);} 
-const Record& Index::record(DatasetNumber n, std::size_t k) const {return datasets_.at(n)->records[k];}
-std::size_t Index::size(DatasetNumber n) const {auto i=datasets_.find(n); return i==datasets_.end()?0:i->second->records.size();}
-void Index::erase_if(DatasetNumber n,const std::function<bool(const Record&)>& f){auto&p=*datasets_.at(n); std::vector<Record> k; for(auto&r:p.records) if(!f(r)) k.push_back(r); p.records=k; p.visible.clear(); for(auto&r:p.records)p.visible.push_back(p.vis(r));}
-Status Index::clip(const ExtentEvent& e){auto i=datasets_.find(e.dataset); if(i==datasets_.end()) return fail(Code::kCorrupt,"unknown dataset"); auto&p=*i->second; p.clips.push_back(e); for(size_t k=0;k<p.records.size();++k)p.visible[k]=p.vis(p.records[k]); return {};}
-Status Index::add(const Segment& s){ for(auto&d:s.datasets)declare(d); for(auto&d:s.deleted)remove(d); for(auto&e:s.extents) if(find(e.dataset)) BENTO_TRY(clip(e)); for(auto&r:s.records) if(find(r.dataset)) BENTO_TRY(add(r)); return {}; }
-Result<Lookup> Index::find(DatasetNumber n,const Box& sel) const { Lookup l; auto i=datasets_.find(n); if(i==datasets_.end()) return fail(Code::kCorrupt,"unknown dataset"); auto&p=*i->second; std::vector<size_t> c; for(size_t k=0;k<p.records.size();++k) if(overlaps(p.visible[k],sel)) c.push_back(k); std::sort(c.begin(),c.end(),[&](size_t a,size_t b){return p.records[a].order>p.records[b].order;}); std::vector<Box> rem; if(!sel.empty()) rem.push_back(sel); for(size_t k:c){ std::vector<Box> next; for(auto&b:rem){ if(overlaps(b,p.visible[k])) l.pieces.push_back({k,intersect(b,p.visible[k])}); subtract(b,p.visible[k],next);} rem=next; if(rem.empty())break;} l.uncovered=rem; return l; }
-std::uint64_t Index::stored_bytes(DatasetNumber n) const {std::uint64_t s=0; for(auto&r:datasets_.at(n)->records)s+=r.stored_bytes; return s;}
-std::vector<DatasetNumber> Index::datasets() const {std::vector<DatasetNumber> v; for(auto&[k,p]:datasets_)v.push_back(k); return v;}
+
+// Columns, since a record as a struct would take 600 bytes for its 32 possible dimensions.
+struct Index::PerDataset {
+  struct Meta {
+    Order order;
+    Location where;
+    std::uint64_t stored_bytes;
+    Hash128 hash;
+    std::uint32_t filter_mask;
+    Encoding encoding;
+  };
+
+  DatasetDeclaration declaration;
+  std::vector<Meta> meta;
+  std::vector<std::uint64_t> stored;   ///< per record: rank starts, rank counts, as written
+  std::vector<std::uint64_t> visible;  ///< the same after clipping
+  std::vector<ExtentEvent> clips;
+  mutable BoxTree tree;                ///< over the first tree.size() visible boxes
+
+  [[nodiscard]] unsigned rank() const { return declaration.rank; }
+  [[nodiscard]] std::size_t stride() const { return std::size_t{2} * rank(); }
+
+  [[nodiscard]] Box box_at(const std::vector<std::uint64_t>& corners, std::size_t at) const {
+    const std::span<const std::uint64_t> all(corners);
+    return {Dims(all.subspan(at * stride(), rank())), Dims(all.subspan(at * stride() + rank(), rank()))};
+  }
+  void put_box(std::vector<std::uint64_t>& corners, std::size_t at, const Box& box) const {
+    for (unsigned d = 0; d < rank(); ++d) {
+      corners[at * stride() + d] = box.start[d];
+      corners[at * stride() + rank() + d] = box.count[d];
+    }
+  }
+
+  [[nodiscard]] Box clipped(Box box, std::uint64_t collective) const {
+    for (const auto& event : clips)
+      if (collective < event.collective) box = intersect(box, Box::whole(event.extent));
+    return box;
+  }
+
+  void put(std::size_t at, const Record& record) {
+    meta[at] = {record.order, record.where, record.stored_bytes, record.hash, record.filter_mask, record.encoding};
+    put_box(stored, at, record.box);
+    put_box(visible, at, clipped(record.box, record.order.collective));
+  }
+
+  [[nodiscard]] std::vector<std::size_t> candidates(const Box& selection) const {
+    // A tail of new records is looked through one by one until it is worth a new tree.
+    constexpr std::size_t kTail = 64;
+    if (meta.size() - tree.size() > kTail + tree.size() / 4) tree.build(visible, rank(), meta.size());
+    std::vector<std::size_t> found;
+    tree.find(visible, selection, found);
+    for (std::size_t i = tree.size(); i < meta.size(); ++i)
+      if (rank() == 0 || corner_overlaps(&visible[i * stride()], selection)) found.push_back(i);
+    return found;
+  }
+};
+
+Index::Index() = default;
+Index::~Index() = default;
+Index::Index(Index&&) noexcept = default;
+Index& Index::operator=(Index&&) noexcept = default;
+
+void Index::declare(const DatasetDeclaration& dataset) {
+  auto entry = std::make_unique<PerDataset>();
+  entry->declaration = dataset;
+  datasets_[dataset.number] = std::move(entry);
 }
+
+const DatasetDeclaration* Index::find(DatasetNumber dataset) const {
+  const auto found = datasets_.find(dataset);
+  return found == datasets_.end() ? nullptr : &found->second->declaration;
+}
+
+void Index::remove(DatasetNumber dataset) { datasets_.erase(dataset); }
+
+Result<std::size_t> Index::add(const Record& record) {
+  const auto found = datasets_.find(record.dataset);
+  if (found == datasets_.end())
+    return fail(Code::kCorrupt, fmt::format("index: a record of dataset {}, which is not declared", record.dataset));
+  PerDataset& entry = *found->second;
+  if (record.box.rank() != entry.rank())
+    return fail(Code::kCorrupt, fmt::format("index: a record with {} dimensions in dataset {}, which has {}",
+                                            record.box.rank(), record.dataset, entry.rank()));
+  const std::size_t at = entry.meta.size();
+  entry.meta.emplace_back();
+  entry.stored.resize(entry.stored.size() + entry.stride());
+  entry.visible.resize(entry.visible.size() + entry.stride());
+  entry.put(at, record);
+  return at;
+}
+
+void Index::replace(DatasetNumber dataset, std::size_t position, const Record& record) {
+  PerDataset& entry = *datasets_.at(dataset);
+  const Box before = entry.box_at(entry.visible, position);
+  entry.put(position, record);
+  if (position < entry.tree.size() && !(entry.box_at(entry.visible, position) == before)) entry.tree.clear();
+}
+
+Record Index::record(DatasetNumber dataset, std::size_t position) const {
+  const PerDataset& entry = *datasets_.at(dataset);
+  const auto& meta = entry.meta[position];
+  Record record;
+  record.dataset = dataset;
+  record.box = entry.box_at(entry.stored, position);
+  record.order = meta.order;
+  record.where = meta.where;
+  record.stored_bytes = meta.stored_bytes;
+  record.hash = meta.hash;
+  record.encoding = meta.encoding;
+  record.filter_mask = meta.filter_mask;
+  return record;
+}
+
+std::size_t Index::size(DatasetNumber dataset) const {
+  const auto found = datasets_.find(dataset);
+  return found == datasets_.end() ? 0 : found->second->meta.size();
+}
+
+void Index::erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop) {
+  PerDataset& entry = *datasets_.at(dataset);
+  std::vector<Record> kept;
+  for (std::size_t i = 0; i < entry.meta.size(); ++i) {
+    const Record one = record(dataset, i);
+    if (!drop(one)) kept.push_back(one);
+  }
+  entry.tree.clear();
+  entry.meta.resize(kept.size());
+  entry.stored.resize(kept.size() * entry.stride());
+  entry.visible.resize(kept.size() * entry.stride());
+  for (std::size_t i = 0; i < kept.size(); ++i) entry.put(i, kept[i]);
+}
+
+Status Index::clip(const ExtentEvent& event) {
+  const auto found = datasets_.find(event.dataset);
+  if (found == datasets_.end())
+    return fail(Code::kCorrupt, fmt::format("index: a change of extent of dataset {}, which is not declared", event.dataset));
+  PerDataset& entry = *found->second;
+  if (event.extent.rank() != entry.rank())
+    return fail(Code::kCorrupt, fmt::format("index: an extent of {} dimensions for dataset {}, which has {}",
+                                            event.extent.rank(), event.dataset, entry.rank()));
+  entry.clips.push_back(event);
+  entry.tree.clear();
+  for (std::size_t i = 0; i < entry.meta.size(); ++i)
+    entry.put_box(entry.visible, i, entry.clipped(entry.box_at(entry.stored, i), entry.meta[i].order.collective));
+  return {};
+}
+
+Status Index::add(const Segment& segment) {
+  for (const auto& dataset : segment.datasets) declare(dataset);
+  // A dataset may be declared and deleted, or deleted with records under way, within one step.
+  for (const auto& event : segment.extents)
+    if (find(event.dataset) != nullptr) BENTO_TRY(clip(event));
+  for (const auto& record : segment.records) BENTO_TRY(add(record));
+  for (const auto dataset : segment.deleted) remove(dataset);
+  return {};
+}
+
+namespace {
+
+struct Candidate {
+  std::size_t record;
+  Order order;
+  Box visible;
+};
+
+/// Newest first, pieces subtracted one by one. For few candidates.
+void resolve_greedily(const Box& selection, const std::vector<Candidate>& newest_first, Lookup& out) {
+  std::vector<Box> rest{selection};
+  std::vector<Box> next;
+  for (const auto& candidate : newest_first) {
+    next.clear();
+    for (const auto& box : rest) {
+      if (overlaps(box, candidate.visible)) out.pieces.push_back({candidate.record, intersect(box, candidate.visible)});
+      subtract(box, candidate.visible, next);
+    }
+    rest.swap(next);
+    if (rest.empty()) return;
+  }
+  out.uncovered.insert(out.uncovered.end(), rest.begin(), rest.end());
+}
+
+/// The candidates' boundary inside `selection` nearest to the middle of all of them, in the dimension that has
+/// most. Cutting there cuts few records. False if no boundary lies inside.
+bool choose_cut(const Box& selection, const std::vector<Candidate>& candidates, unsigned& dimension,
+                std::uint64_t& coordinate) {
+  std::vector<std::uint64_t> best;
+  for (unsigned d = 0; d < selection.rank(); ++d) {
+    std::vector<std::uint64_t> inside;
+    for (const auto& candidate : candidates)
+      for (const std::uint64_t at : {candidate.visible.start[d], candidate.visible.start[d] + candidate.visible.count[d]})
+        if (at > selection.start[d] && at < selection.start[d] + selection.count[d]) inside.push_back(at);
+    if (inside.size() > best.size()) {
+      best.swap(inside);
+      dimension = d;
+    }
+  }
+  if (best.empty()) return false;
+  std::nth_element(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(best.size() / 2), best.end());
+  coordinate = best[best.size() / 2];
+  return true;
+}
+
+/// Subtracting many pieces from one box would cost their number squared, so the selection is halved until few
+/// candidates are left. `candidates` come newest first.
+void resolve(const Box& selection, std::vector<Candidate> candidates, Lookup& out) {
+  constexpr std::size_t kFew = 16;
+  // Nothing older than a candidate that covers everything is seen.
+  const auto cover = std::find_if(candidates.begin(), candidates.end(),
+                                  [&](const Candidate& candidate) { return contains(candidate.visible, selection); });
+  if (cover != candidates.end()) candidates.erase(cover + 1, candidates.end());
+  unsigned dimension = 0;
+  std::uint64_t coordinate = 0;
+  if (candidates.size() <= kFew || !choose_cut(selection, candidates, dimension, coordinate))
+    return resolve_greedily(selection, candidates, out);
+  Box low = selection;
+  Box high = selection;
+  low.count[dimension] = coordinate - selection.start[dimension];
+  high.start[dimension] = coordinate;
+  high.count[dimension] -= low.count[dimension];
+  for (const Box& half : {low, high}) {
+    std::vector<Candidate> touching;
+    for (const auto& candidate : candidates)
+      if (overlaps(candidate.visible, half)) touching.push_back(candidate);
+    resolve(half, std::move(touching), out);
+  }
+}
+
+}  // namespace
+
+Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
+  Lookup out;
+  if (selection.empty()) return out;
+  const auto found = datasets_.find(dataset);
+  if (found == datasets_.end()) return fail(Code::kCorrupt, fmt::format("index: dataset {} is not declared", dataset));
+  const PerDataset& entry = *found->second;
+  if (selection.rank() != entry.rank())
+    return fail(Code::kInvalidArgument, fmt::format("a selection of {} dimensions in dataset {}, which has {}",
+                                                    selection.rank(), dataset, entry.rank()));
+  std::vector<Candidate> candidates;
+  for (const std::size_t at : entry.candidates(selection))
+    candidates.push_back({at, entry.meta[at].order, entry.box_at(entry.visible, at)});
+  // Equal orders come from one write that was cut in pieces; the later record number breaks the tie.
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.order != b.order ? a.order > b.order : a.record > b.record;
+  });
+  resolve(selection, std::move(candidates), out);
+  return out;
+}
+
+Result<std::uint64_t> Index::covered_elements(DatasetNumber dataset, const Dims& extent) const {
+  BENTO_ASSIGN(const Lookup lookup, find(dataset, Box::whole(extent)));
+  std::uint64_t elements = 0;
+  for (const auto& piece : lookup.pieces) elements += piece.part.elements();
+  return elements;
+}
+
+std::vector<DatasetNumber> Index::datasets() const {
+  std::vector<DatasetNumber> numbers;
+  for (const auto& [number, entry] : datasets_) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace bento

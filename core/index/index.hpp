@@ -8,7 +8,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -46,7 +45,7 @@ class Index {
   Result<std::size_t> add(const Record& record);
   /// Replaces a record in place: it grew, or its final location became known.
   void replace(DatasetNumber dataset, std::size_t position, const Record& record);
-  [[nodiscard]] const Record& record(DatasetNumber dataset, std::size_t position) const;
+  [[nodiscard]] Record record(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] std::size_t size(DatasetNumber dataset) const;
   /// Drops the records for which `drop` is true; positions of that dataset change. Clips stay attached.
   void erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop);
@@ -57,14 +56,12 @@ class Index {
   /// Adds a whole segment: declarations, deletions, clips, records.
   Status add(const Segment& segment);
 
-  /// Which records hold `selection`, the latest winning, and what nobody wrote. Cost O(log n + hits) once
-  /// the dataset's tree is built; the tree is rebuilt lazily after additions.
+  /// Which records hold `selection`, the latest winning, and what nobody wrote. Cost O(log n + hits * log
+  /// hits) once the dataset's tree is built; the tree is rebuilt lazily after additions.
   Result<Lookup> find(DatasetNumber dataset, const Box& selection) const;
 
   /// Sum of elements that lie in at least one record (H5Dget_space_status); exact, may be slow.
   Result<std::uint64_t> covered_elements(DatasetNumber dataset, const Dims& extent) const;
-  /// Sum of stored bytes of a dataset's records that are not wholly hidden by later ones of the same rank.
-  [[nodiscard]] std::uint64_t stored_bytes(DatasetNumber dataset) const;
   [[nodiscard]] std::vector<DatasetNumber> datasets() const;
 
  private:

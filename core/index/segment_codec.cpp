@@ -1,12 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
 #include "core/index/segment_codec.hpp"
-#include "core/bytes/byte_reader.hpp"
-#include "core/bytes/byte_writer.hpp"
+
 #include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.hpp"
+#include "core/index/column_codec.hpp"
+
 namespace bento {
-static void putd(ByteWriter&o,const Dims&d){o.varint(d.rank()); for(auto v:d.view())o.varint(v);} 
-static Result<Dims> getd(ByteReader&i){BENTO_ASSIGN(auto r,i.varint()); if(r>32) return fail(Code::kCorrupt,"rank"); Dims d((unsigned)r); for(unsigned k=0;k<r;++k){BENTO_ASSIGN(d[k],i.varint());} return d;}
-std::vector<std::byte> encode_entries(const Segment& s){ ByteWriter o; o.u64(s.step); o.u64(s.datasets.size()); for(auto&d:s.datasets){o.u32(d.number);o.bytes(d.token);o.u64(d.element_bytes);o.u32(d.rank);o.u32(d.flags);} o.u64(s.deleted.size()); for(auto d:s.deleted)o.u32(d); o.u64(s.extents.size()); for(auto&e:s.extents){o.u32(e.dataset);o.u64(e.collective);putd(o,e.extent);} o.u64(s.records.size()); for(auto&r:s.records){o.u32(r.dataset);putd(o,r.box.start);putd(o,r.box.count);o.u64(r.order.collective);o.u64(r.order.time_ns);o.u32(r.order.rank);o.u32(r.where.task);o.u64(r.where.offset);o.u64(r.stored_bytes);o.bytes(r.hash);o.u8((uint8_t)r.encoding);o.u32(r.filter_mask);} return std::move(o).take(); }
-Result<Segment> decode_entries(std::span<const std::byte> b){ Segment s; ByteReader i(b); BENTO_ASSIGN(s.step,i.u64()); BENTO_ASSIGN(auto n,i.u64()); for(uint64_t k=0;k<n;++k){DatasetDeclaration d; BENTO_ASSIGN(d.number,i.u32()); BENTO_ASSIGN(auto t,i.bytes(16)); std::copy(t.begin(),t.end(),d.token.begin()); BENTO_ASSIGN(d.element_bytes,i.u64());BENTO_ASSIGN(d.rank,i.u32());BENTO_ASSIGN(d.flags,i.u32()); s.datasets.push_back(d);} BENTO_ASSIGN(auto m,i.u64()); for(uint64_t k=0;k<m;++k){BENTO_ASSIGN(auto v,i.u32()); s.deleted.push_back(v);} BENTO_ASSIGN(auto e,i.u64()); for(uint64_t k=0;k<e;++k){ExtentEvent v; BENTO_ASSIGN(v.dataset,i.u32());BENTO_ASSIGN(v.collective,i.u64());BENTO_ASSIGN(v.extent,getd(i)); s.extents.push_back(v);} BENTO_ASSIGN(auto c,i.u64()); for(uint64_t k=0;k<c;++k){Record r; BENTO_ASSIGN(r.dataset,i.u32()); BENTO_ASSIGN(r.box.start,getd(i)); BENTO_ASSIGN(r.box.count,getd(i)); BENTO_ASSIGN(r.order.collective,i.u64());BENTO_ASSIGN(r.order.time_ns,i.u64());BENTO_ASSIGN(r.order.rank,i.u32());BENTO_ASSIGN(r.where.task,i.u32());BENTO_ASSIGN(r.where.offset,i.u64());BENTO_ASSIGN(r.stored_bytes,i.u64());BENTO_ASSIGN(auto h,i.bytes(16)); std::copy(h.begin(),h.end(),r.hash.begin()); BENTO_ASSIGN(auto en,i.u8()); r.encoding=(Encoding)en; BENTO_ASSIGN(r.filter_mask,i.u32()); s.records.push_back(r);} return s; }
-std::vector<std::byte> encode_segment(const Segment&s){return encode_entries(s);} 
-Result<Segment> decode_segment(std::span<const std::byte> b){return decode_entries(b);} 
+
+namespace {
+
+constexpr std::array<char, 4> kMagic = {'B', 'N', 'T', 'S'};
+constexpr std::size_t kHeadBytes = 4 + 4 + 8;
+constexpr std::size_t kHashBytes = 16;
+
+Error corrupt(const ByteReader& in, std::string_view what) {
+  return Error{Code::kCorrupt, fmt::format("index segment: {} (byte {})", what, in.offset()), 0};
 }
+
+Result<std::uint32_t> get_u32(ByteReader& in, std::string_view what) {
+  BENTO_ASSIGN(const std::uint64_t value, in.varint());
+  if (value > 0xFFFFFFFFu) return fail(corrupt(in, fmt::format("{} {} is beyond 32 bits", what, value)));
+  return static_cast<std::uint32_t>(value);
+}
+
+Result<Hash128> get_hash(ByteReader& in) {
+  Hash128 hash;
+  BENTO_ASSIGN(const auto bytes, in.bytes(hash.size()));
+  std::copy(bytes.begin(), bytes.end(), hash.begin());
+  return hash;
+}
+
+// --- declarations, deletions, extents ---------------------------------------------------------------------
+
+void put_metadata(ByteWriter& out, const Segment& segment) {
+  out.varint(segment.step);
+  out.varint(segment.datasets.size());
+  for (const auto& dataset : segment.datasets) {
+    out.varint(dataset.number);
+    out.bytes(dataset.token);
+    out.varint(dataset.element_bytes);
+    out.varint(dataset.rank);
+    out.varint(dataset.flags);
+  }
+  out.varint(segment.deleted.size());
+  for (const auto number : segment.deleted) out.varint(number);
+  out.varint(segment.extents.size());
+  for (const auto& event : segment.extents) {
+    out.varint(event.dataset);
+    out.varint(event.collective);
+    out.varint(event.extent.rank());
+    for (const auto value : event.extent.view()) out.varint(value);
+  }
+}
+
+Status get_metadata(ByteReader& in, Segment& segment) {
+  BENTO_ASSIGN(segment.step, in.varint());
+  BENTO_ASSIGN(const std::uint64_t datasets, in.varint());
+  BENTO_TRY(in.fits(datasets, 16));
+  for (std::uint64_t i = 0; i < datasets; ++i) {
+    DatasetDeclaration dataset;
+    BENTO_ASSIGN(dataset.number, get_u32(in, "dataset number"));
+    BENTO_ASSIGN(dataset.token, get_hash(in));
+    BENTO_ASSIGN(dataset.element_bytes, in.varint());
+    BENTO_ASSIGN(dataset.rank, get_u32(in, "number of dimensions"));
+    BENTO_ASSIGN(dataset.flags, get_u32(in, "flags"));
+    if (dataset.rank > kMaxRank) return fail(corrupt(in, fmt::format("{} dimensions", dataset.rank)));
+    segment.datasets.push_back(dataset);
+  }
+  BENTO_ASSIGN(const std::uint64_t deleted, in.varint());
+  BENTO_TRY(in.fits(deleted, 1));
+  for (std::uint64_t i = 0; i < deleted; ++i) {
+    BENTO_ASSIGN(const std::uint32_t number, get_u32(in, "dataset number"));
+    segment.deleted.push_back(number);
+  }
+  BENTO_ASSIGN(const std::uint64_t extents, in.varint());
+  BENTO_TRY(in.fits(extents, 3));
+  for (std::uint64_t i = 0; i < extents; ++i) {
+    ExtentEvent event;
+    BENTO_ASSIGN(event.dataset, get_u32(in, "dataset number"));
+    BENTO_ASSIGN(event.collective, in.varint());
+    BENTO_ASSIGN(const std::uint32_t rank, get_u32(in, "number of dimensions"));
+    if (rank > kMaxRank) return fail(corrupt(in, fmt::format("{} dimensions", rank)));
+    event.extent = Dims(rank);
+    for (unsigned d = 0; d < rank; ++d) {
+      BENTO_ASSIGN(event.extent[d], in.varint());
+    }
+    segment.extents.push_back(event);
+  }
+  return {};
+}
+
+// --- records, a group for each dataset --------------------------------------------------------------------
+
+using Group = std::span<const Record* const>;
+
+template <class Field>
+void put_field(ByteWriter& out, Group group, const Field& field) {
+  std::vector<std::uint64_t> column;
+  column.reserve(group.size());
+  for (const auto* const record : group) column.push_back(field(*record));
+  put_column(out, column);
+}
+
+void put_group(ByteWriter& out, Group group) {
+  const unsigned rank = group.front()->box.rank();
+  out.varint(group.front()->dataset);
+  out.varint(rank);
+  out.varint(group.size());
+  for (unsigned d = 0; d < rank; ++d) {
+    put_field(out, group, [d](const Record& r) { return r.box.start[d]; });
+    put_field(out, group, [d](const Record& r) { return r.box.count[d]; });
+  }
+  put_field(out, group, [](const Record& r) { return r.order.collective; });
+  put_field(out, group, [](const Record& r) { return r.order.time_ns; });
+  put_field(out, group, [](const Record& r) { return std::uint64_t{r.order.rank}; });
+  put_field(out, group, [](const Record& r) { return std::uint64_t{r.where.task}; });
+  put_field(out, group, [](const Record& r) { return r.where.offset; });
+  put_field(out, group, [](const Record& r) { return r.stored_bytes; });
+  put_field(out, group, [](const Record& r) { return static_cast<std::uint64_t>(r.encoding); });
+  put_field(out, group, [](const Record& r) { return std::uint64_t{r.filter_mask}; });
+  for (const auto* const record : group) out.bytes(record->hash);
+}
+
+Status get_group(ByteReader& in, std::vector<Record>& records) {
+  BENTO_ASSIGN(const std::uint32_t dataset, get_u32(in, "dataset number"));
+  BENTO_ASSIGN(const std::uint32_t rank, get_u32(in, "number of dimensions"));
+  if (rank > kMaxRank) return fail(corrupt(in, fmt::format("{} dimensions", rank)));
+  BENTO_ASSIGN(const std::uint64_t wide_count, in.varint());
+  BENTO_TRY(in.fits(wide_count, kHashBytes));  // runs may stand for any number, hashes stand for themselves
+  const auto count = static_cast<std::size_t>(wide_count);
+  const std::size_t first = records.size();
+  records.resize(first + count);
+  const std::span<Record> group = std::span(records).subspan(first);
+  for (auto& record : group) {
+    record.dataset = dataset;
+    record.box = {Dims(rank), Dims(rank)};
+  }
+  const auto each = [&](const auto& set) -> Status {
+    BENTO_ASSIGN(const auto column, get_column(in, count));
+    for (std::size_t i = 0; i < count; ++i)
+      if (!set(group[i], column[i])) return fail(corrupt(in, fmt::format("impossible value {}", column[i])));
+    return {};
+  };
+  for (unsigned d = 0; d < rank; ++d) {
+    BENTO_TRY(each([d](Record& r, std::uint64_t v) { return r.box.start[d] = v, true; }));
+    BENTO_TRY(each([d](Record& r, std::uint64_t v) {
+      r.box.count[d] = v;
+      return checked_add(r.box.start[d], v).has_value();
+    }));
+  }
+  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.order.collective = v, true; }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.order.time_ns = v, true; }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.order.rank = static_cast<std::uint32_t>(v), v >> 32 == 0; }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.where.task = static_cast<std::uint32_t>(v), v >> 32 == 0; }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.where.offset = v, v >> 63 == 0; }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.stored_bytes = v, true; }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) {
+    r.encoding = static_cast<Encoding>(v);
+    return v <= static_cast<std::uint64_t>(Encoding::kFiltered);
+  }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.filter_mask = static_cast<std::uint32_t>(v), v >> 32 == 0; }));
+  for (auto& record : group) {
+    BENTO_ASSIGN(record.hash, get_hash(in));
+    std::uint64_t elements = 1;
+    for (const auto extent : record.box.count.view()) {
+      auto product = checked_mul(elements, extent);
+      if (!product) return fail(corrupt(in, "a box of more than 2^64 elements"));
+      elements = *product;
+    }
+  }
+  return {};
+}
+
+Result<Segment> get_entries(ByteReader& in) {
+  Segment segment;
+  BENTO_TRY(get_metadata(in, segment));
+  BENTO_ASSIGN(const std::uint64_t groups, in.varint());
+  BENTO_TRY(in.fits(groups, 3));
+  for (std::uint64_t i = 0; i < groups; ++i) BENTO_TRY(get_group(in, segment.records));
+  if (in.remaining() != 0) return fail(corrupt(in, fmt::format("{} bytes left over", in.remaining())));
+  return segment;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_entries(const Segment& segment) {
+  ByteWriter out;
+  put_metadata(out, segment);
+  std::vector<const Record*> sorted;
+  sorted.reserve(segment.records.size());
+  for (const auto& record : segment.records) sorted.push_back(&record);
+  const auto key = [](const Record* r) { return std::pair(r->dataset, r->box.rank()); };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Record* a, const Record* b) { return key(a) < key(b); });
+  std::vector<Group> groups;
+  for (std::size_t first = 0; first < sorted.size();) {
+    std::size_t last = first + 1;
+    while (last < sorted.size() && key(sorted[last]) == key(sorted[first])) ++last;
+    groups.push_back(Group(sorted).subspan(first, last - first));
+    first = last;
+  }
+  out.varint(groups.size());
+  for (const auto& group : groups) put_group(out, group);
+  return std::move(out).take();
+}
+
+Result<Segment> decode_entries(std::span<const std::byte> bytes) {
+  ByteReader in(bytes, std::endian::little, "index entries");
+  return get_entries(in);
+}
+
+std::vector<std::byte> encode_segment(const Segment& segment) {
+  const auto entries = encode_entries(segment);
+  ByteWriter out;
+  out.bytes(std::as_bytes(std::span(kMagic)));
+  out.u32(kSegmentVersion);
+  out.u64(kHeadBytes + entries.size() + kHashBytes);
+  out.bytes(entries);
+  out.bytes(hash128(out.view()));
+  return std::move(out).take();
+}
+
+Result<Segment> decode_segment(std::span<const std::byte> bytes) {
+  ByteReader in(bytes, std::endian::little, "index segment");
+  BENTO_ASSIGN(const auto magic, in.bytes(kMagic.size()));
+  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) return fail(corrupt(in, "no magic"));
+  BENTO_ASSIGN(const std::uint32_t version, in.u32());
+  BENTO_ASSIGN(const std::uint64_t length, in.u64());
+  if (length != bytes.size() || length < kHeadBytes + kHashBytes)
+    return fail(corrupt(in, fmt::format("{} bytes, its head says {}", bytes.size(), length)));
+  const auto body = bytes.first(bytes.size() - kHashBytes);
+  const Hash128 hash = hash128(body);
+  if (!std::equal(hash.begin(), hash.end(), bytes.end() - kHashBytes)) return fail(corrupt(in, "checksum does not match"));
+  if (version != kSegmentVersion)
+    return fail(Code::kUnsupported,
+                fmt::format("index segment version {}, this h5bento reads version {}", version, kSegmentVersion));
+  return decode_entries(body.subspan(kHeadBytes));
+}
+
+}  // namespace bento

@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import struct
 import sys
 
@@ -38,8 +39,7 @@ def find_xxh3():
         function = ctypes.CDLL("libxxhash.so.0").XXH3_128bits
     except (OSError, AttributeError):
         return None
-    function.restype = Hash128
-    function.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
+    function.restype, function.argtypes = Hash128, [ctypes.c_char_p, ctypes.c_size_t]
 
     def digest(chunk):
         value = function(chunk, len(chunk))
@@ -50,11 +50,14 @@ def find_xxh3():
 
 xxh3 = find_xxh3()
 
-FB = 96
-HEAD = 12
-RECORD = 64
+FB, HEAD, RECORD = 96, 12, 64  # bytes
 FILLER = -1
 XXH3_MARK = b"XXH3128"
+
+
+def load(path):
+    with open(path, "rb") as handle:
+        return handle.read()
 
 
 class Report:
@@ -121,20 +124,11 @@ def check_file_block(data, report, rules):
     if hashlib.md5(covered).digest() != my_hash:
         report.wrong(33, "myHash is not the MD5 of checksum, timestamp, ckptSize, fs, ptFs and maxFs")
 
-    if checksum == bytes(33):
-        report.kind = "none"
-    elif pad == XXH3_MARK:
-        report.kind = "xxh3"
-    else:
-        report.kind = "md5"
-    if report.kind != "none":
-        digits = checksum[:32]
-        if any(c not in b"0123456789abcdef" for c in digits) or checksum[32] != 0:
-            report.wrong(0, "checksum is not 32 lower-case hexadecimal digits and a NUL")
-    if rules == "stream" and pad not in (bytes(7), XXH3_MARK):
-        report.wrong(49, f"the pad bytes are {pad.hex()}, want zeros or 'XXH3128'")
-    if rules == "stream" and report.kind == "none" and pad != bytes(7):
-        report.wrong(49, "the pad bytes announce a hash, but the checksum is zero")
+    report.kind = "none" if checksum == bytes(33) else "xxh3" if pad == XXH3_MARK else "md5"
+    if report.kind != "none" and not re.fullmatch(rb"[0-9a-f]{32}\0", checksum):
+        report.wrong(0, "checksum is not 32 lower-case hexadecimal digits and a NUL")
+    if rules == "stream" and pad != (XXH3_MARK if report.kind == "xxh3" else bytes(7)):
+        report.wrong(49, f"the pad bytes are {pad.hex()}, want zeros, or 'XXH3128' with a checksum")
     return checksum
 
 
@@ -199,10 +193,8 @@ def check_fillers(blocks, report):
 def check_stream_order(blocks, report):
     """Live chunks of an id are its bytes, each once; no containerid occurs twice."""
     by_id = {}
-    for _, _, records in blocks:
-        for r in records:
-            if not r.filler:
-                by_id.setdefault(r.id, []).append(r)
+    for r in (r for _, _, records in blocks for r in records if not r.filler):
+        by_id.setdefault(r.id, []).append(r)
     for variable, records in by_id.items():
         taken = {}
         for r in records:
@@ -273,16 +265,11 @@ def check_stream(data, rules="stream"):
     else:
         check_fti_order(blocks, report)
     check_hashes(data, blocks, checksum, report)
-    report.blocks = len(blocks)
-    for _, _, records in blocks:
-        report.containers += len(records)
-        report.fillers += sum(r.filler for r in records)
-        report.live_bytes += sum(r.chunk for r in records if r.content)
+    every = [r for _, _, records in blocks for r in records]
+    report.blocks, report.containers = len(blocks), len(every)
+    report.fillers = sum(r.filler for r in every)
+    report.live_bytes = sum(r.chunk for r in every if r.content)
     return report
-
-
-# -----------------------------------------------------------------------------------------------------------
-# Self-test
 
 
 def build_stream(kind):
@@ -316,12 +303,8 @@ def build_stream(kind):
     first = 1024 - (FB + HEAD + 2 * RECORD)
     block([(FILLER, 0, 0, 0, b"", first), (0, 0, 1, 50, numbers(1, 700), 700)])
     block([(0, 1, 1, 0, numbers(7, 50), 64), (3, 0, 0, 0, numbers(9, 20), 20), (4, 0, 1, 0, b"x", 1)])
-    if kind == "none":
-        checksum = bytes(33)
-    elif kind == "md5":
-        checksum = hashlib.md5(body).hexdigest().encode() + b"\0"
-    else:
-        checksum = (hash_of(kind, live, silent) or bytes(16)).hex().encode() + b"\0"
+    total = hash_of(kind, body if kind == "md5" else live, silent) or bytes(16)
+    checksum = bytes(33) if kind == "none" else total.hex().encode() + b"\0"
     size = FB + len(body)
     timestamp = 1700000000123456789
     my_hash = hashlib.md5(checksum + struct.pack("<Qqqqq", timestamp, size, size, -1, -1)).digest()
@@ -336,12 +319,9 @@ def self_test(folder):
         if not condition:
             failures.append(text)
 
-    with open(os.path.join(folder, "manifest.json"), encoding="utf-8") as handle:
-        files = json.load(handle)["files"]
     golden = damaged = 0
-    for entry in files:
-        with open(os.path.join(folder, entry["path"]), "rb") as handle:
-            data = handle.read()
+    for entry in json.loads(load(os.path.join(folder, "manifest.json")))["files"]:
+        data = load(os.path.join(folder, entry["path"]))
         expect(hashlib.md5(data).hexdigest() == entry["md5"], f"{entry['path']}: not the golden file")
         report = check_stream(data, "fti")
         if entry["format"] != "FTI-FF v1.1" or entry["kind"] == "rs_encoded":
@@ -365,8 +345,7 @@ def self_test(folder):
     for kind in ("md5", "xxh3", "none"):
         stream = build_stream(kind)
         report = check_stream(stream)
-        for text in report.skipped:
-            print(f"self-test: {text}")
+        print("".join(f"self-test: {text}\n" for text in report.skipped), end="")
         expect(report.ok and report.kind == kind, f"built {kind} stream: {report.problems[:3]}")
         expect((report.blocks, report.containers, report.fillers, report.live_bytes) == (2, 5, 1, 751),
                f"built {kind} stream: {report.summary()}")
@@ -387,8 +366,7 @@ def self_test(folder):
             changed = stream[:at] + bytes([stream[at] ^ 1]) + stream[at + 1:]
             expect(not check_stream(changed).ok, f"built {kind} stream: byte {at} changed, not noticed")
 
-    for text in failures[:20]:
-        print(f"self-test: {text}")
+    print("".join(f"self-test: {text}\n" for text in failures[:20]), end="")
     print(f"self-test: {golden} golden files, {damaged} damaged copies, {len(failures)} failures")
     return not failures
 
@@ -408,8 +386,7 @@ def main():
         parser.error("no file given")
     sound = True
     for name in options.files:
-        with open(name, "rb") as handle:
-            report = check_stream(handle.read(), options.rules)
+        report = check_stream(load(name), options.rules)
         sound = sound and report.ok
         print(f"{name}: {'sound' if report.ok else 'DAMAGED'}: {report.summary()}")
         for offset, text in report.problems:

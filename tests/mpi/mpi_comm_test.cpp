@@ -2,8 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Checks of MpiCommunicator, run under mpirun with any number of ranks:
-///   mpi_comm_test contents [BIG_MIB]   gather and broadcast, one message of BIG_MIB MiB, 10,000 small rounds
-///   mpi_comm_test missing RANK [LEAVE] RANK stays away for longer than the timeout; what do the others say?
+///   mpi_comm_test contents [BIG_MIB]   gather and broadcast, one message of BIG_MIB MiB, 10,000
+///   small rounds mpi_comm_test missing RANK [LEAVE] RANK stays away for longer than the timeout;
+///   what do the others say?
 ///                                      with LEAVE, it never comes at all
 ///   mpi_comm_test finalised            calls after MPI_Finalize
 /// Rank 0 prints one line per check. The exit status is 1 if a check failed on any rank.
@@ -44,17 +45,22 @@ void check(bool mine, const std::string& what, const std::string& detail = {}) {
   if (!mine) std::printf("  rank %d: %s: %s\n", world_rank(), what.c_str(), detail.c_str());
   int good = mine ? 1 : 0;
   MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-  if (world_rank() == 0) std::printf("%s %s%s%s\n", good != 0 ? "ok  " : "FAIL", what.c_str(), detail.empty() ? "" : ": ", detail.c_str());
+  if (world_rank() == 0)
+    std::printf("%s %s%s%s\n", good != 0 ? "ok  " : "FAIL", what.c_str(),
+                detail.empty() ? "" : ": ", detail.c_str());
   if (good == 0) ++failed_checks;
 }
 
-double now() { return MPI_Wtime(); }
+double now() {
+  return MPI_Wtime();
+}
 
 /// What rank `rank` sends in round `round`: lengths differ between ranks, some are empty.
 Bytes payload_of(int rank, int round) {
   const auto length = static_cast<std::size_t>((rank * 7 + round * 13) % 97);
   Bytes bytes(length);
-  for (std::size_t i = 0; i < length; ++i) bytes[i] = static_cast<std::byte>(static_cast<int>(i) + rank + round);
+  for (std::size_t i = 0; i < length; ++i)
+    bytes[i] = static_cast<std::byte>(static_cast<int>(i) + rank + round);
   return bytes;
 }
 
@@ -86,15 +92,18 @@ void check_big(MpiCommunicator& comm, std::size_t mib) {
   if (right && comm.rank() == 0) {
     const Bytes& last = gathered->back();
     right = last.size() == mib << 20;
-    for (std::size_t i = 0; right && i < last.size(); i += 4096) right = last[i] == static_cast<std::byte>(i >> 12);
+    for (std::size_t i = 0; right && i < last.size(); i += 4096)
+      right = last[i] == static_cast<std::byte>(i >> 12);
   }
-  check(right, fmt::format("gather with {} MiB of the last rank", mib), fmt::format("{:.2f} s", seconds));
+  check(right, fmt::format("gather with {} MiB of the last rank", mib),
+        fmt::format("{:.2f} s", seconds));
   Bytes from_root = comm.rank() == 0 && gathered ? std::move(gathered->back()) : Bytes{};
   begin = now();
   const auto got = comm.broadcast(from_root);
   seconds = now() - begin;
   right = got && got->size() == mib << 20;
-  for (std::size_t i = 0; right && i < got->size(); i += 4096) right = (*got)[i] == static_cast<std::byte>(i >> 12);
+  for (std::size_t i = 0; right && i < got->size(); i += 4096)
+    right = (*got)[i] == static_cast<std::byte>(i >> 12);
   check(right, fmt::format("broadcast of {} MiB", mib), fmt::format("{:.2f} s", seconds));
 }
 
@@ -108,7 +117,8 @@ void contents(std::size_t big_mib) {
     right = right && got && *got == payload_of(5, round);
   }
   check(right, "gather and broadcast, 50 rounds of uneven and empty payloads");
-  for (int round = 0; round < 50; ++round) right = right && right_gather(comm->gather(payload_of(comm->rank(), round)), round);
+  for (int round = 0; round < 50; ++round)
+    right = right && right_gather(comm->gather(payload_of(comm->rank(), round)), round);
   for (int round = 0; round < 50; ++round) {
     const auto got = comm->broadcast(comm->rank() == 0 ? payload_of(9, round) : Bytes{});
     right = right && got && *got == payload_of(9, round);
@@ -116,7 +126,8 @@ void contents(std::size_t big_mib) {
   check(right, "50 gathers in a row, then 50 broadcasts in a row");
   // Ranks that run ahead of others.
   if (comm->rank() == comm->size() - 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
-  right = right_gather(comm->gather(payload_of(comm->rank(), 1)), 1) && comm->broadcast({}).has_value();
+  right =
+      right_gather(comm->gather(payload_of(comm->rank(), 1)), 1) && comm->broadcast({}).has_value();
   check(right, "the last rank comes late");
 
   constexpr int kRounds = 10'000;
@@ -125,7 +136,8 @@ void contents(std::size_t big_mib) {
   const Bytes small(16);
   for (int round = 0; round < kRounds && right; ++round)
     right = comm->gather(small).has_value() && comm->broadcast(small).has_value();
-  check(right, "10,000 small rounds", fmt::format("{:.1f} us per gather and broadcast", (now() - begin) / kRounds * 1e6));
+  check(right, "10,000 small rounds",
+        fmt::format("{:.1f} us per gather and broadcast", (now() - begin) / kRounds * 1e6));
   if (big_mib > 0) check_big(*comm, big_mib);
   comm.reset();
   check(true, "freed");
@@ -152,10 +164,11 @@ void missing(int absent, bool leave) {
     const double begin = now();
     const auto done = commit(*comm);
     const double seconds = now() - begin;
-    // Rank 0's verdict tells everybody; without rank 0 the others wait twice as long, since it may itself have
-    // come late and be waiting.
+    // Rank 0's verdict tells everybody; without rank 0 the others wait twice as long, since it may
+    // itself have come late and be waiting.
     const double limit = absent == 0 ? 7 : 4;
-    check(!done && done.error().code == Code::kPeer && seconds < limit, "answered in time with kPeer",
+    check(!done && done.error().code == Code::kPeer && seconds < limit,
+          "answered in time with kPeer",
           fmt::format("{:.2f} s; {}", seconds, done ? "success" : done.error().text));
     const bool names = !done && done.error().text.find(std::to_string(absent)) != std::string::npos;
     check(names || am_absent, "names the absent rank");
@@ -166,7 +179,8 @@ void missing(int absent, bool leave) {
   check(at_once || (am_absent && leave), "later calls fail at once");
   if (am_absent && leave) {
     // Has not heard of it yet: its next call must not wait either.
-    check(!again && again.error().code == Code::kPeer, "the absent rank hears of it", again ? "success" : again.error().text);
+    check(!again && again.error().code == Code::kPeer, "the absent rank hears of it",
+          again ? "success" : again.error().text);
   } else {
     check(true, "the absent rank hears of it", comm->rank() == 0 ? "(elsewhere)" : "");
   }
@@ -186,12 +200,14 @@ void finalised() {
   const Bytes some(8);
   const auto late = group->gather(some);
   const bool refused = size == 1 || (!late && late.error().code == Code::kPeer);
-  const bool works = alone && (*alone)->gather(some).has_value() && (*alone)->broadcast(some).has_value();
+  const bool works =
+      alone && (*alone)->gather(some).has_value() && (*alone)->broadcast(some).has_value();
   group.reset();
   alone->reset();
   const bool none = !MpiCommunicator::take(MPI_COMM_WORLD, 2);
   if (rank == 0) {
-    std::printf("%s after MPI_Finalize a group fails: %s\n", refused ? "ok  " : "FAIL", late ? "(size 1)" : late.error().text.c_str());
+    std::printf("%s after MPI_Finalize a group fails: %s\n", refused ? "ok  " : "FAIL",
+                late ? "(size 1)" : late.error().text.c_str());
     std::printf("%s after MPI_Finalize a group of one works\n", works ? "ok  " : "FAIL");
     std::printf("%s after MPI_Finalize nothing can be taken\n", none ? "ok  " : "FAIL");
   }
@@ -211,7 +227,8 @@ int main(int argc, char** argv) {
   } else if (mode == "finalised") {
     finalised();
   } else {
-    std::fprintf(stderr, "usage: mpi_comm_test contents [BIG_MIB] | missing RANK [LEAVE] | finalised\n");
+    std::fprintf(stderr,
+                 "usage: mpi_comm_test contents [BIG_MIB] | missing RANK [LEAVE] | finalised\n");
     failed_checks = 1;
   }
   int gone = 0;

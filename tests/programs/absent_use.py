@@ -1,18 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""With the module merely present in HDF5_PLUGIN_PATH and no connector chosen, programs behave as without it.
+"""With the module merely present in HDF5_PLUGIN_PATH and no connector chosen, programs behave as
+without it.
 
-HDF5 asks every module it finds there whenever a file cannot be opened natively, so each case is run with the
-module's folder and with an empty one, and exit status, output and exceptions must be the same."""
+HDF5 asks every module it finds there whenever a file cannot be opened natively, so each case is run
+with the module's folder and with an empty one, and exit status, output and exceptions must be the
+same."""
+
 import os
 import re
 import shutil
 import sys
 
 from harness import (
-    Stats, built, check, hdf5_tool, is_container, mpirun, native_env, python, require_plugin, run, run_test, say,
-)  # fmt: skip
+    Stats,
+    built,
+    check,
+    hdf5_tool,
+    is_container,
+    mpirun,
+    native_env,
+    python,
+    require_plugin,
+    run,
+    run_test,
+    say,
+)
 import harness
 
 OPEN_ALL = """
@@ -43,7 +57,11 @@ for path in sys.argv[1:]:
 def make_files():
     os.mkdir("files")
     path = os.path.join("files", "ordinary.h5")
-    mpirun(2, [built("examples", "particles"), "--particles-per-rank", 50, "--steps", 1, path], native_env())
+    mpirun(
+        2,
+        [built("examples", "particles"), "--particles-per-rank", 50, "--steps", 1, path],
+        native_env(),
+    )
     with open(path, "rb") as file:
         ordinary = file.read()
     contents = {
@@ -72,7 +90,9 @@ def timeless(text):
 def check_same(command, ranks=0):
     """Runs in both environments; returns the common result."""
     results = []
-    env = native_env(HDF5_PLUGIN_PATH=os.path.abspath("plugins"), H5BENTO_STATS=os.path.abspath("stats"))
+    env = native_env(
+        HDF5_PLUGIN_PATH=os.path.abspath("plugins"), H5BENTO_STATS=os.path.abspath("stats")
+    )
     for folder in ("no-plugins", os.environ["HDF5_PLUGIN_PATH"]):
         # Under one name: messages tell where was searched.
         if os.path.lexists("plugins"):
@@ -89,8 +109,14 @@ def check_same(command, ranks=0):
         without.status == present.status,
         f"exit status {without.status} without the module, {present.status} with it: {name}\n{present.tail()}",
     )
-    for what, a, b in (("output", without.out, present.out), ("standard error", without.err, present.err)):
-        check(timeless(a) == timeless(b), f"{what} differs: {name}\n--- without the module\n{a}\n--- with it\n{b}")
+    for what, a, b in (
+        ("output", without.out, present.out),
+        ("standard error", without.err, present.err),
+    ):
+        check(
+            timeless(a) == timeless(b),
+            f"{what} differs: {name}\n--- without the module\n{a}\n--- with it\n{b}",
+        )
     return present
 
 
@@ -102,17 +128,29 @@ def test():
     paths = make_files()
     statuses = {}
     for path in paths:
-        for tool in (["h5dump"], ["h5dump", "-H"], ["h5ls", "-r"], ["h5stat"], ["h5dump", "--enable-error-stack=2"]):
+        for tool in (
+            ["h5dump"],
+            ["h5dump", "-H"],
+            ["h5ls", "-r"],
+            ["h5stat"],
+            ["h5dump", "--enable-error-stack=2"],
+        ):
             statuses[tool[0], path] = check_same([hdf5_tool(tool[0]), *tool[1:], path]).status
         check_same([hdf5_tool("h5diff"), "ordinary.h5", path])
-    check(statuses["h5dump", "ordinary.h5"] == 0 and statuses["h5dump", "text"] != 0, f"unexpected: {statuses}")
+    check(
+        statuses["h5dump", "ordinary.h5"] == 0 and statuses["h5dump", "text"] != 0,
+        f"unexpected: {statuses}",
+    )
     result = check_same([python(), "-c", OPEN_ALL, *paths])
     check("missing r FileNotFoundError" in result.out, f"unexpected:\n{result.tail()}")
     check_same([python(), "-c", OPEN_MPI, "ordinary.h5", "text", "sion"], ranks=2)
     check_same([built("examples", "particles"), "--verify", "ordinary.h5"], ranks=1)
     # Creation never asks for a module.
     check_same([hdf5_tool("h5mkgrp"), "-p", "new.h5", "/a/b"])
-    check(not is_container(os.path.join("work", "new.h5")), "a container was made without being asked for")
+    check(
+        not is_container(os.path.join("work", "new.h5")),
+        "a container was made without being asked for",
+    )
     containers = Stats("stats").files()
     check(not containers, f"opened as containers: {containers}")
     say(f"{len(paths)} files, all as without the module")

@@ -6,15 +6,29 @@
     api_tests.py serial
     api_tests.py parallel RANKS
 
-Each group runs in a process of its own, so that a crash costs one group. A test that passes natively must
-pass under the connector if its group is in MUST_PASS; what other groups miss is printed.
+Each group runs in a process of its own, so that a crash costs one group. A test that passes
+natively must pass under the connector if its group is in MUST_PASS; what other groups miss is
+printed.
 """
+
 import collections
 import os
 import re
 import sys
 
-from harness import ANY, Failure, Stats, api_program, bento_env, check, mpirun, native_env, run, run_test, say
+from harness import (
+    ANY,
+    Failure,
+    Stats,
+    api_program,
+    bento_env,
+    check,
+    mpirun,
+    native_env,
+    run,
+    run_test,
+    say,
+)
 import harness
 
 GROUPS = ("file", "group", "dataset", "datatype", "attribute", "link", "object", "misc")
@@ -29,8 +43,8 @@ TITLES = {"miscellaneous": "misc"}
 def parse(text):
     """{(group, test, part): passed | failed | skipped | unfinished}, of what the programs print.
 
-    A line `Testing x` names a test, an indented one a part of it. The result stands at its end, or, when
-    something was printed in between, at the end of a later line."""
+    A line `Testing x` names a test, an indented one a part of it. The result stands at its end, or,
+    when something was printed in between, at the end of a later line."""
     results, counts = {}, collections.Counter()
     group, test, waiting = "", "", None
 
@@ -69,7 +83,14 @@ def run_group(ranks, group, env, folder):
     # In a folder of its own: the tests leave files behind, and find them the next time.
     os.makedirs(folder)
     if ranks:
-        return mpirun(ranks, [api_program("h5_api_test_parallel"), group], env, timeout=240, ok=ANY, cwd=folder)
+        return mpirun(
+            ranks,
+            [api_program("h5_api_test_parallel"), group],
+            env,
+            timeout=240,
+            ok=ANY,
+            cwd=folder,
+        )
     return run([api_program("h5_api_test"), group], env, timeout=240, ok=ANY, cwd=folder)
 
 
@@ -81,7 +102,9 @@ def own_counts(text):
     """(passed, failed, skipped, run) by the program's own summary; it counts one test with two results twice."""
     counts = []
     for word in ("passed", "did not pass", "were skipped"):
-        found = re.search(rf"^(?:At least )?(\d+)/(\d+) \(.*\) API tests {word} ", text, re.MULTILINE)
+        found = re.search(
+            rf"^(?:At least )?(\d+)/(\d+) \(.*\) API tests {word} ", text, re.MULTILINE
+        )
         counts.append(int(found[1]) if found else 0)
         total = int(found[2]) if found else 0
     return (*counts, total)
@@ -96,7 +119,9 @@ def compare_group(ranks, group, totals):
     natively = run_group(ranks, group, native_env(), f"native-{group}")
     native = parse(natively.out)
     if natively.status != 0:
-        raise Failure(f"{group}: the native run failed itself, exit status {natively.status}\n{natively.tail()}")
+        raise Failure(
+            f"{group}: the native run failed itself, exit status {natively.status}\n{natively.tail()}"
+        )
     under = run_group(ranks, group, bento_env(stats=f"stats-{group}"), f"connector-{group}")
     found = parse(under.out)
     for total, result in zip(totals, (natively, under)):
@@ -149,8 +174,10 @@ def test(kind, ranks=0):
             fatal += check_stats(group)
         (fatal if group in MUST_PASS else others).extend(problems)
     for name, total in zip(("native", "connector"), totals):
-        say(f"{kind}{f' on {ranks} ranks' if ranks else ''}, {name}: "
-            f"{total['passed']}/{total['run']} passed, {total['failed']} failed, {total['skipped']} skipped")
+        say(
+            f"{kind}{f' on {ranks} ranks' if ranks else ''}, {name}: "
+            f"{total['passed']}/{total['run']} passed, {total['failed']} failed, {total['skipped']} skipped"
+        )
     if others:
         say(f"{len(others)} differences in groups that need not pass yet")
     if fatal:

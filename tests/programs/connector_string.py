@@ -3,18 +3,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A wrong connector string is refused with the list of known keys, and a right one is accepted.
 
-HDF5 itself goes on with its native connector when a connector cannot be set up, so a refusal must also keep
-the program from writing: otherwise a misspelt key would silently cost what it was meant to bring."""
+HDF5 itself goes on with its native connector when a connector cannot be set up, so a refusal must
+also keep the program from writing: otherwise a misspelt key would silently cost what it was meant
+to bring.
+"""
+
 import os
 
-from harness import PASS_THROUGH, bento_env, built, check, check_container, mpirun, run, run_test, say
+from harness import (
+    PASS_THROUGH,
+    bento_env,
+    built,
+    check,
+    check_container,
+    mpirun,
+    run,
+    run_test,
+    say,
+)
 import harness
 
 # Those that everything stands on; later ones only make the list longer.
 KEYS = ("align", "checksum", "chunk", "files", "stats", "timeout")
 
 # Connector string, and what the message must contain beside the offending word.
-WRONG_KEYS = (("bento chunks=4M", "chunks"), ("bento chunk=4M;colour=red", "colour"), ("bento compression=zstd;", "compression"))
+WRONG_KEYS = (
+    ("bento chunks=4M", "chunks"),
+    ("bento chunk=4M;colour=red", "colour"),
+    ("bento compression=zstd;", "compression"),
+)
 WRONG_VALUES = (
     ("bento chunk=lots", "lots"),
     ("bento timeout=-1", "timeout"),
@@ -43,15 +60,24 @@ def check_refused(string, words, ranks):
     path = "refused.h5"
     result = particles(path, string, ranks)
     for word in words:
-        check(word in result.text, f"'{string}' on {ranks} ranks: the message does not name '{word}':\n{result.tail()}")
-    check(result.status != 0, f"'{string}' on {ranks} ranks: the program went on as if nothing was wrong")
+        check(
+            word in result.text,
+            f"'{string}' on {ranks} ranks: the message does not name '{word}':\n{result.tail()}",
+        )
+    check(
+        result.status != 0,
+        f"'{string}' on {ranks} ranks: the program went on as if nothing was wrong",
+    )
     check(not os.path.exists(path), f"'{string}' on {ranks} ranks: a file was written all the same")
 
 
 def test():
     if harness.REHEARSAL:
         # No connector of HDF5's own has keys: only that the program runs with what it is given.
-        check(particles("a.h5", PASS_THROUGH, 2).status == 0, "the program fails with HDF5's own connectors")
+        check(
+            particles("a.h5", PASS_THROUGH, 2).status == 0,
+            "the program fails with HDF5's own connectors",
+        )
         say("rehearsal: strings not checked")
         return
     for ranks in (0, 2):
@@ -67,8 +93,14 @@ def test():
         check_container(path)
     say(f"accepted: {len(RIGHT)} strings")
     # A variable for each key; the string wins over it.
-    check(particles("env.h5", "bento", 0, H5BENTO_CHUNK="lots").status != 0, "H5BENTO_CHUNK was not looked at")
-    check(particles("env.h5", "bento chunk=8M", 0, H5BENTO_CHUNK="4M").status == 0, "string and variable together")
+    check(
+        particles("env.h5", "bento", 0, H5BENTO_CHUNK="lots").status != 0,
+        "H5BENTO_CHUNK was not looked at",
+    )
+    check(
+        particles("env.h5", "bento chunk=8M", 0, H5BENTO_CHUNK="4M").status == 0,
+        "string and variable together",
+    )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Errors in opening and creating files reach Python as the same exceptions as natively: h5py reads errno from
-the bottom of the error stack, and its mode 'a' depends on it."""
+"""Errors in opening and creating files reach Python as the same exceptions as natively: h5py reads
+errno from the bottom of the error stack, and its mode 'a' depends on it."""
+
 import os
 
-from harness import bento_env, check, check_containers, check_diverted, mpirun, native_env, python, run, run_test, say
+from harness import (
+    bento_env,
+    check,
+    check_containers,
+    check_diverted,
+    mpirun,
+    native_env,
+    python,
+    run,
+    run_test,
+    say,
+)
 
 # Prints one line for each case: what came of it.
 CASES = """
@@ -133,7 +145,10 @@ def test():
     say(native.strip())
     found = run_cases("bento-mpi", PARALLEL, bento_env(stats="stats-mpi"), ranks=3)
     for wanted, got in zip(native.splitlines(), found.splitlines()):
-        check(("opened" in wanted) == ("opened" in got), f"natively: {wanted}\nunder the connector: {got}")
+        check(
+            ("opened" in wanted) == ("opened" in got),
+            f"natively: {wanted}\nunder the connector: {got}",
+        )
     check(len(native.splitlines()) == len(found.splitlines()), f"cases are missing:\n{found}")
     check_containers("stats-mpi", processes=3)
 

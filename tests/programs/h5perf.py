@@ -1,17 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""HDF5's h5perf on 4 ranks under the connector: contiguous and interleaved blocks, contiguous and chunked
-datasets, independent and collective transfer, 1-D and 2-D. It checks what it reads itself (-D v); its files
-must also equal those of a native run."""
+"""HDF5's h5perf on 4 ranks under the connector: contiguous and interleaved blocks, contiguous and
+chunked datasets, independent and collective transfer, 1-D and 2-D. It checks what it reads itself
+(-D v); its files must also equal those of a native run."""
+
 import itertools
 import os
 import re
 import sys
 
 from harness import (
-    bento_env, check, check_container, check_diverted, check_equal, hdf5_tool, mpirun, native_env, run, run_test, say,
-)  # fmt: skip
+    bento_env,
+    check,
+    check_container,
+    check_diverted,
+    check_equal,
+    hdf5_tool,
+    mpirun,
+    native_env,
+    run,
+    run_test,
+    say,
+)
 
 RANKS = 4
 FILES = DATASETS = 2
@@ -23,8 +34,17 @@ TWO_D = ["-g", "-e", 64, "-B", 16, "-x", 32, "-X", 32], (RANKS * 64) ** 2
 
 def run_h5perf(folder, options, env):
     os.mkdir(folder)
-    result = mpirun(RANKS, [hdf5_tool("h5perf"), *COMMON, *options], dict(env, HDF5_NOCLEANUP="1"), timeout=120, cwd=folder)
-    check(not re.search("error", result.text, re.IGNORECASE), f"h5perf reports an error:\n{result.tail()}")
+    result = mpirun(
+        RANKS,
+        [hdf5_tool("h5perf"), *COMMON, *options],
+        dict(env, HDF5_NOCLEANUP="1"),
+        timeout=120,
+        cwd=folder,
+    )
+    check(
+        not re.search("error", result.text, re.IGNORECASE),
+        f"h5perf reports an error:\n{result.tail()}",
+    )
     # It ends with 0 whatever happens.
     check("Read Open-Close" in result.out, f"h5perf did not read:\n{result.tail()}")
     return sorted(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".h5"))

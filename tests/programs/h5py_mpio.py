@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""A parallel h5py program (driver='mpio') with many types, layouts, attributes and links, written on 4 ranks
-under the connector and natively, read back on 1, 2, 3 and 5 ranks and serially, and compared.
+"""A parallel h5py program (driver='mpio') with many types, layouts, attributes and links, written
+on 4 ranks under the connector and natively, read back on 1, 2, 3 and 5 ranks and serially, and
+compared.
 
     h5py_mpio.py                   the test
     mpirun ... h5py_mpio.py --write FOLDER     the program: writes main.h5 and other.h5 into FOLDER
 """
+
 import os
 import sys
 
@@ -14,7 +16,7 @@ WRITERS = 4
 READERS = (1, 2, 3, 5)
 
 
-# ---- the program: ordinary h5py ----------------------------------------------------------------------
+# ---- the program: ordinary h5py ------------------------------------------------------------------
 
 
 def program(folder):
@@ -48,15 +50,26 @@ def program(folder):
         if dtype.kind == "b":
             return (bits >> np.uint64(40)) % np.uint64(2) == 1
         if dtype.kind in "iu":
-            return (bits >> np.uint64(64 - 8 * dtype.itemsize)).astype(f"u{dtype.itemsize}").astype(dtype)
+            return (
+                (bits >> np.uint64(64 - 8 * dtype.itemsize))
+                .astype(f"u{dtype.itemsize}")
+                .astype(dtype)
+            )
         if dtype.kind == "f":
             return ((bits >> np.uint64(45)).astype("f8") / 2048.0 - 128.0).astype(dtype)
         if dtype.kind == "c":
-            return (values("f8", indices) + 1j * values("f8", indices + np.uint64(99))).astype(dtype)
+            return (values("f8", indices) + 1j * values("f8", indices + np.uint64(99))).astype(
+                dtype
+            )
         if dtype.kind == "S":
-            return np.array([b"%x" % (int(b) >> 40) for b in bits.ravel()], dtype).reshape(indices.shape)
+            return np.array([b"%x" % (int(b) >> 40) for b in bits.ravel()], dtype).reshape(
+                indices.shape
+            )
         if dtype.kind == "V":
-            raw = np.stack([(bits >> np.uint64(8 * (k % 8))).astype("u1") for k in range(dtype.itemsize)], axis=-1)
+            raw = np.stack(
+                [(bits >> np.uint64(8 * (k % 8))).astype("u1") for k in range(dtype.itemsize)],
+                axis=-1,
+            )
             return np.ascontiguousarray(raw).view(dtype).reshape(indices.shape)
         raise TypeError(dtype)
 
@@ -75,15 +88,38 @@ def program(folder):
         """This rank's part; of uneven lengths, some ranks' may be empty."""
         return slice(length * rank // size, length * (rank + 1) // size)
 
-    particle = np.dtype([("id", "u8"), ("x", "f4", (3,)), ("kind", "i1"), ("tag", "S5"), ("spin", [("up", "f8"), ("down", "f2")])])
+    particle = np.dtype(
+        [
+            ("id", "u8"),
+            ("x", "f4", (3,)),
+            ("kind", "i1"),
+            ("tag", "S5"),
+            ("spin", [("up", "f8"), ("down", "f2")]),
+        ]
+    )
     aligned = np.dtype([("a", "i1"), ("b", "f8"), ("c", "i2")], align=True)
     colour = h5py.enum_dtype({"RED": 0, "GREEN": 1, "BLUE": 42, "NONE": -1}, basetype="i2")
     types = {
-        "i1": "i1", "u2": "u2", "i4": "<i4", "i8": "i8", "u8_be": ">u8", "i2_be": ">i2",
-        "f2": "f2", "f4": "f4", "f8": "f8", "f8_be": ">f8", "c8": "c8", "c16": "c16",
-        "bool": "?", "enum": colour, "string": "S7", "opaque": "V5",
-        "array": np.dtype(("f4", (2, 3))), "particle": particle, "aligned": aligned,
-    }  # fmt: skip
+        "i1": "i1",
+        "u2": "u2",
+        "i4": "<i4",
+        "i8": "i8",
+        "u8_be": ">u8",
+        "i2_be": ">i2",
+        "f2": "f2",
+        "f4": "f4",
+        "f8": "f8",
+        "f8_be": ">f8",
+        "c8": "c8",
+        "c16": "c16",
+        "bool": "?",
+        "enum": colour,
+        "string": "S7",
+        "opaque": "V5",
+        "array": np.dtype(("f4", (2, 3))),
+        "particle": particle,
+        "aligned": aligned,
+    }
 
     def layouts(file):
         """Contiguous and chunked datasets of all types: rows, columns, and strides."""
@@ -93,7 +129,9 @@ def program(folder):
             put(rows, np.s_[share(61), :], collective=number % 2 == 0)
             columns = group.create_dataset("columns", (9, 53), dtype, chunks=(4, 8))
             put(columns, np.s_[:, share(53)], collective=number % 2 == 1)
-            strided = group.create_dataset("strided", (200,), dtype, chunks=(16,) if number % 3 else None)
+            strided = group.create_dataset(
+                "strided", (200,), dtype, chunks=(16,) if number % 3 else None
+            )
             put(strided, np.s_[rank::size], collective=number % 3 == 0)
             rows.attrs["name"] = name
             rows.attrs["value"] = values(dtype, np.arange(3))
@@ -112,7 +150,9 @@ def program(folder):
             put(one, np.s_[7:33], collective=False)
         file.create_dataset("holes/no_elements", (0, 4), "f4", maxshape=(None, 4), chunks=(8, 4))
         file.create_dataset("holes/null", data=h5py.Empty("f8"))
-        compound = file.create_dataset("holes/compound", (30,), particle, fillvalue=values(particle, 3)[()])
+        compound = file.create_dataset(
+            "holes/compound", (30,), particle, fillvalue=values(particle, 3)[()]
+        )
         put(compound, slice(share(30).start + 1, share(30).stop), collective=False)
 
     def overwrites(file):
@@ -130,7 +170,9 @@ def program(folder):
 
     def growing(file):
         """Unlimited dimensions: grow, shrink, grow again; what was cut off reads as the fill value."""
-        dataset = file.create_dataset("growing", (0, 31), "f8", maxshape=(None, None), chunks=(2, 9), fillvalue=-0.5)
+        dataset = file.create_dataset(
+            "growing", (0, 31), "f8", maxshape=(None, None), chunks=(2, 9), fillvalue=-0.5
+        )
         for step in range(4):
             dataset.resize((step + 1, 31))
             put(dataset, np.s_[step, share(31)], collective=step % 2 == 0)
@@ -141,8 +183,13 @@ def program(folder):
 
     def filtered(file):
         # Parallel HDF5 wants filtered data written collectively.
-        for name, options in (("gzip", {"compression": "gzip"}), ("shuffled", {"compression": 1, "shuffle": True, "fletcher32": True})):
-            dataset = file.create_dataset(f"filtered/{name}", (40, 12), "i4", chunks=(10, 6), fillvalue=3, **options)
+        for name, options in (
+            ("gzip", {"compression": "gzip"}),
+            ("shuffled", {"compression": 1, "shuffle": True, "fletcher32": True}),
+        ):
+            dataset = file.create_dataset(
+                f"filtered/{name}", (40, 12), "i4", chunks=(10, 6), fillvalue=3, **options
+            )
             put(dataset, np.s_[share(40), 1:12], collective=True, count=False)
 
     def scalars(file):
@@ -210,7 +257,16 @@ def program(folder):
     other()
     path = os.path.join(folder, "main.h5")
     with h5py.File(path, "w", driver="mpio", comm=comm) as file:
-        for part in (layouts, holes, overwrites, growing, filtered, scalars, check_own_writes, check_others_writes):
+        for part in (
+            layouts,
+            holes,
+            overwrites,
+            growing,
+            filtered,
+            scalars,
+            check_own_writes,
+            check_others_writes,
+        ):
             part(file)
     with h5py.File(path, "r+", driver="mpio", comm=comm) as file:
         links(file)
@@ -222,30 +278,46 @@ def program(folder):
         print(f"unfiltered bytes: {total}")
 
 
-# ---- the test ----------------------------------------------------------------------------------------
+# ---- the test ------------------------------------------------------------------------------------
 
 
 def write(folder, env):
     os.mkdir(folder)
-    result = mpirun(WRITERS, [python(), os.path.abspath(__file__), "--write", folder], env, timeout=120)
+    result = mpirun(
+        WRITERS, [python(), os.path.abspath(__file__), "--write", folder], env, timeout=120
+    )
     return int(parse_lines(r"unfiltered bytes: (\d+)", result.out)[0][1])
 
 
 def test():
     size = write("native", native_env())
-    check(write("bento", bento_env(stats="stats")) == size, "the program itself is not deterministic")
+    check(
+        write("bento", bento_env(stats="stats")) == size, "the program itself is not deterministic"
+    )
     check_diverted("stats", written=size, at_least=True, processes=WRITERS)
     pair = "native/main.h5", "bento/main.h5"
     for path in ("bento/main.h5", "bento/other.h5"):
         check_container(path)
     say("serial: " + check_equal(*pair))
     wanted = run([python(), READ_BACK, "main.h5"], native_env(), cwd="native").out
-    check(run([python(), READ_BACK, "main.h5"], bento_env(), cwd="bento").out == wanted, "the serial tree differs")
+    check(
+        run([python(), READ_BACK, "main.h5"], bento_env(), cwd="bento").out == wanted,
+        "the serial tree differs",
+    )
     for ranks in READERS:
         say(f"{ranks} ranks: " + check_equal(*pair, ranks=ranks))
-        found = mpirun(ranks, [python(), READ_BACK, "--mpi", "main.h5"], bento_env(stats=f"stats-{ranks}"), cwd="bento")
+        found = mpirun(
+            ranks,
+            [python(), READ_BACK, "--mpi", "main.h5"],
+            bento_env(stats=f"stats-{ranks}"),
+            cwd="bento",
+        )
         if found.out != wanted:
-            lines = [line for line in zip(wanted.splitlines(), found.out.splitlines()) if line[0] != line[1]]
+            lines = [
+                line
+                for line in zip(wanted.splitlines(), found.out.splitlines())
+                if line[0] != line[1]
+            ]
             raise Failure(f"the tree differs on {ranks} ranks: {lines[:3]}")
         check_diverted(f"stats-{ranks}", written=0, read=size // 2, at_least=True, processes=ranks)
     run([hdf5_tool("h5diff"), *pair], bento_env())
@@ -256,8 +328,21 @@ if __name__ == "__main__":
         program(sys.argv[2])
         sys.exit(0)
     from harness import (
-        READ_BACK, Failure, bento_env, check, check_container, check_diverted, check_equal, hdf5_tool, mpirun,
-        native_env, parse_lines, python, run, run_test, say,
-    )  # fmt: skip
+        READ_BACK,
+        Failure,
+        bento_env,
+        check,
+        check_container,
+        check_diverted,
+        check_equal,
+        hdf5_tool,
+        mpirun,
+        native_env,
+        parse_lines,
+        python,
+        run,
+        run_test,
+        say,
+    )
 
     run_test(test)

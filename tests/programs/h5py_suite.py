@@ -6,9 +6,10 @@
     h5py_suite.py serial
     h5py_suite.py parallel RANKS     the tests that are marked for MPI
 
-A test that passes natively and not under the connector must stand in h5py_known.txt with its reason; one
-that stands there and passes is reported, so that the list shrinks.
+A test that passes natively and not under the connector must stand in h5py_known.txt with its
+reason; one that stands there and passes is reported, so that the list shrinks.
 """
+
 import collections
 import fnmatch
 import itertools
@@ -16,7 +17,20 @@ import os
 import sys
 import xml.etree.ElementTree as ElementTree
 
-from harness import HERE, Failure, bento_env, check, check_containers, check_diverted, mpirun, native_env, python, run, run_test, say
+from harness import (
+    HERE,
+    Failure,
+    bento_env,
+    check,
+    check_containers,
+    check_diverted,
+    mpirun,
+    native_env,
+    python,
+    run,
+    run_test,
+    say,
+)
 import harness
 
 KNOWN = os.path.join(HERE, "h5py_known.txt")
@@ -35,21 +49,33 @@ def parse_known(text):
 
 
 def reason_for(known, name):
-    return next((reason for pattern, reason in known if name == pattern or fnmatch.fnmatchcase(name, pattern)), None)
+    return next(
+        (
+            reason
+            for pattern, reason in known
+            if name == pattern or fnmatch.fnmatchcase(name, pattern)
+        ),
+        None,
+    )
 
 
 def parse_junit(path):
     """{test id: passed | failed | skipped}; an error in setting up counts as failed."""
     results = {}
     for case in ElementTree.parse(path).iter("testcase"):
-        # tests.test_vds.test_layout.TestClass: folders and module begin with test_, what follows is a class.
+        # tests.test_vds.test_layout.TestClass: folders and module begin with test_, what follows is
+        # a class.
         parts = case.get("classname").split(".")
         while parts and not parts[0].startswith("test_"):
             parts.pop(0)
         modules = list(itertools.takewhile(lambda part: part.startswith("test_"), parts))
-        name = "::".join(["/".join(modules) + ".py", *parts[len(modules):], case.get("name")])
+        name = "::".join(["/".join(modules) + ".py", *parts[len(modules) :], case.get("name")])
         kinds = {child.tag for child in case}
-        value = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
+        value = (
+            "failed"
+            if kinds & {"failure", "error"}
+            else "skipped" if "skipped" in kinds else "passed"
+        )
         # A test and its teardown may be reported one by one.
         if results.get(name) != "failed":
             results[name] = value
@@ -57,7 +83,19 @@ def parse_junit(path):
 
 
 def run_suite(ranks, env, report):
-    command = [python(), "-m", "pytest", "--pyargs", "h5py", "-q", "-rfE", "-p", "no:cacheprovider", "-W", "ignore"]
+    command = [
+        python(),
+        "-m",
+        "pytest",
+        "--pyargs",
+        "h5py",
+        "-q",
+        "-rfE",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore",
+    ]
     command += ["--junit-xml", f"{os.path.abspath(report)}"]
     # The suite's own temporary files belong into our folder.
     env = dict(env, TMPDIR=os.getcwd(), PYTHONDONTWRITEBYTECODE="1")
@@ -73,7 +111,9 @@ def run_suite(ranks, env, report):
         paths = [report]
     for path in paths:
         if not os.path.exists(path):
-            raise Failure(f"pytest did not come to its end, exit status {result.status}:\n{result.tail(60)}")
+            raise Failure(
+                f"pytest did not come to its end, exit status {result.status}:\n{result.tail(60)}"
+            )
     merged = {}
     for path in paths:
         for name, value in parse_junit(path).items():
@@ -87,15 +127,19 @@ def test(ranks=0):
     found, result = run_suite(ranks, bento_env(stats="stats"), "connector.xml")
     for name, results in (("native", native), ("connector", found)):
         counts = collections.Counter(results.values())
-        say(f"{name:<10} {counts['passed']:4} passed {counts['failed']:3} failed {counts['skipped']:3} skipped")
+        say(
+            f"{name:<10} {counts['passed']:4} passed {counts['failed']:3} failed {counts['skipped']:3} skipped"
+        )
     check(native and sum(v == "passed" for v in native.values()) > 0, "no test ran natively")
     with open(KNOWN) as file:
         known = parse_known(file.read())
     worse = sorted(n for n, v in native.items() if v == "passed" and found.get(n) != "passed")
     new = [name for name in worse if reason_for(known, name) is None]
     for name in worse:
-        say(f"  {found.get(name, 'not run')} under the connector only: {name}"
-            f"{'' if name in new else ' (known: ' + reason_for(known, name) + ')'}")
+        say(
+            f"  {found.get(name, 'not run')} under the connector only: {name}"
+            f"{'' if name in new else ' (known: ' + reason_for(known, name) + ')'}"
+        )
     if not harness.REHEARSAL:
         for pattern, _ in known:
             names = fnmatch.filter(native, pattern)
@@ -106,8 +150,11 @@ def test(ranks=0):
     else:
         check_diverted("stats", only=False)
     if new:
-        raise Failure(f"{len(new)} tests fail under the connector only and are not in h5py_known.txt:\n"
-                      + "\n".join(new) + f"\n{result.tail(60)}")
+        raise Failure(
+            f"{len(new)} tests fail under the connector only and are not in h5py_known.txt:\n"
+            + "\n".join(new)
+            + f"\n{result.tail(60)}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,17 @@
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of whole programs share: environments, running with a deadline, statistics, containers.
+"""What the tests of whole programs share: environments, running with a deadline, statistics,
+containers.
 
 A test is a script that calls run_test(function). Exit status 0: passed, 1: failed, 77: skipped.
 It works in a folder of its own below the current one, which is removed unless the test failed.
 
   H5BENTO_TEST_CONNECTOR   connector string to test instead of `bento`, e.g. `bento files=2`
   H5BENTO_TEST_REHEARSAL   `native` or `pass_through`: rehearse the tests with HDF5's own connectors, to
-                           prove the tests themselves; what only bento can fulfil is then not checked
+                           prove the tests themselves; what only bento can fulfil is then not
+                           checked
 """
+
 import json
 import os
 import re
@@ -46,17 +49,21 @@ def say(text):
     print(text, flush=True)
 
 
-# ---- environments ------------------------------------------------------------------------------------
+# ---- environments --------------------------------------------------------------------------------
 
 
 def load_environment():
     """That of scripts/env, for a test that was started by hand."""
     if "H5BENTO_PYTHON" in os.environ and "HDF5_ROOT" in os.environ:
         return
-    result = subprocess.run([os.path.join(SOURCE, "scripts", "env"), "env", "-0"], capture_output=True)
+    result = subprocess.run(
+        [os.path.join(SOURCE, "scripts", "env"), "env", "-0"], capture_output=True
+    )
     if result.returncode != 0:
         raise Failure(f"scripts/env: {result.stderr.decode()}")
-    os.environ.update(item.split("=", 1) for item in result.stdout.decode().split("\0") if "=" in item)
+    os.environ.update(
+        item.split("=", 1) for item in result.stdout.decode().split("\0") if "=" in item
+    )
 
 
 def build_folder():
@@ -88,11 +95,29 @@ def python():
 
 def native_env(**more):
     """HDF5 alone: no connector, no plugin."""
-    dropped = ("HDF5_VOL_CONNECTOR", "HDF5_PLUGIN_PATH", "HDF5_PLUGIN_PRELOAD", "HDF5_DRIVER", "HDF5_DRIVER_CONFIG")
-    kept = ("H5BENTO_BUILD", "H5BENTO_CACHE", "H5BENTO_PYTHON", "H5BENTO_PYTHON_NATIVE", "H5BENTO_SOURCE",
-            "H5BENTO_HDF5_SOURCE", "H5BENTO_API_TESTS")  # fmt: skip
-    env = {k: v for k, v in os.environ.items() if k not in dropped and (not k.startswith("H5BENTO_") or k in kept)}
-    # The shared-memory transport prints a warning and goes on where ptrace is forbidden; output is compared.
+    dropped = (
+        "HDF5_VOL_CONNECTOR",
+        "HDF5_PLUGIN_PATH",
+        "HDF5_PLUGIN_PRELOAD",
+        "HDF5_DRIVER",
+        "HDF5_DRIVER_CONFIG",
+    )
+    kept = (
+        "H5BENTO_BUILD",
+        "H5BENTO_CACHE",
+        "H5BENTO_PYTHON",
+        "H5BENTO_PYTHON_NATIVE",
+        "H5BENTO_SOURCE",
+        "H5BENTO_HDF5_SOURCE",
+        "H5BENTO_API_TESTS",
+    )
+    env = {
+        k: v
+        for k, v in os.environ.items()
+        if k not in dropped and (not k.startswith("H5BENTO_") or k in kept)
+    }
+    # The shared-memory transport prints a warning and goes on where ptrace is forbidden; output is
+    # compared.
     env.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
     env.update(more)
     return env
@@ -128,12 +153,18 @@ def require_plugin():
     check(os.path.isfile(os.path.join(folder, MODULE)), f"{MODULE} is not in {folder}")
 
 
-# ---- running -----------------------------------------------------------------------------------------
+# ---- running -------------------------------------------------------------------------------------
 
 
 class Result:
     def __init__(self, command, status, out, err, seconds):
-        self.command, self.status, self.out, self.err, self.seconds = command, status, out, err, seconds
+        self.command, self.status, self.out, self.err, self.seconds = (
+            command,
+            status,
+            out,
+            err,
+            seconds,
+        )
 
     @property
     def text(self):
@@ -182,7 +213,8 @@ ANY = object()
 
 
 def run(command, env, timeout=60, ok=(0,), cwd=None, merge=False):
-    """Runs to the end; a deadline that passes, or an exit status not in `ok` (None: any), fails the test.
+    """Runs to the end; a deadline that passes, or an exit status not in `ok` (None: any), fails the
+    test.
 
     merge: stderr in the order of stdout, in .out."""
     command = [str(part) for part in command]
@@ -190,7 +222,12 @@ def run(command, env, timeout=60, ok=(0,), cwd=None, merge=False):
     # Into files: a rank that outlives mpirun would keep a pipe open, and the test waiting.
     with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
         process = subprocess.Popen(
-            command, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=out, stderr=out if merge else err
+            command,
+            env=env,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=out if merge else err,
         )
         try:
             status = process.wait(timeout)
@@ -215,7 +252,7 @@ def mpirun(ranks, command, env, **more):
     return run(["mpirun", "-n", ranks, *command], env, **more)
 
 
-# ---- what the connector left behind ------------------------------------------------------------------
+# ---- what the connector left behind --------------------------------------------------------------
 
 
 class Stats:
@@ -231,7 +268,9 @@ class Stats:
                 for number, line in enumerate(file, 1):
                     if line.strip():
                         self.lines.append(self._parse(line, f"{path}:{number}"))
-        self.sums = {k: {c: sum(line[k][c] for line in self.lines) for c in self.COUNTS} for k in self.KINDS}
+        self.sums = {
+            k: {c: sum(line[k][c] for line in self.lines) for c in self.COUNTS} for k in self.KINDS
+        }
 
     @classmethod
     def _parse(cls, line, where):
@@ -254,13 +293,17 @@ class Stats:
         raise AttributeError(name)
 
     def files(self, container=True):
-        return sorted({f["path"] for line in self.lines for f in line["files"] if f["container"] == container})
+        return sorted(
+            {f["path"] for line in self.lines for f in line["files"] if f["container"] == container}
+        )
 
     def text(self):
         parts = [f"{len(self.lines)} processes, {len(self.files())} containers"]
         for kind in self.KINDS:
             s = self.sums[kind]
-            parts.append(f"{kind.replace('_', ' ')} {s['bytes_written']} B written, {s['bytes_read']} B read")
+            parts.append(
+                f"{kind.replace('_', ' ')} {s['bytes_written']} B written, {s['bytes_read']} B read"
+            )
         return "; ".join(parts)
 
 
@@ -268,22 +311,32 @@ def check_diverted(stats_path, written=None, read=None, processes=1, at_least=Fa
     """Fails unless the raw bytes went through the connector's own path.
 
     written, read: bytes that must have been diverted (None: some for written, any for read).
-    at_least: more is also right. only: none may have been passed through or kept in the skeleton."""
+    at_least: more is also right. only: none may have been passed through or kept in the skeleton.
+    """
     if REHEARSAL:
         say(f"  rehearsal ({REHEARSAL}): statistics not checked")
         return None
     stats = Stats(stats_path)
     say(f"  statistics: {stats.text()}")
-    check(len(stats.lines) >= processes, f"{len(stats.lines)} of {processes} processes wrote statistics")
+    check(
+        len(stats.lines) >= processes,
+        f"{len(stats.lines)} of {processes} processes wrote statistics",
+    )
     check(stats.files(), "no file was a container: the connector passed everything through")
     found = stats.diverted["bytes_written"]
     if written is None:
         check(found > 0, "no byte written was diverted")
     elif written or not at_least:
-        check(found == written or (at_least and found > written), f"{found} of {written} bytes written were diverted")
+        check(
+            found == written or (at_least and found > written),
+            f"{found} of {written} bytes written were diverted",
+        )
     if read is not None:
         found = stats.diverted["bytes_read"]
-        check(found == read or (at_least and found > read), f"{found} of {read} bytes read were diverted")
+        check(
+            found == read or (at_least and found > read),
+            f"{found} of {read} bytes read were diverted",
+        )
     if only:
         for kind in ("passed_through", "skeleton"):
             count = stats.sums[kind]["bytes_written"]
@@ -298,7 +351,10 @@ def check_containers(stats_path, processes=1):
         return None
     stats = Stats(stats_path)
     say(f"  statistics: {stats.text()}")
-    check(len(stats.lines) >= processes, f"{len(stats.lines)} of {processes} processes wrote statistics")
+    check(
+        len(stats.lines) >= processes,
+        f"{len(stats.lines)} of {processes} processes wrote statistics",
+    )
     check(stats.files(), "no file was a container: the connector passed everything through")
     return stats
 
@@ -327,7 +383,7 @@ def check_equal(path_a, path_b, ranks=0, **more):
     return lines[0]
 
 
-# ---- a test ------------------------------------------------------------------------------------------
+# ---- a test --------------------------------------------------------------------------------------
 
 
 def forget_folder(folder):
@@ -345,7 +401,9 @@ def run_test(function, *arguments):
         load_environment()
         if REHEARSAL:
             say(f"REHEARSAL with {REHEARSAL}: this proves the test, not the connector")
-        folder = tempfile.mkdtemp(prefix=f"{os.path.splitext(os.path.basename(sys.argv[0]))[0]}-", dir=os.getcwd())
+        folder = tempfile.mkdtemp(
+            prefix=f"{os.path.splitext(os.path.basename(sys.argv[0]))[0]}-", dir=os.getcwd()
+        )
         os.chdir(folder)
         function(*arguments)
         status = 0

@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
 """The judges judged: parsers and checks of these tests, on made-up input. Needs neither HDF5 nor the plugin."""
+
 import json
 import os
 import signal
@@ -19,7 +20,9 @@ def line(container=True, diverted=(0, 0), skeleton=(0, 0), passed=(0, 0)):
         return {"writes": 1, "bytes_written": pair[0], "reads": 1, "bytes_read": pair[1]}
 
     value = {"files": [{"path": "/a", "container": container}]}
-    value.update(diverted=counts(diverted), skeleton=counts(skeleton), passed_through=counts(passed))
+    value.update(
+        diverted=counts(diverted), skeleton=counts(skeleton), passed_through=counts(passed)
+    )
     return json.dumps(value) + "\n"
 
 
@@ -42,7 +45,12 @@ def test_statistics():
     check_diverted(good, written=120, read=15, processes=2)
     check_diverted(good, written=100, at_least=True)
     check_diverted(good)
-    for arguments in ({"written": 100}, {"written": 121, "at_least": True}, {"written": 120, "read": 16}, {"processes": 3}):
+    for arguments in (
+        {"written": 100},
+        {"written": 121, "at_least": True},
+        {"written": 120, "read": 16},
+        {"processes": 3},
+    ):
         check(fails(check_diverted, good, **arguments), f"{arguments} was accepted")
     cases = {
         "no file": None,
@@ -70,7 +78,10 @@ def test_containers():
 
 def test_deadline():
     begin = time.monotonic()
-    check(fails(run, ["sh", "-c", "sleep 60 & sleep 60"], os.environ, timeout=0.5), "a deadline was not kept")
+    check(
+        fails(run, ["sh", "-c", "sleep 60 & sleep 60"], os.environ, timeout=0.5),
+        "a deadline was not kept",
+    )
     check(time.monotonic() - begin < 20, "the end came too late")
     check(fails(run, ["sh", "-c", "exit 3"], os.environ), "an exit status was not noticed")
     check(run(["sh", "-c", "echo a; exit 3"], os.environ, ok=(3,)).out == "a\n", "output was lost")
@@ -82,18 +93,19 @@ API_OUTPUT = """\
 **********************************************
 
 Testing H5Fcreate                                                      PASSED
-Testing H5Fopen                                                       
+Testing H5Fopen
   Testing test setup                                                   PASSED
   Testing H5Fopen in read-only mode                                   *FAILED*
 HDF5-DIAG: Error detected in HDF5 (1.14.5):
   #000: Testing nothing at all
   Testing H5Fopen in read-write mode                                   -SKIP-
-Testing verification of dataset data with H5Dwrite and then H5D read with variable length sequence data
+Testing verification of dataset data with H5Dwrite and then H5D read with variable length sequence
+data
  -SKIP-
 **********************************************
 *           API Parallel Dataset Tests       *
 **********************************************
-Testing creating many datasets                                        
+Testing creating many datasets
  1/3 2/3 3/3 PASSED
 Testing write to dataset with one rank using all selection; others none selection PASSED
 Testing what never ends                                               """
@@ -106,9 +118,17 @@ def test_api_parser():
         ("file", "H5Fopen", "test setup"): "passed",
         ("file", "H5Fopen", "H5Fopen in read-only mode"): "failed",
         ("file", "H5Fopen", "H5Fopen in read-write mode"): "skipped",
-        ("file", "verification of dataset data with H5Dwrite and then H5D read with variable length sequence data", ""): "skipped",
+        (
+            "file",
+            "verification of dataset data with H5Dwrite and then H5D read with variable length sequence data",
+            "",
+        ): "skipped",
         ("dataset", "creating many datasets", ""): "passed",
-        ("dataset", "write to dataset with one rank using all selection; others none selection", ""): "passed",
+        (
+            "dataset",
+            "write to dataset with one rank using all selection; others none selection",
+            "",
+        ): "passed",
         ("dataset", "what never ends", ""): "unfinished",
     }
     check(found == wanted, f"parsed {found}")
@@ -117,15 +137,30 @@ def test_api_parser():
 def test_known_list():
     text = "# comment\n\ntest_a.py::T::test_x  reason one\ntest_b.py::test_*  others\n"
     known = h5py_suite.parse_known(text)
-    check(h5py_suite.reason_for(known, "test_a.py::T::test_x") == "reason one", "a known test was not found")
-    check(h5py_suite.reason_for(known, "test_b.py::test_anything[1]") == "others", "a pattern was not matched")
+    check(
+        h5py_suite.reason_for(known, "test_a.py::T::test_x") == "reason one",
+        "a known test was not found",
+    )
+    check(
+        h5py_suite.reason_for(known, "test_b.py::test_anything[1]") == "others",
+        "a pattern was not matched",
+    )
     check(h5py_suite.reason_for(known, "test_a.py::T::test_xy") is None, "too much was matched")
-    check(fails(h5py_suite.parse_known, "test_c.py::test_no_reason\n"), "a test without a reason was accepted")
+    check(
+        fails(h5py_suite.parse_known, "test_c.py::test_no_reason\n"),
+        "a test without a reason was accepted",
+    )
 
 
 def test():
     harness.REHEARSAL = ""
-    for function in (test_statistics, test_containers, test_deadline, test_api_parser, test_known_list):
+    for function in (
+        test_statistics,
+        test_containers,
+        test_deadline,
+        test_api_parser,
+        test_known_list,
+    ):
         function()
         harness.say(f"{function.__name__}: ok")
 

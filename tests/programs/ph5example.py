@@ -2,12 +2,23 @@
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
 """ph5example, from HDF5's source package, under the connector; its files must equal those of a native run."""
+
 import os
 
 from harness import (
-    api_program, bento_env, check, check_container, check_diverted, check_equal, hdf5_tool, mpirun, native_env, run,
-    run_test, say,
-)  # fmt: skip
+    api_program,
+    bento_env,
+    check,
+    check_container,
+    check_diverted,
+    check_equal,
+    hdf5_tool,
+    mpirun,
+    native_env,
+    run,
+    run_test,
+    say,
+)
 
 NAMES = ("ParaEg0.h5", "ParaEg1.h5")
 

@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random sequences of operations on datasets, natively and under the connector, compared value for value.
+"""Random sequences of operations on datasets, natively and under the connector, compared value for
+value.
 
     random_ops.py [--seconds S] [--first-seed N]      the serial test
     random_ops.py --mpi RANKS [--seconds S] ...       its parallel twin: boxes, disjoint between ranks
     random_ops.py --seed N [--ops K] [--without A,B] [--mpi RANKS]
-                                                      one sequence again, its log printed; K operations of it
+                                                      one sequence again, its log printed; K
+                                                      operations of it
 
-A sequence is a function of its seed. While it runs, results of reads go into a log; afterwards the logs and
-the files must be equal. Of a failing seed the smallest number of operations that still fails is found.
+A sequence is a function of its seed. While it runs, results of reads go into a log; afterwards the
+logs and the files must be equal. Of a failing seed the smallest number of operations that still
+fails is found.
 """
+
 import argparse
 import os
 import sys
@@ -20,18 +24,40 @@ import zlib
 OPERATIONS = 40  # in a sequence
 
 
-# ---- types -------------------------------------------------------------------------------------------
+# ---- types ---------------------------------------------------------------------------------------
 
 
 def make_types():
     import h5py
     import numpy as np
 
-    compound = np.dtype([("a", "i4"), ("b", "f8", (2,)), ("s", "S3"), ("c", [("x", "u1"), ("y", ">f4")])])
+    compound = np.dtype(
+        [("a", "i4"), ("b", "f8", (2,)), ("s", "S3"), ("c", [("x", "u1"), ("y", ">f4")])]
+    )
     aligned = np.dtype([("flag", "i1"), ("value", "f8")], align=True)
     colour = h5py.enum_dtype({"RED": 0, "GREEN": 1, "BLUE": 300}, basetype="i2")
-    return ["i1", "u1", "i2", "<i4", ">i4", "u8", "f2", "f4", "f8", ">f8", "c8", "c16", "?", "S1", "S9", "V3",
-            np.dtype(("i2", (3,))), compound, aligned, colour]  # fmt: skip
+    return [
+        "i1",
+        "u1",
+        "i2",
+        "<i4",
+        ">i4",
+        "u8",
+        "f2",
+        "f4",
+        "f8",
+        ">f8",
+        "c8",
+        "c16",
+        "?",
+        "S1",
+        "S9",
+        "V3",
+        np.dtype(("i2", (3,))),
+        compound,
+        aligned,
+        colour,
+    ]
 
 
 def random_values(random, dtype, shape):
@@ -56,7 +82,9 @@ def random_values(random, dtype, shape):
     if dtype.kind == "f":
         return random.integers(-64, 64, size=shape).astype(dtype) / dtype.type(4)
     if dtype.kind == "c":
-        return (random.integers(-64, 64, size=shape) + 1j * random.integers(-64, 64, size=shape)).astype(dtype)
+        return (
+            random.integers(-64, 64, size=shape) + 1j * random.integers(-64, 64, size=shape)
+        ).astype(dtype)
     raw = random.integers(97, 123, size=tuple(shape) + (dtype.itemsize,)).astype("u1")
     return np.ascontiguousarray(raw).view(dtype).reshape(shape)
 
@@ -67,7 +95,7 @@ def is_numeric(dtype):
     return dtype.kind in "iuf" and h5py.check_enum_dtype(dtype) is None
 
 
-# ---- selections --------------------------------------------------------------------------------------
+# ---- selections ----------------------------------------------------------------------------------
 
 
 def random_slice(random, length, strided=True):
@@ -113,20 +141,25 @@ def random_space(random, shape):
     if random.random() < 0.5:
         count = int(random.integers(1, 1 + min(30, int(np.prod(shape)))))
         points = np.stack([random.integers(0, n, size=count) for n in shape], axis=1).astype("u8")
-        # The order of points is the order of values; a point that occurs twice would leave it open which counts.
+        # The order of points is the order of values; a point that occurs twice would leave it open
+        # which counts.
         space.select_elements(points[np.sort(np.unique(points, axis=0, return_index=True)[1])])
     else:
         for number in range(int(random.integers(2, 5))):
             slices = [random_slice(random, n, strided=False) for n in shape]
             if any(s.stop == s.start for s in slices):
                 continue
-            operation = h5s.SELECT_SET if number == 0 else random.choice([h5s.SELECT_OR, h5s.SELECT_OR, h5s.SELECT_NOTB, h5s.SELECT_XOR])
+            operation = (
+                h5s.SELECT_SET
+                if number == 0
+                else random.choice([h5s.SELECT_OR, h5s.SELECT_OR, h5s.SELECT_NOTB, h5s.SELECT_XOR])
+            )
             start, count = tuple(s.start for s in slices), tuple(s.stop - s.start for s in slices)
             space.select_hyperslab(start, count, op=int(operation))
     return space if 0 < space.get_select_npoints() and space.select_valid() else None
 
 
-# ---- a sequence --------------------------------------------------------------------------------------
+# ---- a sequence ----------------------------------------------------------------------------------
 
 
 class Sequence:
@@ -135,7 +168,12 @@ class Sequence:
     def __init__(self, path, seed, without, log):
         import numpy as np
 
-        self.path, self.random, self.log, self.without = path, np.random.default_rng(seed), log, without
+        self.path, self.random, self.log, self.without = (
+            path,
+            np.random.default_rng(seed),
+            log,
+            without,
+        )
         self.types = make_types()
         self.next_name = 0
         self.file = None
@@ -167,8 +205,23 @@ class Sequence:
 
     @staticmethod
     def operations():
-        return {"create": 12, "write": 34, "write_space": 12, "write_mask": 3, "read": 20, "read_space": 8, "resize": 14,
-                "reopen": 6, "flush": 3, "attribute": 5, "delete": 3, "rename": 3, "link": 2, "copy": 2, "strings": 2}  # fmt: skip
+        return {
+            "create": 12,
+            "write": 34,
+            "write_space": 12,
+            "write_mask": 3,
+            "read": 20,
+            "read_space": 8,
+            "resize": 14,
+            "reopen": 6,
+            "flush": 3,
+            "attribute": 5,
+            "delete": 3,
+            "rename": 3,
+            "link": 2,
+            "copy": 2,
+            "strings": 2,
+        }
 
     # -- helpers
 
@@ -176,7 +229,9 @@ class Sequence:
         import h5py
 
         found = []
-        self.file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
+        self.file.visititems(
+            lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None
+        )
         return sorted(name for name in found if not name.startswith("strings"))
 
     def pick(self, random, chunked=False):
@@ -190,7 +245,9 @@ class Sequence:
         data = array.tobytes() if not array.dtype.hasobject else repr(array.tolist()).encode()
         if array.dtype.names:  # without padding
             data = repr(array.tolist()).encode()
-        self.log(f"{what} {array.dtype.str if not array.dtype.names else 'compound'} {array.shape} {zlib.crc32(data):08x}")
+        self.log(
+            f"{what} {array.dtype.str if not array.dtype.names else 'compound'} {array.shape} {zlib.crc32(data):08x}"
+        )
 
     def new_name(self, random, kind="d"):
         self.next_name += 1
@@ -203,21 +260,32 @@ class Sequence:
     # -- operations
 
     def creation(self, random):
-        """Arguments of create_dataset. The fill value is always defined, or written at allocation: what stock
-        HDF5 leaves in elements nobody wrote is otherwise chance."""
-        dtype = self.types[int(random.integers(0, len(self.types)))]
-        rank = int(random.choice([0, 1, 1, 2, 2, 3]))
-        shape = tuple(int(n) for n in random.integers(0 if random.random() < 0.1 else 1, [60, 60, 20, 10][rank], size=rank))
-        options = {"shape": shape, "dtype": dtype}
+        """Arguments of create_dataset. The fill value is always defined, or written at allocation:
+        what stock HDF5 leaves in elements nobody wrote is otherwise chance."""
         import numpy as np
 
-        if random.random() < 0.7 and not np.dtype(dtype).subdtype:
+        dtype = self.types[int(random.integers(0, len(self.types)))]
+        array_type = np.dtype(dtype).subdtype is not None
+        # h5py forgets the fill time of scalars, and takes no fill value of array types.
+        rank = int(random.choice([1, 2, 3] if array_type else [0, 1, 1, 2, 2, 3]))
+        shape = tuple(
+            int(n)
+            for n in random.integers(
+                0 if random.random() < 0.1 else 1, [60, 60, 20, 10][rank], size=rank
+            )
+        )
+        options = {"shape": shape, "dtype": dtype}
+        if not array_type and (rank == 0 or random.random() < 0.7):
             options["fillvalue"] = random_values(random, dtype, ())[()]
         else:
             options["fill_time"] = "alloc"
         if rank and random.random() < 0.6:
-            options["chunks"] = tuple(int(n) for n in random.integers(1, [0, 20, 9, 6][rank], size=rank))
-            options["maxshape"] = tuple(None if random.random() < 0.6 else n + int(random.integers(0, 20)) for n in shape)
+            options["chunks"] = tuple(
+                int(n) for n in random.integers(1, [0, 20, 9, 6][rank], size=rank)
+            )
+            options["maxshape"] = tuple(
+                None if random.random() < 0.6 else n + int(random.integers(0, 20)) for n in shape
+            )
             if random.random() < 0.25:
                 options["compression"] = "gzip"
                 options["shuffle"] = bool(random.random() < 0.5)
@@ -246,7 +314,12 @@ class Sequence:
         values = random_values(random, memory, shape)
         if is_numeric(dataset.dtype) and dataset.dtype.kind == "u" and memory.kind == "f":
             values = abs(values)
-        if random.random() < 0.1 and values.size and not dataset.dtype.subdtype and not dataset.dtype.names:
+        if (
+            random.random() < 0.1
+            and values.size
+            and not dataset.dtype.subdtype
+            and not dataset.dtype.names
+        ):
             values = values.reshape(-1)[0]  # broadcast
         self.log(f"write {dataset.name} {shape}")
         dataset[selection] = values
@@ -374,7 +447,9 @@ class Sequence:
         import numpy as np
 
         if "strings" not in self.file:
-            self.file.create_dataset("strings", (0,), h5py.string_dtype(), maxshape=(None,), chunks=(4,))
+            self.file.create_dataset(
+                "strings", (0,), h5py.string_dtype(), maxshape=(None,), chunks=(4,)
+            )
         dataset = self.file["strings"]
         count = len(dataset)
         dataset.resize((count + 3,))
@@ -384,8 +459,8 @@ class Sequence:
 
 
 class ParallelSequence(Sequence):
-    """Of what every rank does alike, all ranks take the same decisions; data are written in boxes of which
-    each rank has its own."""
+    """Of what every rank does alike, all ranks take the same decisions; data are written in boxes
+    of which each rank has its own."""
 
     def __init__(self, path, seed, without, log):
         super().__init__(path, seed, without, log)
@@ -401,7 +476,25 @@ class ParallelSequence(Sequence):
 
     @staticmethod
     def operations():
-        return {"create": 14, "write": 48, "read": 14, "resize": 12, "reopen": 5, "flush": 4, "attribute": 4, "delete": 2, "rename": 2}
+        return {
+            "create": 14,
+            "write": 48,
+            "read": 14,
+            "resize": 12,
+            "reopen": 5,
+            "flush": 4,
+            "attribute": 4,
+            "delete": 2,
+            "rename": 2,
+        }
+
+    def creation(self, random):
+        # No judge of filtered data here: stock HDF5 1.14.5 misplaces some collective writes of
+        # parts of filtered chunks (seed 304 showed it).
+        options = super().creation(random)
+        options.pop("compression", None)
+        options.pop("shuffle", None)
+        return options
 
     def do_create(self, random):
         # Natively, data that all ranks write at creation would overlap.
@@ -415,12 +508,13 @@ class ParallelSequence(Sequence):
         dataset = self.pick(random)
         if dataset is None:
             return
-        # Parallel HDF5 wants filtered data written collectively.
-        collective = random.random() < 0.5 or dataset.compression is not None
+        collective = random.random() < 0.5
         box = [random_slice(random, n, strided=True) for n in dataset.shape]
         axis = int(random.integers(0, len(box))) if box else 0
         seed = int(random.integers(0, 2**31))
-        self.log(f"write {dataset.name} {box} along {axis} {'collective' if collective else 'independent'}")
+        self.log(
+            f"write {dataset.name} {box} along {axis} {'collective' if collective else 'independent'}"
+        )
         if box:
             # Cut at random places: parts are of different sizes, some empty.
             cuts = np.sort(random.integers(0, dataset.shape[axis] + 1, size=self.size - 1))
@@ -428,13 +522,16 @@ class ParallelSequence(Sequence):
             if random.random() < 0.5:
                 box[axis] = slice(edges[self.rank], edges[self.rank + 1])
             else:
-                box[axis] = slice(min(self.rank, dataset.shape[axis]), dataset.shape[axis], self.size)
+                box[axis] = slice(
+                    min(self.rank, dataset.shape[axis]), dataset.shape[axis], self.size
+                )
             selection = tuple(box)
         else:
             selection = () if self.rank == seed % self.size else None
         mine = np.random.default_rng([seed, self.rank])
         self.write_selection(dataset, selection, collective, mine)
-        # What was written before by others may be overwritten next: a collective call separates the two.
+        # What was written before by others may be overwritten next: a collective call separates the
+        # two.
         if random.random() < 0.7:
             self.file.flush()
         else:
@@ -455,24 +552,40 @@ class ParallelSequence(Sequence):
             if 0 in counts:
                 space.select_none()
             else:
-                space.select_hyperslab(tuple(s.start for s in selection), counts, tuple(s.step or 1 for s in selection))
+                space.select_hyperslab(
+                    tuple(s.start for s in selection), counts, tuple(s.step or 1 for s in selection)
+                )
         count = space.get_select_npoints()
         if count == 0 and not collective:
             return
         memory = h5s.create_simple((count,))
         if count == 0:
             memory.select_none()
-        dataset.id.write(memory, space, np.ascontiguousarray(random_values(random, dataset.dtype, (count,))),
-                         mtype=dataset.id.get_type(), dxpl=transfer)  # fmt: skip
+        dataset.id.write(
+            memory,
+            space,
+            np.ascontiguousarray(random_values(random, dataset.dtype, (count,))),
+            mtype=dataset.id.get_type(),
+            dxpl=transfer,
+        )
+
+    def do_resize(self, random):
+        self.exchange()  # it may read
+        super().do_resize(random)
+        self.comm.Barrier()
+
+    def exchange(self):
+        """Others' writes are visible after a flush."""
+        self.file.flush()
+        self.comm.Barrier()
 
     def do_read(self, random):
+        import numpy as np
+
         dataset = self.pick(random)
         if dataset is None:
             return
-        # Others' writes are visible after a flush.
-        self.file.flush()
-        self.comm.Barrier()
-        import numpy as np
+        self.exchange()
 
         mine = np.random.default_rng([int(random.integers(0, 2**31)), self.rank])
         selection = random_selection(mine, dataset.shape, strided=False)
@@ -480,8 +593,7 @@ class ParallelSequence(Sequence):
         self.comm.Barrier()
 
     def read_all(self):
-        self.file.flush()
-        self.comm.Barrier()
+        self.exchange()
         super().read_all()
         self.comm.Barrier()
 
@@ -492,7 +604,7 @@ class ParallelSequence(Sequence):
             dataset.attrs[f"a{int(random.integers(0, 4))}"] = random_values(random, "f8", (3,))
 
 
-# ---- the worker --------------------------------------------------------------------------------------
+# ---- the worker ----------------------------------------------------------------------------------
 
 
 def work(options):
@@ -510,10 +622,14 @@ def work(options):
     without = set(filter(None, options.without.split(",")))
     while True:
         path = os.path.join(options.folder, f"{seed}.h5")
-        with open(f"{path}.log.{rank}", "w") as log:
+        with open(f"{path}.log.{rank}", "w", buffering=1) as log:  # line by line: it may crash
             kind(path, seed, without, lambda text: print(text, file=log)).run(options.ops)
         seed += 1
-        done = seed - options.first_seed >= options.count if options.count else time.monotonic() - begin > options.seconds
+        done = (
+            seed - options.first_seed >= options.count
+            if options.count
+            else time.monotonic() - begin > options.seconds
+        )
         if comm is not None:
             done = comm.bcast(done)
         if done:
@@ -522,16 +638,37 @@ def work(options):
         print(f"sequences: {seed - options.first_seed}")
 
 
-# ---- the test ----------------------------------------------------------------------------------------
+# ---- the test ------------------------------------------------------------------------------------
 
 
 def start_worker(options, env, folder, first_seed, operations, seconds=0.0, count=0):
     os.makedirs(folder, exist_ok=True)
-    command = [python(), os.path.abspath(__file__), "--work", "--folder", folder, "--first-seed", first_seed]
-    command += ["--ops", operations, "--seconds", seconds, "--count", count, "--without", options.without]
+    command = [
+        python(),
+        os.path.abspath(__file__),
+        "--work",
+        "--folder",
+        folder,
+        "--first-seed",
+        first_seed,
+    ]
+    command += [
+        "--ops",
+        operations,
+        "--seconds",
+        seconds,
+        "--count",
+        count,
+        "--without",
+        options.without,
+    ]
     command += ["--mpi", options.mpi] if options.mpi else []
     timeout = 60 + 10 * seconds + 20 * count
-    return mpirun(options.mpi, command, env, timeout=timeout, ok=ANY) if options.mpi else run(command, env, timeout=timeout, ok=ANY)
+    return (
+        mpirun(options.mpi, command, env, timeout=timeout, ok=ANY)
+        if options.mpi
+        else run(command, env, timeout=timeout, ok=ANY)
+    )
 
 
 def differences(options, seeds, native, found):
@@ -547,10 +684,17 @@ def differences(options, seeds, native, found):
             if logs[0] != logs[1]:
                 at = next((i for i, (a, b) in enumerate(zip(*logs)) if a != b), min(map(len, logs)))
                 a, b = ([*log, "the end"][min(at, len(log))] for log in logs)
-                bad[seed] = f"log of rank {rank}, line {at + 1}: natively {a!r}, under the connector {b!r}"
+                bad[seed] = (
+                    f"log of rank {rank}, line {at + 1}: natively {a!r}, under the connector {b!r}"
+                )
                 break
     pairs = [f"{seed}" for seed in seeds if seed not in bad]
-    result = run([python(), os.path.abspath(__file__), "--compare", native, found, *pairs], bento_env(), timeout=600, ok=(0, 1))
+    result = run(
+        [python(), os.path.abspath(__file__), "--compare", native, found, *pairs],
+        bento_env(),
+        timeout=600,
+        ok=(0, 1),
+    )
     for match in parse_lines(r"seed (\d+): (.*)", result.out):
         bad.setdefault(int(match[1]), match[2])
     check(result.status == 0 or bad, f"the comparison failed:\n{result.tail()}")
@@ -613,10 +757,14 @@ def test(options):
         check(natively.status == 0, f"natively, exit status {natively.status}:\n{natively.tail()}")
         count = int(parse_lines(r"sequences: (\d+)", natively.out)[0][1])
         stats = f"stats-{number}"
-        result = start_worker(options, bento_env(stats=stats), "bento", first, options.ops, count=count)
+        result = start_worker(
+            options, bento_env(stats=stats), "bento", first, options.ops, count=count
+        )
         if result.status != 0:
             # The last log tells which sequence it was.
-            logs = [int(name.split(".")[0]) for name in os.listdir("bento") if name.endswith(".log.0")]
+            logs = [
+                int(name.split(".")[0]) for name in os.listdir("bento") if name.endswith(".log.0")
+            ]
             last = max(logs, default=first)
             reason = f"exit status {result.status}:\n{result.tail(20)}"
             raise Failure(shrink(options, last, reason))
@@ -627,12 +775,16 @@ def test(options):
         bad = differences(options, new, "native", "bento")
         if bad:
             seed = min(bad)
-            raise Failure(f"{len(bad)} of {count} sequences differ: {sorted(bad)[:20]}\n{shrink(options, seed, bad[seed])}")
+            raise Failure(
+                f"{len(bad)} of {count} sequences differ: {sorted(bad)[:20]}\n{shrink(options, seed, bad[seed])}"
+            )
         seeds += new
         first, number = first + count, number + 1
         for folder in ("native", "bento"):
             shutil.rmtree(folder)
-    say(f"{len(seeds)} sequences of {options.ops} operations, seeds {seeds[0]} to {seeds[-1]}: equal")
+    say(
+        f"{len(seeds)} sequences of {options.ops} operations, seeds {seeds[0]} to {seeds[-1]}: equal"
+    )
 
 
 def again(options):
@@ -648,7 +800,9 @@ def again(options):
 
 
 def parse():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--seed", type=int)
@@ -670,9 +824,21 @@ if __name__ == "__main__":
     import shutil
 
     from harness import (
-        ANY, READ_BACK, Failure, bento_env, check, check_container, check_diverted, mpirun, native_env, parse_lines,
-        python, run, run_test, say,
-    )  # fmt: skip
+        ANY,
+        READ_BACK,
+        Failure,
+        bento_env,
+        check,
+        check_container,
+        check_diverted,
+        mpirun,
+        native_env,
+        parse_lines,
+        python,
+        run,
+        run_test,
+        say,
+    )
 
     if OPTIONS.compare:
         compare_files(*OPTIONS.compare[:2], OPTIONS.compare[2:])

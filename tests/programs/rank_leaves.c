@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// One rank of a parallel HDF5 program never reaches H5Fclose: it sleeps a minute and exits, or stops.
-// Each of the others writes into the file RESULT.<rank> how long its H5Fclose took, what it returned, and
-// the error stack. It ends when all the others have done so, or after LIMIT seconds.
+// One rank of a parallel HDF5 program never reaches H5Fclose: it sleeps a minute and exits, or
+// stops. Each of the others writes into the file RESULT.<rank> how long its H5Fclose took, what it
+// returned, and the error stack. It ends when all the others have done so, or after LIMIT seconds.
 //
 //   rank_leaves FILE RESULT sleep|stop LEAVER LIMIT
 
@@ -19,7 +19,7 @@ enum { kElements = 4096 };
 
 static int rank = 0, ranks = 1;
 
-static hid_t check(hid_t result, const char *call) {
+static hid_t check(hid_t result, const char* call) {
   if (result < 0) {
     fprintf(stderr, "rank_leaves: rank %d: failed: %s\n", rank, call);
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -28,7 +28,7 @@ static hid_t check(hid_t result, const char *call) {
 }
 #define CHECK(call) check((hid_t)(call), #call)
 
-static void leave(const char *how) {
+static void leave(const char* how) {
   if (strcmp(how, "stop") == 0) {
     raise(SIGSTOP);
   } else {
@@ -37,16 +37,16 @@ static void leave(const char *how) {
   _exit(0);
 }
 
-static void result_path(const char *result, int of_rank, char path[4096]) {
+static void result_path(const char* result, int of_rank, char path[4096]) {
   snprintf(path, 4096, "%s.%d", result, of_rank);
 }
 
 // Complete or absent: the test reads it as soon as it is there.
-static void report(const char *result, double seconds, herr_t status) {
+static void report(const char* result, double seconds, herr_t status) {
   char path[4096], temporary[4200];
   result_path(result, rank, path);
   snprintf(temporary, sizeof temporary, "%s.part", path);
-  FILE *out = fopen(temporary, "w");
+  FILE* out = fopen(temporary, "w");
   if (!out) {
     perror(temporary);
     MPI_Abort(MPI_COMM_WORLD, 1);
@@ -60,7 +60,7 @@ static void report(const char *result, double seconds, herr_t status) {
   }
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -74,7 +74,8 @@ int main(int argc, char **argv) {
   hid_t fapl = CHECK(H5Pcreate(H5P_FILE_ACCESS));
   CHECK(H5Pset_fapl_mpio(fapl, MPI_COMM_WORLD, MPI_INFO_NULL));
   hid_t file = CHECK(H5Fcreate(argv[1], H5F_ACC_TRUNC, H5P_DEFAULT, fapl));
-  const hsize_t total = (hsize_t)ranks * kElements, first = (hsize_t)rank * kElements, count = kElements;
+  const hsize_t total = (hsize_t)ranks * kElements, first = (hsize_t)rank * kElements,
+                count = kElements;
   hid_t space = CHECK(H5Screate_simple(1, &total, NULL));
   hid_t memory = CHECK(H5Screate_simple(1, &count, NULL));
   hid_t dataset =

@@ -2,11 +2,24 @@
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
 """A rank that never comes to H5Fclose: with timeout=5 the others return an error that names it, and do not hang."""
+
 import os
 import re
 import sys
 
-from harness import ANY, Failure, bento_env, built, check, check_container, mpirun, python, run, run_test, say
+from harness import (
+    ANY,
+    Failure,
+    bento_env,
+    built,
+    check,
+    check_container,
+    mpirun,
+    python,
+    run,
+    run_test,
+    say,
+)
 import harness
 
 RANKS = 4

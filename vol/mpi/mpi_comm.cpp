@@ -23,8 +23,9 @@ constexpr int kTagUp = 1;
 constexpr int kTagDown = 2;
 constexpr int kTagGone = 3;  // to rank 0: the sender has given up and says why
 constexpr int kTagMore = 4;  // the rest of a message above kPieceBytes
-constexpr std::size_t kPieceBytes = 64u << 20;  // MPI counts are int; each piece has a deadline of its own
-constexpr std::size_t kNamedRanks = 16;         // an error text must fit into a message that MPI buffers
+constexpr std::size_t kPieceBytes =
+    64u << 20;                           // MPI counts are int; each piece has a deadline of its own
+constexpr std::size_t kNamedRanks = 16;  // an error text must fit into a message that MPI buffers
 constexpr std::size_t kHeadBytes = 8 + 8 + 1;
 enum Kind : std::uint8_t {
   kData = 0,
@@ -48,8 +49,8 @@ bool mpi_alive() {
 constexpr double kYielding_s = 200e-6;
 constexpr double kShortestNap_s = 50e-6;
 
-/// Yields the processor first, then sleeps for a share of the time waited so far: ranks may outnumber cores, and
-/// a short wait must not become a long one.
+/// Yields the processor first, then sleeps for a share of the time waited so far: ranks may
+/// outnumber cores, and a short wait must not become a long one.
 class Backoff {
  public:
   explicit Backoff(double longest_nap_s) : longest_s_(longest_nap_s) {}
@@ -59,7 +60,8 @@ class Backoff {
       ::sched_yield();
       return;
     }
-    const timespec nap{0, static_cast<long>(1e9 * std::clamp(waited / 8, kShortestNap_s, longest_s_))};
+    const timespec nap{0,
+                       static_cast<long>(1e9 * std::clamp(waited / 8, kShortestNap_s, longest_s_))};
     ::nanosleep(&nap, nullptr);
   }
 
@@ -71,7 +73,9 @@ constexpr double kNapWhileMoving_s = kShortestNap_s;  // bytes are under way
 constexpr double kNapWhileWaiting_s = 1e-3;           // for somebody to come
 
 /// Binomial tree rooted at 0: the parent of a rank lacks its lowest set bit.
-int parent_of(int rank) { return rank & (rank - 1); }
+int parent_of(int rank) {
+  return rank & (rank - 1);
+}
 std::vector<int> children_of(int rank, int size) {
   std::vector<int> children;
   const int lowest = rank == 0 ? size : rank & -rank;
@@ -79,10 +83,15 @@ std::vector<int> children_of(int rank, int size) {
   return children;
 }
 /// At least the number of levels below a rank, and more than for any of its children.
-int height_of(int rank, int size) { return static_cast<int>(children_of(rank, size).size()); }
-int depth_of(int rank) { return std::popcount(static_cast<unsigned>(rank)); }
+int height_of(int rank, int size) {
+  return static_cast<int>(children_of(rank, size).size());
+}
+int depth_of(int rank) {
+  return std::popcount(static_cast<unsigned>(rank));
+}
 
-std::shared_ptr<const Bytes> make_message(std::uint64_t sequence, Kind kind, std::span<const std::byte> body) {
+std::shared_ptr<const Bytes> make_message(std::uint64_t sequence, Kind kind,
+                                          std::span<const std::byte> body) {
   ByteWriter out;
   out.u64(sequence);
   out.u64(kHeadBytes + body.size());
@@ -91,7 +100,9 @@ std::shared_ptr<const Bytes> make_message(std::uint64_t sequence, Kind kind, std
   return std::make_shared<const Bytes>(std::move(out).take());
 }
 
-Kind kind_of(const Bytes& message) { return static_cast<Kind>(message[kHeadBytes - 1]); }
+Kind kind_of(const Bytes& message) {
+  return static_cast<Kind>(message[kHeadBytes - 1]);
+}
 
 std::string text_of(const Bytes& message) {
   return {reinterpret_cast<const char*>(message.data()) + kHeadBytes, message.size() - kHeadBytes};
@@ -99,8 +110,9 @@ std::string text_of(const Bytes& message) {
 
 std::string name_ranks(const std::vector<int>& ranks) {
   const std::size_t named = std::min(ranks.size(), kNamedRanks);
-  std::string text = fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s",
-                                 fmt::join(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  std::string text = fmt::format(
+      "rank{} {}", ranks.size() == 1 ? "" : "s",
+      fmt::join(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(named), ", "));
   if (named < ranks.size()) text += fmt::format(" and {} more", ranks.size() - named);
   return text;
 }
@@ -111,7 +123,8 @@ std::string did_not_answer(const std::vector<int>& ranks, double timeout_s) {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(MPI_Comm comm, double timeout_s) : comm_(comm), timeout_s_(timeout_s) {}
+MpiCommunicator::MpiCommunicator(MPI_Comm comm, double timeout_s)
+    : comm_(comm), timeout_s_(timeout_s) {}
 
 Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::take(MPI_Comm comm, double timeout_s) {
   if (!mpi_alive()) return fail(Code::kPeer, "MPI is not initialised, or finalised already");
@@ -130,8 +143,8 @@ MpiCommunicator::~MpiCommunicator() {
     if (until > 0 && now_s() > until) break;
     backoff.pause();
   }
-  // A send to a rank that is gone never completes. MPI may still read its buffer, so that is left to it; and
-  // MPI_Comm_free would wait.
+  // A send to a rank that is gone never completes. MPI may still read its buffer, so that is left
+  // to it; and MPI_Comm_free would wait.
   for (auto& message : sent_) (void)new std::shared_ptr<const Bytes>(std::move(message.message));
   if (broken_.empty() && sent_.empty()) MPI_Comm_free(&comm_);
 }
@@ -139,7 +152,9 @@ MpiCommunicator::~MpiCommunicator() {
 Status MpiCommunicator::usable() const {
   if (!broken_.empty()) return fail(Code::kPeer, broken_);
   if (size_ > 1 && !mpi_alive())
-    return fail(Code::kPeer, "MPI is finalised: the ranks of this file can no longer agree; close files before MPI_Finalize");
+    return fail(Code::kPeer,
+                "MPI is finalised: the ranks of this file can no longer agree; close files before "
+                "MPI_Finalize");
   return {};
 }
 
@@ -149,9 +164,10 @@ tl::unexpected<Error> MpiCommunicator::broken(std::string why) {
 }
 
 tl::unexpected<Error> MpiCommunicator::give_up(std::string why) {
-  // Rank 0 tells everybody directly, since the tree may have a gap. Any other rank tells those who wait for
-  // it, and rank 0, which would finish the step alone if it came late.
-  const auto message = make_message(sequence_, rank_ == 0 ? kVerdict : kGaveUp, std::as_bytes(std::span(why)));
+  // Rank 0 tells everybody directly, since the tree may have a gap. Any other rank tells those who
+  // wait for it, and rank 0, which would finish the step alone if it came late.
+  const auto message =
+      make_message(sequence_, rank_ == 0 ? kVerdict : kGaveUp, std::as_bytes(std::span(why)));
   if (rank_ == 0) {
     for (int rank = 1; rank < size_; ++rank) (void)send(rank, kTagDown, message);
   } else {
@@ -167,12 +183,15 @@ Status MpiCommunicator::heed_deserters() {
   int found = 0;
   MPI_Message message{};
   MPI_Status status{};
-  if (MPI_Improbe(MPI_ANY_SOURCE, kTagGone, comm_, &found, &message, &status) != MPI_SUCCESS || found == 0) return {};
+  if (MPI_Improbe(MPI_ANY_SOURCE, kTagGone, comm_, &found, &message, &status) != MPI_SUCCESS ||
+      found == 0)
+    return {};
   BENTO_ASSIGN(const Bytes text, take_pieces(message, status));
   return give_up(fmt::format("rank {} gave up: {}", status.MPI_SOURCE, text_of(text)));
 }
 
-/// Levels of the tree differ in how long they wait, so that the rank nearest to a gap reports it first.
+/// Levels of the tree differ in how long they wait, so that the rank nearest to a gap reports it
+/// first.
 double MpiCommunicator::deadline(double factor, int levels) const {
   if (!(timeout_s_ > 0)) return 0;
   const double grace = 0.2 + 0.05 * timeout_s_;
@@ -195,7 +214,8 @@ Status MpiCommunicator::send(int to, int tag, const std::shared_ptr<const Bytes>
   sent.message = message;
   for (std::size_t at = 0; at < message->size(); at += kPieceBytes) {
     const std::size_t piece = std::min(kPieceBytes, message->size() - at);
-    if (MPI_Isend(message->data() + at, static_cast<int>(piece), MPI_BYTE, to, at == 0 ? tag : kTagMore, comm_,
+    if (MPI_Isend(message->data() + at, static_cast<int>(piece), MPI_BYTE, to,
+                  at == 0 ? tag : kTagMore, comm_,
                   &sent.requests.emplace_back(MPI_REQUEST_NULL)) != MPI_SUCCESS)
       return broken(fmt::format("MPI refused a message to rank {}", to));
   }
@@ -220,8 +240,8 @@ Result<Bytes> MpiCommunicator::receive(int from, int tag, double deadline_s) {
     BENTO_ASSIGN(Bytes message, take_pieces(first, status));
     ByteReader in(message, std::endian::little, "message");
     BENTO_ASSIGN(const std::uint64_t sequence, in.u64());
-    // The news that all is over holds whichever collective this rank has come to meanwhile. Any other message
-    // with an older number is left over from a collective that was given up.
+    // The news that all is over holds whichever collective this rank has come to meanwhile. Any
+    // other message with an older number is left over from a collective that was given up.
     if (sequence == sequence_ || kind_of(message) >= kGaveUp) return message;
   }
 }
@@ -237,20 +257,22 @@ Result<Bytes> MpiCommunicator::take_pieces(MPI_Message first, const MPI_Status& 
   ByteReader in(*buffer, std::endian::little, "message");
   BENTO_TRY(in.skip(8));
   BENTO_ASSIGN(const std::uint64_t total, in.u64());
-  if (buffer->size() < kHeadBytes || total < buffer->size()) return give_up("a message with a wrong header arrived");
+  if (buffer->size() < kHeadBytes || total < buffer->size())
+    return give_up("a message with a wrong header arrived");
   std::size_t at = buffer->size();
   buffer->resize(static_cast<std::size_t>(total));
   for (; at < total; at += kPieceBytes) {
     const std::size_t piece = std::min(kPieceBytes, static_cast<std::size_t>(total) - at);
-    if (MPI_Irecv(buffer->data() + at, static_cast<int>(piece), MPI_BYTE, status.MPI_SOURCE, kTagMore, comm_,
-                  &request) != MPI_SUCCESS)
+    if (MPI_Irecv(buffer->data() + at, static_cast<int>(piece), MPI_BYTE, status.MPI_SOURCE,
+                  kTagMore, comm_, &request) != MPI_SUCCESS)
       return give_up("MPI failed while taking a message");
     BENTO_TRY(receive_piece(request, buffer, status.MPI_SOURCE));
   }
   return std::move(*buffer);
 }
 
-Status MpiCommunicator::receive_piece(MPI_Request request, std::unique_ptr<Bytes>& buffer, int from) {
+Status MpiCommunicator::receive_piece(MPI_Request request, std::unique_ptr<Bytes>& buffer,
+                                      int from) {
   const double until = deadline(1, 0);
   Backoff backoff(kNapWhileMoving_s);
   for (;;) {
@@ -260,7 +282,8 @@ Status MpiCommunicator::receive_piece(MPI_Request request, std::unique_ptr<Bytes
     reap();  // who sends to us may be waiting for what we send
     if (failed || (until > 0 && now_s() > until)) {
       (void)buffer.release();  // MPI may still write into it
-      return give_up(fmt::format("rank {} stopped in the middle of a message for {} s (timeout=)", from, timeout_s_));
+      return give_up(fmt::format("rank {} stopped in the middle of a message for {} s (timeout=)",
+                                 from, timeout_s_));
     }
     backoff.pause();
   }
@@ -327,7 +350,8 @@ std::string MpiCommunicator::name_missing(std::vector<int> missing) const {
     for (int below = rank + 1; below < std::min(size_, rank + (rank & -rank)); ++below)
       if (!std::binary_search(missing.begin(), missing.end(), below)) unknown.push_back(below);
   std::string text = did_not_answer(missing, timeout_s_);
-  if (!unknown.empty()) text += fmt::format(", and nothing is known of {} behind it", name_ranks(unknown));
+  if (!unknown.empty())
+    text += fmt::format(", and nothing is known of {} behind it", name_ranks(unknown));
   return text;
 }
 
@@ -353,13 +377,14 @@ Result<Bytes> MpiCommunicator::broadcast(std::span<const std::byte> payload) {
     message = std::make_shared<const Bytes>(std::move(*received));
   }
   const auto children = children_of(rank_, size_);
-  for (auto child = children.rbegin(); child != children.rend(); ++child) BENTO_TRY(send(*child, kTagDown, message));
+  for (auto child = children.rbegin(); child != children.rend(); ++child)
+    BENTO_TRY(send(*child, kTagDown, message));
   // A large message only moves while this rank is inside MPI: see it off before leaving.
   Backoff backoff(kNapWhileMoving_s);
   while (!reap()) {
     if (until > 0 && now_s() > until)
-      return give_up(fmt::format("a message of {} bytes was not taken within {} s (timeout=)", message->size(),
-                                timeout_s_));
+      return give_up(fmt::format("a message of {} bytes was not taken within {} s (timeout=)",
+                                 message->size(), timeout_s_));
     backoff.pause();
   }
   return Bytes(message->begin() + kHeadBytes, message->end());

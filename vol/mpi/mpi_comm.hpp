@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Communicator over MPI. Messages go point to point along a binomial tree, so that a rank that does not
-/// answer can be named and waited for no longer than the deadline; a collective MPI call could neither be
-/// abandoned nor say who is missing. Needs no more than MPI_Init.
+/// Communicator over MPI. Messages go point to point along a binomial tree, so that a rank that
+/// does not answer can be named and waited for no longer than the deadline; a collective MPI call
+/// could neither be abandoned nor say who is missing. Needs no more than MPI_Init.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ namespace bento::vol {
 
 class MpiCommunicator final : public Communicator {
  public:
-  /// Takes over `comm`, a duplicate of the caller's that nobody else sends on. `timeout_s` 0 waits for ever.
-  /// Not collective. Errors: kPeer (MPI is not running).
+  /// Takes over `comm`, a duplicate of the caller's that nobody else sends on. `timeout_s` 0 waits
+  /// for ever. Not collective. Errors: kPeer (MPI is not running).
   static Result<std::unique_ptr<MpiCommunicator>> take(MPI_Comm comm, double timeout_s);
-  /// Frees the communicator, collectively. A broken one, or one with messages that nobody takes, is left
-  /// alone: the missing rank would be waited for, without a deadline.
+  /// Frees the communicator, collectively. A broken one, or one with messages that nobody takes, is
+  /// left alone: the missing rank would be waited for, without a deadline.
   ~MpiCommunicator() override;
 
   [[nodiscard]] int rank() const override { return rank_; }
@@ -33,7 +33,8 @@ class MpiCommunicator final : public Communicator {
   Result<Bytes> broadcast(std::span<const std::byte> payload) override;
 
  private:
-  /// A message under way: as many requests as it has pieces. MPI reads the buffer until all are done.
+  /// A message under way: as many requests as it has pieces. MPI reads the buffer until all are
+  /// done.
   struct Sent {
     std::shared_ptr<const Bytes> message;
     std::vector<MPI_Request> requests;
@@ -43,7 +44,8 @@ class MpiCommunicator final : public Communicator {
   Status usable() const;
   [[nodiscard]] double deadline(double factor, int levels) const;
   Status send(int to, int tag, const std::shared_ptr<const Bytes>& message);
-  /// Waits for a message of this collective. Errors: kPeer; broken_ stays empty if only the deadline passed.
+  /// Waits for a message of this collective. Errors: kPeer; broken_ stays empty if only the
+  /// deadline passed.
   Result<Bytes> receive(int from, int tag, double deadline_s);
   Result<Bytes> take_pieces(MPI_Message first, const MPI_Status& status);
   Status receive_piece(MPI_Request request, std::unique_ptr<Bytes>& buffer, int from);
@@ -52,7 +54,8 @@ class MpiCommunicator final : public Communicator {
   std::string name_missing(std::vector<int> missing) const;
   /// Forgets sends that are done. Returns whether none is left.
   bool reap();
-  /// Fails for good without a word to anybody; what the others do not know they find out at their deadline.
+  /// Fails for good without a word to anybody; what the others do not know they find out at their
+  /// deadline.
   tl::unexpected<Error> broken(std::string why);
   /// Fails for good and tells the others.
   tl::unexpected<Error> give_up(std::string why);
@@ -61,9 +64,10 @@ class MpiCommunicator final : public Communicator {
   double timeout_s_;
   int rank_ = 0;
   int size_ = 1;
-  std::uint64_t sequence_ = 0;  ///< collectives so far; a late message of an abandoned one is recognised by it
-  std::string broken_;          ///< why no further call is tried; empty while all is well
-  std::deque<Sent> sent_;       ///< in the order in which they were begun
+  std::uint64_t sequence_ =
+      0;  ///< collectives so far; a late message of an abandoned one is recognised by it
+  std::string broken_;     ///< why no further call is tried; empty while all is well
+  std::deque<Sent> sent_;  ///< in the order in which they were begun
 };
 
 }  // namespace bento::vol

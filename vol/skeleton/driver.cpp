@@ -22,12 +22,14 @@ constexpr haddr_t kMaxAddress = (static_cast<haddr_t>(1) << 62) - 1;
 /// Driver info of a file access list: the list keeps the host alive.
 struct SkeletonInfo {
   std::shared_ptr<SkeletonHost> host;
-  /// Made by the connector, so that the host's name means the host. A list that the library got from an open
-  /// file (to follow a link) may outlive the host, or be used after a chdir: there a name is only a name.
+  /// Made by the connector, so that the host's name means the host. A list that the library got
+  /// from an open file (to follow a link) may outlive the host, or be used after a chdir: there a
+  /// name is only a name.
   bool own = false;
 };
 
-/// One open file. Either a skeleton (host) or an ordinary file reached by name, served by sec2 (plain).
+/// One open file. Either a skeleton (host) or an ordinary file reached by name, served by sec2
+/// (plain).
 struct SkeletonFile {
   H5FD_t pub;  // must be first: the library knows only this part
   std::shared_ptr<SkeletonHost> host;
@@ -50,12 +52,19 @@ Registry& registry() {
   return *instance;
 }
 
-SkeletonFile* self(H5FD_t* file) { return reinterpret_cast<SkeletonFile*>(file); }
-const SkeletonFile* self(const H5FD_t* file) { return reinterpret_cast<const SkeletonFile*>(file); }
+SkeletonFile* self(H5FD_t* file) {
+  return reinterpret_cast<SkeletonFile*>(file);
+}
+const SkeletonFile* self(const H5FD_t* file) {
+  return reinterpret_cast<const SkeletonFile*>(file);
+}
 
-FileIdentity identity_of(const SkeletonFile& file) { return file.host ? file.host->identity() : file.plain_identity; }
+FileIdentity identity_of(const SkeletonFile& file) {
+  return file.host ? file.host->identity() : file.plain_identity;
+}
 
-// --- access lists -----------------------------------------------------------------------------------------
+// --- access lists
+// -----------------------------------------------------------------------------------------
 
 void* fapl_copy(const void* info) {
   return new (std::nothrow) SkeletonInfo(*static_cast<const SkeletonInfo*>(info));
@@ -71,9 +80,11 @@ void* fapl_get(H5FD_t* file) {
   return new (std::nothrow) SkeletonInfo{me->host ? me->host : me->parent, false};
 }
 
-// --- open and close ---------------------------------------------------------------------------------------
+// --- open and close
+// ---------------------------------------------------------------------------------------
 
-/// A container reached by name: open already, or opened now by the connector; null if it is an ordinary file.
+/// A container reached by name: open already, or opened now by the connector; null if it is an
+/// ordinary file.
 Result<std::shared_ptr<SkeletonHost>> foreign_host(const char* name, unsigned flags,
                                                    const std::shared_ptr<SkeletonHost>& parent) {
   const FileIdentity identity = identity_of_name(name);
@@ -85,11 +96,13 @@ Result<std::shared_ptr<SkeletonHost>> foreign_host(const char* name, unsigned fl
 
 Status attach_host(SkeletonFile& file, const char* name, unsigned flags) {
   SkeletonHost& host = *file.host;
-  // A host that somebody reads already gets past here: the library compares, and refuses in its own words.
+  // A host that somebody reads already gets past here: the library compares, and refuses in its own
+  // words.
   if ((flags & H5F_ACC_RDWR) != 0 && !host.writable() && host.open_handles == 0)
-    return fail(Code::kPermission,
-                fmt::format("container '{}' can only be read here; a parallel program that wants to write it must open "
-                            "it by its own name, not through a link", name));
+    return fail(Code::kPermission, fmt::format("container '{}' can only be read here; a parallel "
+                                               "program that wants to write it must open "
+                                               "it by its own name, not through a link",
+                                               name));
   // Never set in a tentative open. The host's image is empty already after a create.
   if ((flags & H5F_ACC_TRUNC) != 0 && host.writable()) host.image().resize(0);
   file.has_name = host.descriptor() >= 0 && identity_of_name(name) == host.identity();
@@ -100,10 +113,12 @@ Status attach_host(SkeletonFile& file, const char* name, unsigned flags) {
 Result<H5FD_t*> open_file(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) {
   const auto* const info = static_cast<const SkeletonInfo*>(H5Pget_driver_info(fapl));
   if (info == nullptr || !info->host)
-    return fail(Code::kInvalidArgument, "the skeleton driver is opened by the bento connector only");
+    return fail(Code::kInvalidArgument,
+                "the skeleton driver is opened by the bento connector only");
   auto file = std::make_unique<SkeletonFile>();
   std::memset(&file->pub, 0, sizeof file->pub);
-  registry().open.reserve(registry().open.size() + 1);  // nothing below may fail once something is open
+  registry().open.reserve(registry().open.size() +
+                          1);  // nothing below may fail once something is open
   const bool own = info->own && info->host->name() == name;
   if (own) {
     file->host = info->host;
@@ -152,7 +167,8 @@ herr_t drv_query(const H5FD_t* file, unsigned long* flags) {
   // No HAS_MPI and no ALLOCATE_EARLY: both would make the library reserve raw data in the skeleton.
   *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
            H5FD_FEAT_AGGREGATE_SMALLDATA;
-  // Lets the library resolve a symbolic link to the container, to find relative external links from its target.
+  // Lets the library resolve a symbolic link to the container, to find relative external links from
+  // its target.
   if (file != nullptr && self(file)->has_name) *flags |= H5FD_FEAT_POSIX_COMPAT_HANDLE;
   return 0;
 }
@@ -160,13 +176,17 @@ herr_t drv_query(const H5FD_t* file, unsigned long* flags) {
 herr_t drv_del(const char* name, hid_t) {
   return guard<herr_t>("skeleton delete", [&]() -> Status {
     if (starts_like_sion(name))
-      return fail(Code::kUnsupported,
-                  fmt::format("'{}' may be a container of several files: delete it through the bento connector", name));
+      return fail(
+          Code::kUnsupported,
+          fmt::format(
+              "'{}' may be a container of several files: delete it through the bento connector",
+              name));
     return delete_plain(name);
   });
 }
 
-// --- addresses --------------------------------------------------------------------------------------------
+// --- addresses
+// --------------------------------------------------------------------------------------------
 
 haddr_t drv_get_eoa(const H5FD_t* file, H5FD_mem_t type) {
   const auto* const me = self(file);
@@ -190,26 +210,32 @@ herr_t drv_get_handle(H5FD_t* file, hid_t fapl, void** handle) {
   if (me->plain != nullptr) return H5FDget_vfd_handle(me->plain, fapl, handle);
   return guard<herr_t>("skeleton handle", [&]() -> Status {
     me->descriptor = me->host->descriptor();
-    if (me->descriptor < 0) return fail(Code::kUnsupported, "this rank holds no descriptor of the container's first file");
+    if (me->descriptor < 0)
+      return fail(Code::kUnsupported,
+                  "this rank holds no descriptor of the container's first file");
     *handle = &me->descriptor;
     return {};
   });
 }
 
-// --- data -------------------------------------------------------------------------------------------------
+// --- data
+// -------------------------------------------------------------------------------------------------
 
-herr_t drv_read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, void* buffer) {
+herr_t drv_read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                void* buffer) {
   auto* const me = self(file);
   if (me->plain != nullptr) return H5FDread(me->plain, type, dxpl, address, size, buffer);
   me->host->image().read(address, {static_cast<std::byte*>(buffer), size});
   return 0;
 }
 
-herr_t drv_write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size, const void* buffer) {
+herr_t drv_write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                 const void* buffer) {
   auto* const me = self(file);
   if (me->plain != nullptr) return H5FDwrite(me->plain, type, dxpl, address, size, buffer);
   return guard<herr_t>("skeleton write", [&]() -> Status {
-    if (!me->host->writable()) return fail(Code::kPermission, "the container is open for reading only");
+    if (!me->host->writable())
+      return fail(Code::kPermission, "the container is open for reading only");
     me->host->image().write(address, {static_cast<const std::byte*>(buffer), size});
     return {};
   });
@@ -254,9 +280,9 @@ const H5FD_class_t& driver_class() {
     cls.write = drv_write;
     cls.flush = drv_flush;
     cls.truncate = drv_truncate;
-    // No lock callback: the connector locks the container itself, and the callback's mere presence would make
-    // the library set status flags in the superblock, with which a killed program's file stays "already open
-    // for write".
+    // No lock callback: the connector locks the container itself, and the callback's mere presence
+    // would make the library set status flags in the superblock, with which a killed program's file
+    // stays "already open for write".
     constexpr H5FD_mem_t map[H5FD_MEM_NTYPES] = H5FD_FLMAP_DICHOTOMY;
     std::copy(std::begin(map), std::end(map), std::begin(cls.fl_map));
     return cls;
@@ -272,9 +298,13 @@ hid_t skeleton_driver() {
   return driver;
 }
 
-void skeleton_driver_forget() { registry().driver = H5I_INVALID_HID; }
+void skeleton_driver_forget() {
+  registry().driver = H5I_INVALID_HID;
+}
 
-void set_foreign_opener(ForeignOpener opener) { registry().opener = std::move(opener); }
+void set_foreign_opener(ForeignOpener opener) {
+  registry().opener = std::move(opener);
+}
 
 herr_t set_fapl_skeleton(hid_t fapl, const std::shared_ptr<SkeletonHost>& host) {
   const SkeletonInfo info{host, true};

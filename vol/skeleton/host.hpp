@@ -46,6 +46,7 @@ class SkeletonHost {
 };
 
 /// Opens a container that the native library reached by itself under a parent's fapl (external link).
+/// Asked only for files that begin with "sion"; null means that it is an ordinary file all the same.
 using ForeignOpener = std::function<Result<std::shared_ptr<SkeletonHost>>(
     const std::string& name, unsigned h5f_flags, const std::shared_ptr<SkeletonHost>& parent)>;
 

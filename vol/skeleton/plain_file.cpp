@@ -23,8 +23,8 @@ struct Locking {
   hbool_t ignore_disabled = false;
 };
 
-// The environment needs no look: the file from which the link leads was opened with it, and `fapl` shows what
-// came of that.
+// The environment needs no look: the file from which the link leads was opened with it, and `fapl`
+// shows what came of that.
 Locking locking_of(hid_t fapl) {
   Locking locking;
   if (H5Pget_file_locking(fapl, &locking.use, &locking.ignore_disabled) < 0) return {};
@@ -38,15 +38,17 @@ FileIdentity identity_of(const struct stat& status) {
 // From the open descriptor, not from the name, which may mean another file by now.
 Result<FileIdentity> identity_of(H5FD_t* file, const char* name) {
   void* handle = nullptr;
-  struct stat status {};
-  if (H5FDget_vfd_handle(file, H5P_DEFAULT, &handle) < 0 || ::fstat(*static_cast<const int*>(handle), &status) != 0)
+  struct stat status{};
+  if (H5FDget_vfd_handle(file, H5P_DEFAULT, &handle) < 0 ||
+      ::fstat(*static_cast<const int*>(handle), &status) != 0)
     return fail(Code::kIo, fmt::format("'{}': device and inode are unknown", name));
   return identity_of(status);
 }
 
 }  // namespace
 
-Result<PlainFile> open_plain(const char* name, unsigned h5f_flags, hid_t fapl, haddr_t max_address) {
+Result<PlainFile> open_plain(const char* name, unsigned h5f_flags, hid_t fapl,
+                             haddr_t max_address) {
   const Locking locking = locking_of(fapl);
   PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_fapl_sec2(list.get());
@@ -65,8 +67,8 @@ Result<PlainFile> open_plain(const char* name, unsigned h5f_flags, hid_t fapl, h
     (void)close_plain(file);
     return fail(std::move(identity).error());
   }
-  // A shared lock even for writing: the ranks of a parallel program each open the linked file. It keeps out
-  // whoever wants the file for itself, and fails if somebody has it.
+  // A shared lock even for writing: the ranks of a parallel program each open the linked file. It
+  // keeps out whoever wants the file for itself, and fails if somebody has it.
   if (locking.use && H5FDlock(file, false) < 0) {
     (void)close_plain(file);
     return fail(Code::kBusy, fmt::format("'{}' is locked: it is open for writing elsewhere", name));
@@ -86,7 +88,7 @@ Status delete_plain(const char* name) {
 }
 
 FileIdentity identity_of_name(const char* name) {
-  struct stat status {};
+  struct stat status{};
   return ::stat(name, &status) == 0 ? identity_of(status) : FileIdentity{};
 }
 
@@ -94,7 +96,8 @@ bool starts_like_sion(const char* name) {
   const int fd = ::open(name, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   std::array<char, 4> magic{};
-  const bool same = ::pread(fd, magic.data(), magic.size(), 0) == 4 && std::memcmp(magic.data(), "sion", 4) == 0;
+  const bool same =
+      ::pread(fd, magic.data(), magic.size(), 0) == 4 && std::memcmp(magic.data(), "sion", 4) == 0;
   ::close(fd);
   return same;
 }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/config/config.hpp"
+
+#include <map>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+using namespace bento;
+using Catch::Matchers::ContainsSubstring;
+
+namespace {
+
+Environment environment_of(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+}
+
+}  // namespace
+
+TEST_CASE("config: nothing said means the defaults", "[core][config]") {
+  for (const std::string_view text : {"", " ", ";", " ; ;; ", "under_vol=0;under_info={};"}) {
+    CAPTURE(text);
+    const auto config = parse_config(text);
+    REQUIRE(config);
+    CHECK(*config == Config{});
+    CHECK(to_string(*config).empty());
+  }
+  const Config defaults;
+  CHECK(defaults.chunk == 0);
+  CHECK(defaults.files == 1);
+  CHECK(defaults.checksum == Checksum::kXxh3);
+  CHECK(defaults.timeout == 300);
+}
+
+TEST_CASE("config: keys in any order, with blanks", "[core][config]") {
+  const auto config = parse_config(
+      " timeout = 2.5 ;chunk=64M; files=2;checksum=none;\talign=1K;buffer=1MiB;stats=/tmp/a b;");
+  REQUIRE(config);
+  CHECK(config->timeout == 2.5);
+  CHECK(config->chunk == 64u << 20);
+  CHECK(config->files == 2);
+  CHECK(config->checksum == Checksum::kNone);
+  CHECK(config->align == 1024);
+  CHECK(config->buffer == 1u << 20);
+  CHECK(config->stats == "/tmp/a b");
+  CHECK(parse_config("files=2;files=3")->files == 3);
+}
+
+TEST_CASE("config: the information of an underlying connector is skipped", "[core][config]") {
+  const auto config = parse_config("under_vol=517;under_info={cache=1;nested={step=2;}};files=3");
+  REQUIRE(config);
+  CHECK(config->files == 3);
+}
+
+TEST_CASE("config: sizes", "[core][config]") {
+  CHECK(*parse_size("0") == 0);
+  CHECK(*parse_size("4096") == 4096);
+  CHECK(*parse_size("4096B") == 4096);
+  CHECK(*parse_size("64k") == 64u << 10);
+  CHECK(*parse_size("64KiB") == 64u << 10);
+  CHECK(*parse_size("3MB") == 3u << 20);
+  CHECK(*parse_size("5G") == std::uint64_t{5} << 30);
+  CHECK(*parse_size("2T") == std::uint64_t{2} << 40);
+  CHECK(*parse_size("18446744073709551615") == UINT64_MAX);
+  for (const char* const wrong : {"", "-1", "+1", " 1", "1 K", "K", "1P", "1Ki", "1KK", "1.5G",
+                                  "0x10", "iB", "1iB", "18446744073709551616", "16777216T"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_size(wrong));
+  }
+}
+
+TEST_CASE("config: a bad value names the key, the value and what is accepted", "[core][config]") {
+  const auto [text, accepted] = GENERATE(table<std::string, std::string>({
+      {"chunk=big", "64M"},
+      {"chunk=", "64M"},
+      {"align=3000", "power of two"},
+      {"align=2G", "power of two"},
+      {"buffer=1", "65536"},
+      {"files=0", "1 to 999999"},
+      {"files=two", "1 to 999999"},
+      {"files=1000000", "1 to 999999"},
+      {"checksum=crc", "xxh3"},
+      {"timeout=-1", "seconds"},
+      {"timeout=5s", "seconds"},
+      {"timeout=inf", "seconds"},
+      {"timeout=nan", "seconds"},
+  }));
+  CAPTURE(text);
+  const auto config = parse_config(text);
+  REQUIRE_FALSE(config);
+  CHECK(config.error().code == Code::kInvalidArgument);
+  CHECK_THAT(config.error().text, ContainsSubstring(text) && ContainsSubstring(accepted));
+}
+
+TEST_CASE("config: unknown keys are refused with the known ones", "[core][config]") {
+  for (const std::string text : {"chunks=1M", "files=2;Chunk=1M", "verbose=1", "=5"}) {
+    CAPTURE(text);
+    const auto config = parse_config(text);
+    REQUIRE_FALSE(config);
+    CHECK(config.error().code == Code::kInvalidArgument);
+    CHECK_THAT(config.error().text, ContainsSubstring("unknown key") &&
+                                        ContainsSubstring("known keys: ") &&
+                                        ContainsSubstring("chunk") && ContainsSubstring("timeout"));
+  }
+  const auto no_value = parse_config("chunk");
+  REQUIRE_FALSE(no_value);
+  CHECK(no_value.error().code == Code::kInvalidArgument);
+  CHECK_THAT(no_value.error().text, ContainsSubstring("'chunk'"));
+}
+
+TEST_CASE("config: what this version does not have is refused, not ignored", "[core][config]") {
+  const std::string text =
+      GENERATE("cache=/tmp", "flush=1", "evict=on", "bw=1G", "percent=5", "view_copy=1G", "step=3",
+               "keep=2", "keep=all", "minmax=on", "view=on", "durability=power", "files=node",
+               "files=auto", "checksum=md5");
+  CAPTURE(text);
+  const auto config = parse_config(text);
+  REQUIRE_FALSE(config);
+  CHECK(config.error().code == Code::kUnsupported);
+  CHECK_THAT(config.error().text, ContainsSubstring("not available in this version") &&
+                                      ContainsSubstring(text.substr(0, text.find('='))));
+}
+
+TEST_CASE("config: asking for what is anyway so is accepted", "[core][config]") {
+  const auto config = parse_config("keep=1;minmax=off;view=off;durability=process;checksum=xxh3");
+  REQUIRE(config);
+  CHECK(*config == Config{});
+}
+
+TEST_CASE("config: the string wins over the environment", "[core][config]") {
+  const auto environment =
+      environment_of({{"H5BENTO_FILES", "4"}, {"H5BENTO_CHUNK", " 1M "}, {"H5BENTO_ALIGN", ""}});
+  const auto config = load_config("files=2", environment);
+  REQUIRE(config);
+  CHECK(config->files == 2);
+  CHECK(config->chunk == 1u << 20);
+  CHECK(config->align == Config{}.align);
+
+  const auto wrong = load_config("", environment_of({{"H5BENTO_TIMEOUT", "soon"}}));
+  REQUIRE_FALSE(wrong);
+  CHECK_THAT(wrong.error().text, ContainsSubstring("H5BENTO_TIMEOUT") && ContainsSubstring("soon"));
+  const auto early = load_config("", environment_of({{"H5BENTO_CACHE", "/tmp"}}));
+  REQUIRE_FALSE(early);
+  CHECK(early.error().code == Code::kUnsupported);
+  CHECK(load_config("", environment_of({{"H5BENTO_BUILD", "/tmp"}, {"H5BENTO_SOURCE", "/tmp"}})));
+}
+
+TEST_CASE("config: the canonical string reads back as the same", "[core][config]") {
+  const std::string text =
+      "align=1024;buffer=131072;checksum=none;chunk=67108864;files=2;stats=/tmp/s;timeout=2.5";
+  const auto config = parse_config(text);
+  REQUIRE(config);
+  CHECK(to_string(*config) == text);
+  CHECK(*parse_config(to_string(*config)) == *config);
+  CHECK(to_string(*parse_config("timeout=0;files=1")) == "timeout=0");
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "core/io/fault_file.hpp"
+#include "core/io/memory_file.hpp"
+#include "tests/support/matchers.hpp"
+
+using namespace bento;
+using namespace bento::test;
+
+namespace {
+
+std::vector<std::byte> bytes(std::string_view text) {
+  const auto view = std::as_bytes(std::span(text));
+  return {view.begin(), view.end()};
+}
+
+struct Disk {
+  MemoryFileSystem memory;
+  FaultFileSystem faults{memory.opener()};
+
+  std::unique_ptr<File> open(const std::string& path, OpenMode mode) const {
+    return must(faults.opener()(path, mode));
+  }
+  [[nodiscard]] std::string content(const std::string& path) const {
+    const auto raw = memory.content(path);
+    return {reinterpret_cast<const char*>(raw.data()), raw.size()};
+  }
+};
+
+}  // namespace
+
+TEST_CASE("memory files: behave as files of the system do", "[core][io]") {
+  const MemoryFileSystem memory;
+  require_error(memory.open("a", OpenMode::kRead), Code::kNotFound);
+  auto file = must(memory.open("a", OpenMode::kCreateExclusive));
+  require_error(memory.open("a", OpenMode::kCreateExclusive), Code::kExists);
+  require_ok(file->write_at(3, bytes("xyz")));
+  auto other = must(memory.open("a", OpenMode::kRead));
+  CHECK(must(other->size()) == 6);
+  std::vector<std::byte> into(4);
+  require_ok(other->read_at(2, into));
+  CHECK(into == bytes(std::string_view("\0xyz", 4)));
+  CHECK(must(other->read_some(5, into)) == 1);
+  require_error(other->read_at(5, into), Code::kCorrupt, {"'a' ends at byte 6"});
+  require_error(other->write_at(0, into), Code::kIo);
+  require_error(other->truncate(0), Code::kIo);
+  require_error(file->write_at(std::uint64_t{1} << 40, into), Code::kNoSpace);
+  require_ok(file->truncate(1));
+  CHECK(must(other->size()) == 1);
+  auto again = must(memory.open("a", OpenMode::kCreate));
+  CHECK(must(other->size()) == 0);
+  CHECK(memory.names() == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("fault files: without rules nothing changes, and calls are counted",
+          "[core][io][fault]") {
+  const Disk disk;
+  auto file = disk.open("a", OpenMode::kCreate);
+  require_ok(file->write_at(0, bytes("hello")));
+  require_ok(file->write_at(5, bytes(" world")));
+  require_ok(file->truncate(7));
+  require_ok(file->sync());
+  CHECK(disk.content("a") == "hello w");
+  CHECK(disk.faults.counts().writes == 2);
+  CHECK(disk.faults.counts().changes() == 4);
+  require_ok(file->close());
+}
+
+TEST_CASE("fault files: the n-th write fails with the errno asked for", "[core][io][fault]") {
+  const Disk disk;
+  disk.faults.add({.on = FaultOn::kWrite, .nth = 2, .os_errno = ENOSPC});
+  auto file = disk.open("a", OpenMode::kCreate);
+  require_ok(file->write_at(0, bytes("one")));
+  const Status failed = file->write_at(3, bytes("two"));
+  require_error(failed, Code::kNoSpace, {"injected", "'a'"});
+  CHECK(failed.error().os_errno == ENOSPC);
+  require_ok(file->write_at(3, bytes("three")));
+  CHECK(disk.content("a") == "onethree");
+}
+
+TEST_CASE("fault files: a full disk stays full", "[core][io][fault]") {
+  const Disk disk;
+  disk.faults.add({.on = FaultOn::kWrite, .nth = 2, .forever = true, .os_errno = ENOSPC});
+  auto file = disk.open("a", OpenMode::kCreate);
+  require_ok(file->write_at(0, bytes("1")));
+  for (int i = 0; i < 3; ++i) require_error(file->write_at(1, bytes("2")), Code::kNoSpace);
+  disk.faults.clear_rules();
+  require_ok(file->write_at(1, bytes("2")));
+}
+
+TEST_CASE("fault files: rules for one file leave the others alone", "[core][io][fault]") {
+  const Disk disk;
+  disk.faults.add({.on = FaultOn::kSync, .path_contains = ".000001"});
+  auto first = disk.open("x", OpenMode::kCreate);
+  auto second = disk.open("x.000001", OpenMode::kCreate);
+  require_ok(first->sync());
+  require_error(second->sync(), Code::kIo, {"sync", "x.000001"});
+}
+
+TEST_CASE("fault files: opens, reads and closes fail, too", "[core][io][fault]") {
+  const Disk disk;
+  disk.memory.put("a", bytes("abc"));
+  disk.faults.add({.on = FaultOn::kOpen, .os_errno = EACCES});
+  require_error(disk.faults.opener()("a", OpenMode::kRead), Code::kPermission);
+  auto file = disk.open("a", OpenMode::kRead);
+  disk.faults.add({.on = FaultOn::kRead});
+  std::vector<std::byte> into(3);
+  require_error(file->read_at(0, into), Code::kIo);
+  require_ok(file->read_at(0, into));
+  disk.faults.add({.on = FaultOn::kClose});
+  require_error(file->close(), Code::kIo);
+}
+
+TEST_CASE("fault files: a process that dies in a write does nothing more", "[core][io][fault]") {
+  const Disk disk;
+  auto file = disk.open("a", OpenMode::kCreate);
+  auto other = disk.open("b", OpenMode::kCreate);
+  require_ok(file->write_at(0, bytes("------")));
+  SECTION("before the write") {
+    disk.faults.add({.die = true});
+    require_error(file->write_at(1, bytes("abcd")), Code::kIo, {"died"});
+    CHECK(disk.content("a") == "------");
+  }
+  SECTION("in the middle of it") {
+    disk.faults.add({.die = true, .torn_at = 2});
+    require_error(file->write_at(1, bytes("abcd")), Code::kIo);
+    CHECK(disk.content("a") == "-ab---");
+  }
+  SECTION("after it") {
+    disk.faults.add({.die = true, .torn_at = FaultRule::kWhole});
+    require_error(file->write_at(1, bytes("abcd")), Code::kIo);
+    CHECK(disk.content("a") == "-abcd-");
+  }
+  CHECK(disk.faults.dead());
+  std::vector<std::byte> into(1);
+  require_error(other->write_at(0, bytes("x")), Code::kIo, {"dead process"});
+  require_error(file->read_at(0, into), Code::kIo);
+  require_error(file->size(), Code::kIo);
+  require_error(file->sync(), Code::kIo);
+  require_error(file->truncate(0), Code::kIo);
+  require_error(disk.faults.opener()("a", OpenMode::kRead), Code::kIo);
+  require_error(file->close(), Code::kIo);
+
+  disk.faults.restart();
+  auto fresh = disk.open("a", OpenMode::kReadWrite);
+  require_ok(fresh->write_at(0, bytes("+")));
+  require_error(other->write_at(0, bytes("x")), Code::kIo);  // of the dead one
+}
+
+TEST_CASE("fault files: every change of a program can be the last one", "[core][io][fault]") {
+  const auto program = [](const Disk& disk) -> Status {
+    BENTO_ASSIGN(auto file, disk.faults.opener()("a", OpenMode::kCreate));
+    BENTO_TRY(file->write_at(0, bytes("ab")));
+    BENTO_TRY(file->sync());
+    BENTO_TRY(file->truncate(1));
+    BENTO_TRY(file->write_at(1, bytes("c")));
+    return file->close();
+  };
+  const std::vector<std::string> expected{"", "ab", "ab", "a", "ac"};
+  for (std::uint64_t last = 1; last <= expected.size(); ++last) {
+    const Disk disk;
+    disk.faults.add({.on = FaultOn::kChange, .nth = last, .die = true});
+    CHECK(program(disk).has_value() == (last == expected.size()));
+    CHECK(disk.content("a") == expected[last - 1]);
+  }
+}
+
+TEST_CASE("fault files: power loss takes what was not synced, file by file", "[core][io][fault]") {
+  const Disk disk;
+  auto a = disk.open("a", OpenMode::kCreate);
+  auto b = disk.open("b", OpenMode::kCreate);
+  require_ok(a->write_at(0, bytes("aaaa")));
+  require_ok(b->write_at(0, bytes("bbbb")));
+  require_ok(a->sync());
+  require_ok(a->write_at(2, bytes("XXXX")));
+  require_ok(a->truncate(3));
+  require_ok(a->write_at(8, bytes("Y")));
+  CHECK(disk.faults.unsynced() == 4);
+  require_ok(disk.faults.power_loss());
+  CHECK(disk.content("a") == "aaaa");
+  CHECK(disk.content("b").empty());
+  CHECK(disk.faults.unsynced() == 0);
+  require_error(a->write_at(0, bytes("z")), Code::kIo);
+}
+
+TEST_CASE("fault files: power loss may keep any of the unsynced changes", "[core][io][fault]") {
+  const Disk disk;
+  auto a = disk.open("a", OpenMode::kCreate);
+  require_ok(a->write_at(0, bytes("aaaa")));
+  require_ok(a->sync());
+  require_ok(a->write_at(0, bytes("11")));
+  require_ok(a->write_at(1, bytes("22")));
+  require_ok(a->write_at(6, bytes("33")));
+  require_ok(disk.faults.power_loss([](std::size_t change) { return change != 0; }));
+  CHECK(disk.content("a") == std::string("a22a\0\0"
+                                         "33",
+                                         8));
+}
+
+TEST_CASE("fault files: creating over a file is undone by a power loss", "[core][io][fault]") {
+  const Disk disk;
+  disk.memory.put("a", bytes("old content"));
+  auto a = disk.open("a", OpenMode::kCreate);
+  require_ok(a->write_at(0, bytes("new")));
+  require_ok(disk.faults.power_loss());
+  CHECK(disk.content("a") == "old content");
+}
+
+TEST_CASE("fault files: a torn write counts as unsynced", "[core][io][fault]") {
+  const Disk disk;
+  auto a = disk.open("a", OpenMode::kCreate);
+  require_ok(a->write_at(0, bytes("aaaa")));
+  require_ok(a->sync());
+  disk.faults.add({.die = true, .torn_at = 1});
+  require_error(a->write_at(0, bytes("bb")), Code::kIo);
+  CHECK(disk.content("a") == "baaa");
+  require_ok(disk.faults.power_loss());
+  CHECK(disk.content("a") == "aaaa");
+}
