@@ -1,7 +1,7 @@
 # Finds what scripts/bootstrap built, so that `cmake --preset dev` works in a bare shell, too. The
 # rule for the folder is the one in scripts/bootstrap. Whatever the caller sets goes first.
 
-set(_cache "$ENV{H5BENTO_CACHE}")
+set(_cache "$ENV{H5BENTO_DEPS}")
 if(NOT _cache)
   if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
     set(_cache "$ENV{XDG_CACHE_HOME}/h5bento")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Prints what is in an HDF5 file, or compares two files value for value.
 
-    read_back.py FILE                  tree with shapes, types, attributes and a checksum of each dataset
+    read_back.py FILE                  tree with shapes, types, attributes, checksums of datasets
     read_back.py --compare A B         everything a reader can see; differences are listed
     mpirun -n 3 read_back.py --mpi ... the same, each rank reading its share through the mpio driver
 
@@ -61,7 +61,7 @@ class World:
 
 
 def canonical(array, count):
-    """Bytes of `count` elements, shape (count, bytes of an element), little-endian, without padding."""
+    """Bytes of `count` elements, shape (count, bytes of one), little-endian, without padding."""
     dtype = array.dtype
     if dtype.names is not None:
         parts = [canonical(array[name], count) for name in dtype.names]
@@ -77,7 +77,7 @@ def canonical(array, count):
 
 
 def describe_object(item):
-    """A text that is equal for equal values: of strings, sequences and references, and arrays of such."""
+    """A text, equal for equal values: of strings, sequences, references and arrays of such."""
     if isinstance(item, np.ndarray):
         values = (
             [describe_object(x) for x in item.reshape(-1)]
@@ -128,7 +128,7 @@ def find_different(a, b, count):
 
 
 def blocks(dataset, world):
-    """(selection, number of elements, index of the first) of this rank's share, cut along the first dimension."""
+    """(selection, number of elements, index of the first) of the pieces of this rank's share."""
     shape = dataset.shape
     if shape is None:
         return

@@ -29,11 +29,10 @@ Error native_failed(const char* call) {
 
 /// Stored where? Everything of fixed size with a simple or scalar extent, whatever its layout, is diverted;
 /// virtual and external layouts describe other files and stay with the native code.
-Result<bool> divertable(hid_t type, hid_t space, hid_t dcpl, bool parallel) {
+Result<bool> divertable(hid_t type, hid_t space, hid_t dcpl) {
   if (H5Sget_simple_extent_type(space) == H5S_NULL) return false;
   if (H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0) return false;
-  if (has_variable_length(type) || has_reference(type)) return false;
-  return parallel || !has_object_reference(type);
+  return !has_variable_length(type) && !has_reference(type);
 }
 
 struct CreationList {
@@ -77,7 +76,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
   CreationList list;
   bool divert = false;
   if (context) {
-    BENTO_ASSIGN(divert, divertable(type, space, dcpl, context->access().parallel));
+    BENTO_ASSIGN(divert, divertable(type, space, dcpl));
     if (divert) {
       BENTO_ASSIGN(list, creation_list(dcpl));
     }
@@ -226,7 +225,7 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
     }
     if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
       return fail(Code::kUnsupported,
-                  "Parallel IO does not support writing VL or region reference datatypes yet");
+                  "Parallel IO does not support writing VL or reference datatypes yet");
     const PlistHandle independent = batch.collective ? independent_copy(dxpl) : PlistHandle();
     const bool wrote = H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
                                          &mem_space[i], &file_space[i],

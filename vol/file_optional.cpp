@@ -33,7 +33,7 @@ Status file_optional_body(Object* object, H5VL_optional_args_t* args, hid_t dxpl
       }
       case H5VL_NATIVE_FILE_GET_FILE_IMAGE:
         return fail(Code::kUnsupported,
-                    fmt::format("'{}' is a container: its raw data is not in one HDF5 image; use h5repack to make "
+                    fmt::format("'{}' is a container: its raw data is not in one HDF5 image; use h5repack --dst-vol-name=native to make "
                                 "an ordinary file of it", context->name()));
       case H5VL_NATIVE_FILE_START_SWMR_WRITE:
         return fail(Code::kUnsupported, fmt::format("'{}' is a container: SWMR access is not supported", context->name()));

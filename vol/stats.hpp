@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Counts what became of every raw-data call, so that a run can be shown to have used the connector: a
+/// Counts what became of H5Dwrite and H5Dread calls, so that a run can be shown to have used the connector: a
 /// connector that passes everything through gives right results too. Source: docs/usage.md, "Statistics".
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace bento::vol {
 
-/// Raw-data calls of one kind. Bytes are elements times the file type's size.
+/// Calls of one kind. Bytes are elements times the size of the file type (diverted) or of the memory type.
 struct CallCounts {
   std::uint64_t writes = 0;
   std::uint64_t bytes_written = 0;
@@ -26,7 +26,7 @@ struct Stats {
 
   static Stats& get();
   void note_file(const std::string& path, bool container);
-  /// The file to write at exit; the first non-empty path wins over none. Empty: no statistics.
+  /// The file to write at exit; the last non-empty path wins. Empty: no statistics.
   void set_output(const std::string& path);
   /// Appends one line of JSON to the output in a single write. Called once, when the connector terminates.
   void write_out() const;

@@ -41,15 +41,7 @@ bool has_variable_length(hid_t type) {
 }
 
 bool has_reference(hid_t type) {
-  return any_part(type, [](hid_t part) {
-    return H5Tget_class(part) == H5T_REFERENCE && H5Tequal(part, H5T_STD_REF_OBJ) <= 0;
-  });
-}
-
-bool has_object_reference(hid_t type) {
-  return any_part(type, [](hid_t part) {
-    return H5Tget_class(part) == H5T_REFERENCE && H5Tequal(part, H5T_STD_REF_OBJ) > 0;
-  });
+  return any_part(type, [](hid_t part) { return H5Tget_class(part) == H5T_REFERENCE; });
 }
 
 bool has_compound(hid_t type) {

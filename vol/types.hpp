@@ -10,10 +10,8 @@ namespace bento::vol {
 
 /// Does the type, at any depth, contain variable-length data (sequences or strings)?
 bool has_variable_length(hid_t type);
-/// Does it contain references, other than the old fixed-size object reference?
+/// Does it contain references of any kind?
 bool has_reference(hid_t type);
-/// Does it contain an old fixed-size object reference (H5T_STD_REF_OBJ)?
-bool has_object_reference(hid_t type);
 /// Does it contain a compound type? Then a conversion may leave members of the destination as they are.
 bool has_compound(hid_t type);
 

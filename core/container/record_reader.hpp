@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// From a record to the caller's buffer. A record of up to kVerifyBytes is always read whole and held against
-/// its hash; a larger one when all of it is wanted in one piece. Partial reads of large records are not
-/// verified (`verify` does that offline). Task-local.
+/// its hash. Larger ones are not verified on the way: that cost a quarter to a third of the read rate
+/// (docs/benchmarks.md), so it is left to an offline check. Task-local.
 #pragma once
 
 #include <cstddef>

@@ -137,9 +137,12 @@ Result<Position> catalogue_end_of(File& file, const ContainerPlan& plan, std::ui
   ByteReader in(tail, std::endian::little, "META1");
   BENTO_ASSIGN(const std::uint64_t blocks, in.u32());
   BENTO_ASSIGN(const std::uint64_t meta2, in.u64());
-  const std::uint64_t first = part.address(part.catalogue_task(), 0);
-  if (meta2 < first || meta2 - first >= part.chunk_bytes) return Position{0};
-  return meta2 - first + 8 * part.tasks() * (1 + blocks);
+  // Only a place inside the catalogue's chunks is counted; behind all blocks META2 is written over and over.
+  if (meta2 < part.data_start()) return Position{0};
+  const std::uint64_t block = (meta2 - part.data_start()) / part.block_bytes();
+  const std::uint64_t chunk_start = part.address(part.catalogue_task(), block * part.chunk_bytes);
+  if (meta2 < chunk_start || meta2 - chunk_start >= part.chunk_bytes) return Position{0};
+  return block * part.chunk_bytes + (meta2 - chunk_start) + 8 * part.tasks() * (1 + blocks);
 }
 
 Status check_meta1(File& file, const ContainerPlan& plan, std::uint32_t index, bool closed) {

@@ -307,31 +307,23 @@ Status StreamWriter::write_large(Record record, std::uint64_t element_bytes, std
     const auto room_behind = [&](std::uint64_t used) {
       return data_at(used) < plan_.chunk_bytes ? plan_.chunk_bytes - data_at(used) : 0;
     };
-    if (bytes_of(box) > room_behind(fill_.back())) {
-      const bool fits_next = bytes_of(box) <= room_behind(0);
-      // A record too large for any chunk fills what is left of this one first, if that is worth a record.
-      const std::uint64_t here = room_behind(fill_.back());
-      if (fits_next || !sliceable || here < std::min(kLargeRecordBytes, plan_.chunk_bytes / 2)) {
-        if (fill_.back() == 0 || (!fits_next && !sliceable))
-          if (room_behind(0) < (sliceable ? element_bytes : data.size()))
-            return fail(Code::kNoSpace,
-                        fmt::format("writer {}: a piece of {} bytes fits no chunk of {} bytes in '{}'; use a "
-                                    "larger chunk= (errno = {})",
-                                    writer_, sliceable ? element_bytes : data.size(), plan_.chunk_bytes,
-                                    file_->path(), EFBIG),
-                        EFBIG);
-        if (fill_.back() != 0) {
-          BENTO_TRY(next_chunk());
-          todo.push_back(box);
-          continue;
-        }
-      }
-      if (room_behind(fill_.back()) < element_bytes) {
+    const std::uint64_t smallest = sliceable ? element_bytes : data.size();
+    if (smallest > room_behind(0))
+      return fail(Code::kNoSpace,
+                  fmt::format("writer {}: a piece of {} bytes fits no chunk of {} bytes in '{}'; use a larger "
+                              "chunk= (errno = {})",
+                              writer_, smallest, plan_.chunk_bytes, file_->path(), EFBIG),
+                  EFBIG);
+    if (const std::uint64_t here = room_behind(fill_.back()); bytes_of(box) > here) {
+      // What fits the next chunk goes there whole. What fits none fills the rest of this one first, if that
+      // is worth a record.
+      const bool worth_it = here >= smallest && here >= std::min(kLargeRecordBytes, plan_.chunk_bytes / 2);
+      if (bytes_of(box) <= room_behind(0) || !worth_it) {
         BENTO_TRY(next_chunk());
         todo.push_back(box);
         continue;
       }
-      box = cut_front(box, room_behind(fill_.back()) / element_bytes, todo);
+      box = cut_front(box, here / element_bytes, todo);
     }
 
     Record part = record;

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""The example programs under the connector: written on 4 ranks, read back on others, compared with
-native files.
+"""The example programs under the connector: written on 4 ranks, read on others, compared.
 
 examples.py quick | full
 """
@@ -83,7 +82,7 @@ def test_heat(transfer, rows, columns, steps, readers):
 
 
 def test_trees():
-    """The tree that read_back.py prints is the same on any number of ranks, and with the connector."""
+    """The tree that read_back.py prints is the same on any number of ranks, and natively."""
     program = built("examples", "particles")
     mpirun(
         RANKS,

@@ -63,7 +63,10 @@ open("empty", "w").close()
 os.mkdir("folder")
 case("w on a new file", lambda: created("existing", "w"))
 for mode in ("r", "r+", "w-", "x"):
-    case(f"{mode} on a missing file", lambda: opened("missing", mode) if mode in ("r", "r+") else created(f"new{mode}", mode))
+    if mode in ("r", "r+"):
+        case(f"{mode} on a missing file", lambda: opened("missing", mode))
+    else:
+        case(f"{mode} on a missing file", lambda: created(f"new{mode}", mode))
     case(f"{mode} on an existing file", lambda: opened("existing", mode))
     case(f"{mode} on a text file", lambda: opened("text", mode))
     case(f"{mode} on an empty file", lambda: opened("empty", mode))

@@ -1,15 +1,13 @@
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests of whole programs share: environments, running with a deadline, statistics,
-containers.
+"""What the tests of whole programs share: environments, deadlines, statistics, containers.
 
 A test is a script that calls run_test(function). Exit status 0: passed, 1: failed, 77: skipped.
 It works in a folder of its own below the current one, which is removed unless the test failed.
 
   H5BENTO_TEST_CONNECTOR   connector string to test instead of `bento`, e.g. `bento files=2`
-  H5BENTO_TEST_REHEARSAL   `native` or `pass_through`: rehearse the tests with HDF5's own connectors, to
-                           prove the tests themselves; what only bento can fulfil is then not
-                           checked
+  H5BENTO_TEST_REHEARSAL   `native` or `pass_through`: rehearse the tests with HDF5's own connectors,
+                           to prove the tests themselves; what only bento can fulfil is not checked
 """
 
 import json
@@ -22,6 +20,8 @@ import sys
 import tempfile
 import time
 import traceback
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "checkers"))
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
@@ -104,7 +104,7 @@ def native_env(**more):
     )
     kept = (
         "H5BENTO_BUILD",
-        "H5BENTO_CACHE",
+        "H5BENTO_DEPS",
         "H5BENTO_PYTHON",
         "H5BENTO_PYTHON_NATIVE",
         "H5BENTO_SOURCE",
@@ -146,7 +146,7 @@ def bento_env(stats=None, string=None, **more):
 
 
 def require_plugin():
-    """A missing plugin is a failure and never a skip: HDF5 goes on with its native connector then."""
+    """A missing plugin is a failure, never a skip: HDF5 goes on with its native connector then."""
     if REHEARSAL:
         return
     folder = os.environ["HDF5_PLUGIN_PATH"]
@@ -213,8 +213,7 @@ ANY = object()
 
 
 def run(command, env, timeout=60, ok=(0,), cwd=None, merge=False):
-    """Runs to the end; a deadline that passes, or an exit status not in `ok` (None: any), fails the
-    test.
+    """Runs to the end; a passed deadline, or an exit status not in `ok` (None: any), is a failure.
 
     merge: stderr in the order of stdout, in .out."""
     command = [str(part) for part in command]
@@ -383,6 +382,19 @@ def check_equal(path_a, path_b, ranks=0, **more):
     return lines[0]
 
 
+def check_all_containers(folder):
+    """Every container that a test leaves behind must pass the checkers that know nothing of the connector."""
+    if REHEARSAL:
+        return
+    import check_containers
+
+    result = check_containers.check_folder(folder)
+    shown = "\n".join(result.problems[:10])
+    check(not result.problems, f"{len(result.problems)} violations of the formats:\n{shown}")
+    if result.containers:
+        say(f"  formats: {result.containers} containers and {result.streams} streams checked")
+
+
 # ---- a test --------------------------------------------------------------------------------------
 
 
@@ -406,6 +418,7 @@ def run_test(function, *arguments):
         )
         os.chdir(folder)
         function(*arguments)
+        check_all_containers(folder)
         status = 0
     except Skip as reason:
         say(f"SKIP: {reason}")

@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Random sequences of operations on datasets, natively and under the connector, compared value for
-value.
+"""Random sequences of operations on datasets, natively and under the connector, compared.
 
     random_ops.py [--seconds S] [--first-seed N]      the serial test
-    random_ops.py --mpi RANKS [--seconds S] ...       its parallel twin: boxes, disjoint between ranks
+    random_ops.py --mpi RANKS [--seconds S] ...       its parallel twin: disjoint boxes
     random_ops.py --seed N [--ops K] [--without A,B] [--mpi RANKS]
-                                                      one sequence again, its log printed; K
-                                                      operations of it
+        one sequence again, K operations of it, with its log
 
 A sequence is a function of its seed. While it runs, results of reads go into a log; afterwards the
 logs and the files must be equal. Of a failing seed the smallest number of operations that still
@@ -108,7 +106,7 @@ def random_slice(random, length, strided=True):
 
 
 def random_selection(random, shape, strided=True):
-    """What h5py takes in brackets: boxes, strides, single indices, everything, lists on one axis."""
+    """What h5py takes in brackets: boxes, strides, single indices, all, lists on one axis."""
     import numpy as np
 
     kind = random.random()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""A rank that never comes to H5Fclose: with timeout=5 the others return an error that names it, and do not hang."""
+"""A rank never comes to H5Fclose: with timeout=5 the others return an error that names it."""
 
 import os
 import re

@@ -320,3 +320,19 @@ TEST_CASE("sion writer: it is over when it is finished", "[core][sion]") {
   require_error(writer.begin_block(0), Code::kInvalidArgument);
   require_error(writer.finish(), Code::kInvalidArgument);
 }
+
+TEST_CASE("sion writer: a million tasks", "[core][sion][full]") {
+  constexpr std::uint64_t kTasks = 1u << 20;
+  const Scratch scratch;
+  auto writer =
+      must(SionWriter::create(open_posix_file, scratch / "x.sion", {}, equal_tasks(kTasks, 4096)));
+  for (const std::uint64_t task : {std::uint64_t{0}, kTasks / 2, kTasks - 1})
+    require_ok(writer.append(task, golden_stream(task, 5000)));
+  require_ok(writer.finish());
+  auto reader = must(SionReader::open(open_posix_file, scratch / "x.sion"));
+  REQUIRE(reader.tasks() == kTasks);
+  CHECK(reader.file(0).file_bytes > 8ull << 30);
+  for (const std::uint64_t task : {std::uint64_t{0}, kTasks / 2, kTasks - 1})
+    CHECK(read_whole(reader, task) == golden_stream(task, 5000));
+  CHECK(reader.stream_bytes(1) == 0);
+}
