@@ -151,10 +151,12 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
     }
     case H5VL_FILE_IS_ACCESSIBLE: {
       // Called by anybody for any bad file once the module is in the plugin path: quiet, cheap, no MPI.
-      if (is_container(args->args.is_accessible.filename)) {
-        *args->args.is_accessible.accessible = true;
-        return {};
-      }
+      // Then the stack holds the errors of the native open that failed before, and they must stay. H5Fis_accessible
+      // begins with an empty one, and is answered for ordinary files too.
+      const bool looking_for_connector = H5Eget_num(H5E_DEFAULT) > 0;
+      const ErrorStackKeeper native_errors;
+      *args->args.is_accessible.accessible = is_container(args->args.is_accessible.filename);
+      if (*args->args.is_accessible.accessible || looking_for_connector) return {};
       PlistHandle list = native_fapl(args->args.is_accessible.fapl_id);
       H5VL_file_specific_args_t native = *args;
       native.args.is_accessible.fapl_id = list.get();
