@@ -100,9 +100,11 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
   access.driver = parent_context->access().driver;
   if (parent_context->access().parallel) access.driver = H5FD_SEC2;
   std::shared_ptr<Communicator> comm = make_self_communicator();
-  BENTO_ASSIGN(auto container, Container::open(name, writable, container_options(parent_context->config(), -1), comm));
-  return std::shared_ptr<SkeletonHost>(
-      std::make_shared<FileContext>(name, parent_context->config(), access, comm, std::move(container)));
+  BENTO_ASSIGN(
+      auto container,
+      Container::open(name, writable, container_options(parent_context->config(), -1), comm));
+  return std::shared_ptr<SkeletonHost>(std::make_shared<FileContext>(
+      name, parent_context->config(), access, comm, std::move(container)));
 }
 
 }  // namespace bento::vol

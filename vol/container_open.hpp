@@ -18,16 +18,19 @@ namespace bento::vol {
 
 ContainerOptions container_options(const Config& config, hid_t fapl);
 
-/// Does the file hold a valid root of ours? Quiet: anything else, missing files included, is "no". Task-local.
+/// Does the file hold a valid root of ours? Quiet: anything else, missing files included, is "no".
+/// Task-local.
 bool is_container(const char* name);
-/// The same, decided by rank 0 for everybody. Collective. Errors: kUnsupported (a newer format version), kPeer.
+/// The same, decided by rank 0 for everybody. Collective. Errors: kUnsupported (a newer format
+/// version), kPeer.
 Result<bool> is_container_on_rank_0(const char* name, Communicator& comm);
-/// H5Fdelete: removes all physical files of a container; false if the file is none. Collective for mpio, where
-/// rank 0 acts for all, as natively. Errors: kBusy (open for writing somewhere), kPermission, kPeer.
+/// H5Fdelete: removes all physical files of a container; false if the file is none. Collective for
+/// mpio, where rank 0 acts for all, as natively. Errors: kBusy (open for writing somewhere),
+/// kPermission, kPeer.
 Result<bool> delete_container(const char* name, hid_t fapl);
 
-/// The hook for containers that native code reaches through external links. Read-only in parallel programs,
-/// where the target is opened by single ranks.
+/// The hook for containers that native code reaches through external links. Read-only in parallel
+/// programs, where the target is opened by single ranks.
 Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsigned flags,
                                                    const std::shared_ptr<SkeletonHost>& parent);
 

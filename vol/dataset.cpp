@@ -16,6 +16,7 @@
 #include "vol/stats.hpp"
 #include "vol/transfer.hpp"
 #include "vol/types.hpp"
+#include "vol/virtual_sources.hpp"
 
 namespace bento::vol {
 
@@ -25,10 +26,11 @@ Error native_failed(const char* call) {
   return Error{Code::kInternal, fmt::format("{} failed in the native connector", call), 0};
 }
 
-// --- create and open --------------------------------------------------------------------------------------
+// --- create and open
+// --------------------------------------------------------------------------------------
 
-/// Stored where? Everything of fixed size with a simple or scalar extent, whatever its layout, is diverted;
-/// virtual and external layouts describe other files and stay with the native code.
+/// Stored where? Everything of fixed size with a simple or scalar extent, whatever its layout, is
+/// diverted; virtual and external layouts describe other files and stay with the native code.
 Result<bool> divertable(hid_t type, hid_t space, hid_t dcpl) {
   if (H5Sget_simple_extent_type(space) == H5S_NULL) return false;
   if (H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0) return false;
@@ -40,22 +42,25 @@ struct CreationList {
   std::uint32_t flags = 0;  ///< DatasetFlags
 };
 
-/// Early allocation would reserve the dataset's bytes in the skeleton, so its list says otherwise there.
+/// Early allocation would reserve the dataset's bytes in the skeleton, so its list says otherwise
+/// there.
 Result<CreationList> creation_list(hid_t dcpl) {
   CreationList list;
   H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
   const H5D_layout_t layout = H5Pget_layout(dcpl);
-  if (layout == H5D_COMPACT || H5Pget_alloc_time(dcpl, &when) < 0 || when != H5D_ALLOC_TIME_EARLY) return list;
+  if (layout == H5D_COMPACT || H5Pget_alloc_time(dcpl, &when) < 0 || when != H5D_ALLOC_TIME_EARLY)
+    return list;
   list.edited = PlistHandle(H5Pcopy(dcpl));
   if (!list.edited.valid() ||
-      H5Pset_alloc_time(list.edited.get(), layout == H5D_CHUNKED ? H5D_ALLOC_TIME_INCR : H5D_ALLOC_TIME_LATE) < 0)
+      H5Pset_alloc_time(list.edited.get(),
+                        layout == H5D_CHUNKED ? H5D_ALLOC_TIME_INCR : H5D_ALLOC_TIME_LATE) < 0)
     return fail(Code::kInternal, "allocation time cannot be set");
   list.flags = kUserAllocatedEarly;
   return list;
 }
 
-Status declare(const TokenBytes& token, const std::shared_ptr<FileContext>& file, hid_t type, hid_t space,
-               std::uint32_t flags) {
+Status declare(const TokenBytes& token, const std::shared_ptr<FileContext>& file, hid_t type,
+               hid_t space, std::uint32_t flags) {
   BENTO_ASSIGN(const Dims extent, extent_of(space));
   const TypeHandle stored(H5Tcopy(type));
   const std::uint64_t element_bytes = H5Tget_size(stored.get());
@@ -66,12 +71,13 @@ Status declare(const TokenBytes& token, const std::shared_ptr<FileContext>& file
     H5Sget_simple_extent_dims(space, now.data(), limit.data());
     for (unsigned d = 0; d < extent.rank(); ++d) unlimited = unlimited || limit[d] == H5S_UNLIMITED;
   }
-  file->declare(token, element_bytes, extent.rank(), flags, extent.product() * element_bytes, unlimited);
+  file->declare(token, element_bytes, extent.rank(), flags, extent.product() * element_bytes,
+                unlimited);
   return {};
 }
 
-Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl, hid_t type,
-                     hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
+Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
+                     hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
   const auto context = context_of(where);
   CreationList list;
   bool divert = false;
@@ -82,8 +88,9 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     }
     note_collective(where, "dataset_create", name);
   }
-  void* const under = H5VLdataset_create(where->under, loc, where->under_vol_id, name, lcpl, type, space,
-                                         list.edited.valid() ? list.edited.get() : dcpl, dapl, dxpl, req);
+  void* const under =
+      H5VLdataset_create(where->under, loc, where->under_vol_id, name, lcpl, type, space,
+                         list.edited.valid() ? list.edited.get() : dcpl, dapl, dxpl, req);
   {
     const ErrorStackKeeper keep;
     list.edited.reset();
@@ -111,28 +118,31 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
   return dataset;
 }
 
-void* dataset_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl, hid_t type, hid_t space,
-                     hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
+void* dataset_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
+                     hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
   return guard<void*>("dataset create", [&] {
     return create(static_cast<Object*>(obj), loc, name, lcpl, type, space, dcpl, dapl, dxpl, req);
   });
 }
 
-void* dataset_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t dapl, hid_t dxpl, void** req) {
+void* dataset_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t dapl,
+                   hid_t dxpl, void** req) {
   return guard<void*>("dataset open", [&]() -> Result<void*> {
     auto* const where = static_cast<Object*>(obj);
-    void* const under = H5VLdataset_open(where->under, loc, where->under_vol_id, name, dapl, dxpl, req);
+    void* const under =
+        H5VLdataset_open(where->under, loc, where->under_vol_id, name, dapl, dxpl, req);
     if (under == nullptr) return fail(native_failed("dataset open"));
     return wrap_new(under, where->under_vol_id, H5I_DATASET);
   });
 }
 
-// --- transfers --------------------------------------------------------------------------------------------
+// --- transfers
+// --------------------------------------------------------------------------------------------
 
 bool collective_transfer(hid_t dxpl) {
   H5FD_mpio_xfer_t mode = H5FD_MPIO_INDEPENDENT;
-  return dxpl != H5P_DEFAULT && dxpl != H5P_DATASET_XFER_DEFAULT && H5Pget_dxpl_mpio(dxpl, &mode) >= 0 &&
-         mode == H5FD_MPIO_COLLECTIVE;
+  return dxpl != H5P_DEFAULT && dxpl != H5P_DATASET_XFER_DEFAULT &&
+         H5Pget_dxpl_mpio(dxpl, &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
 }
 
 /// Native code on a skeleton refuses collective transfers, so it gets a list without them.
@@ -142,8 +152,8 @@ PlistHandle independent_copy(hid_t dxpl) {
   return copy;
 }
 
-/// What every file of a collective transfer must do first, on all ranks, before anything can fail locally.
-/// A write counts as a collective call; a read brings everybody's pending records.
+/// What every file of a collective transfer must do first, on all ranks, before anything can fail
+/// locally. A write counts as a collective call; a read brings everybody's pending records.
 template <class Action>
 Status for_each_file(const std::vector<DatasetState*>& states, const Action& action) {
   std::set<FileContext*> seen;
@@ -193,8 +203,8 @@ CallCounts& counts_of(Home home) {
   return home == Home::kSkeleton ? stats.skeleton : stats.passed_through;
 }
 
-Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
-             const void* buf[], void** req) {
+Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+             hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective)
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
@@ -204,12 +214,13 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
     for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
-    if (H5VLdataset_write(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space, file_space, dxpl,
-                          buf, req) < 0)
+    if (H5VLdataset_write(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
+                          file_space, dxpl, buf, req) < 0)
       return fail(native_failed("dataset write"));
     for (std::size_t i = 0; i < count; ++i) {
       ++counts_of(Home::kNative).writes;
-      counts_of(Home::kNative).bytes_written += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+      counts_of(Home::kNative).bytes_written +=
+          selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
     }
     return {};
   }
@@ -219,7 +230,8 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
     ++counts.writes;
     if (state.home == Home::kDiverted) {
       BENTO_ASSIGN(const std::uint64_t bytes,
-                   transfer_write(batch.objects[i], state, {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
+                   transfer_write(batch.objects[i], state,
+                                  {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
       counts.bytes_written += bytes;
       continue;
     }
@@ -227,31 +239,39 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
       return fail(Code::kUnsupported,
                   "Parallel IO does not support writing VL or reference datatypes yet");
     const PlistHandle independent = batch.collective ? independent_copy(dxpl) : PlistHandle();
-    const bool wrote = H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
-                                         &mem_space[i], &file_space[i],
-                                         independent.valid() ? independent.get() : dxpl, &buf[i], req) >= 0;
+    const bool wrote =
+        H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
+                          &mem_space[i], &file_space[i],
+                          independent.valid() ? independent.get() : dxpl, &buf[i], req) >= 0;
     if (!wrote) return fail(native_failed("dataset write"));
     counts.bytes_written += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
   }
   return {};
 }
 
-Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
-            void* buf[], void** req) {
+Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+            hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective)
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       return file.writable() ? file.container().exchange() : Status{};
     }));
+  for (std::size_t i = 0; i < count; ++i)
+    if (DatasetState& state = *batch.states[i];
+        state.home != Home::kDiverted && !state.sources_checked) {
+      BENTO_TRY(check_virtual_sources(batch.objects[i], state.home == Home::kSkeleton));
+      state.sources_checked = true;
+    }
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
     for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
-    if (H5VLdataset_read(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space, file_space, dxpl,
-                         buf, req) < 0)
+    if (H5VLdataset_read(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
+                         file_space, dxpl, buf, req) < 0)
       return fail(native_failed("dataset read"));
     for (std::size_t i = 0; i < count; ++i) {
       ++counts_of(Home::kNative).reads;
-      counts_of(Home::kNative).bytes_read += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+      counts_of(Home::kNative).bytes_read +=
+          selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
     }
     return {};
   }
@@ -261,33 +281,38 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     ++counts.reads;
     if (state.home == Home::kDiverted) {
       BENTO_ASSIGN(const std::uint64_t bytes,
-                   transfer_read(batch.objects[i], state, {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
+                   transfer_read(batch.objects[i], state,
+                                 {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
       counts.bytes_read += bytes;
       continue;
     }
     const PlistHandle independent = batch.collective ? independent_copy(dxpl) : PlistHandle();
-    const bool got = H5VLdataset_read(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
-                                      &mem_space[i], &file_space[i],
-                                      independent.valid() ? independent.get() : dxpl, &buf[i], req) >= 0;
+    const bool got =
+        H5VLdataset_read(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
+                         &mem_space[i], &file_space[i],
+                         independent.valid() ? independent.get() : dxpl, &buf[i], req) >= 0;
     if (!got) return fail(native_failed("dataset read"));
     counts.bytes_read += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
   }
   return {};
 }
 
-herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
-                     const void* buf[], void** req) {
-  return guard<herr_t>("dataset write",
-                       [&] { return write(count, dset, mem_type, mem_space, file_space, dxpl, buf, req); });
+herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+                     hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+  return guard<herr_t>("dataset write", [&] {
+    return write(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+  });
 }
 
-herr_t dataset_read(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl,
-                    void* buf[], void** req) {
-  return guard<herr_t>("dataset read",
-                       [&] { return read(count, dset, mem_type, mem_space, file_space, dxpl, buf, req); });
+herr_t dataset_read(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+                    hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
+  return guard<herr_t>("dataset read", [&] {
+    return read(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+  });
 }
 
-// --- get, specific, optional, close -----------------------------------------------------------------------
+// --- get, specific, optional, close
+// -----------------------------------------------------------------------
 
 herr_t dataset_get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** req) {
   return guard<herr_t>("dataset get", [&]() -> Status {
@@ -330,7 +355,8 @@ Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl
     after[d] = args->args.set_extent.size[d];
     shrinks = shrinks || after[d] < before[d];
   }
-  return state->file->set_extent(state->number, after, shrinks, after.product() * state->element_bytes);
+  return state->file->set_extent(state->number, after, shrinks,
+                                 after.product() * state->element_bytes);
 }
 
 herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxpl, void** req) {
@@ -340,7 +366,8 @@ herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxp
     // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
     void* const under = object->under;
     const hid_t under_vol_id = object->under_vol_id;
-    if (H5VLdataset_specific(under, under_vol_id, args, dxpl, req) < 0) return fail(native_failed("dataset operation"));
+    if (H5VLdataset_specific(under, under_vol_id, args, dxpl, req) < 0)
+      return fail(native_failed("dataset operation"));
     return {};
   });
 }
@@ -371,7 +398,8 @@ herr_t dataset_close(void* obj, hid_t dxpl, void** req) {
 
 }  // namespace
 
-const H5VL_dataset_class_t kDatasetClass = {dataset_create, dataset_open,     dataset_read,     dataset_write,
-                                            dataset_get,    dataset_specific, dataset_optional, dataset_close};
+const H5VL_dataset_class_t kDatasetClass = {dataset_create,   dataset_open, dataset_read,
+                                            dataset_write,    dataset_get,  dataset_specific,
+                                            dataset_optional, dataset_close};
 
 }  // namespace bento::vol

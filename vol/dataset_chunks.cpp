@@ -52,7 +52,8 @@ Result<Grid> grid_of(Object* object, DatasetState& state) {
   const int rank = H5Pget_layout(grid.dcpl.get()) == H5D_CHUNKED
                        ? H5Pget_chunk(grid.dcpl.get(), kMaxRank, dims.data())
                        : -1;
-  if (rank != static_cast<int>(grid.extent.rank())) return fail(Code::kInvalidArgument, "the dataset is not chunked");
+  if (rank != static_cast<int>(grid.extent.rank()))
+    return fail(Code::kInvalidArgument, "the dataset is not chunked");
   grid.chunk = Dims(grid.extent.rank());
   grid.counts = Dims(grid.extent.rank());
   for (unsigned d = 0; d < grid.extent.rank(); ++d) {
@@ -66,7 +67,8 @@ bool allocated_early(const DatasetState& state) {
   return state.file->access().parallel || (state.flags & kUserAllocatedEarly) != 0;
 }
 
-/// Indices of the chunks that exist, ascending. Cost is in proportion to the records and to the chunks found.
+/// Indices of the chunks that exist, ascending. Cost is in proportion to the records and to the
+/// chunks found.
 Result<std::vector<std::uint64_t>> allocated_chunks(DatasetState& state, const Grid& grid) {
   const std::uint64_t total = grid.counts.product();
   if (allocated_early(state)) {
@@ -76,12 +78,14 @@ Result<std::vector<std::uint64_t>> allocated_chunks(DatasetState& state, const G
   }
   std::set<std::uint64_t> found;
   if (grid.extent.product() == 0) return std::vector<std::uint64_t>{};
-  BENTO_ASSIGN(const Lookup lookup, state.file->container().find(state.number, Box::whole(grid.extent)));
+  BENTO_ASSIGN(const Lookup lookup,
+               state.file->container().find(state.number, Box::whole(grid.extent)));
   for (const auto& piece : lookup.pieces) {
     Box touched{Dims(grid.counts.rank()), Dims(grid.counts.rank())};
     for (unsigned d = 0; d < grid.counts.rank(); ++d) {
       touched.start[d] = piece.part.start[d] / grid.chunk[d];
-      touched.count[d] = (piece.part.start[d] + piece.part.count[d] - 1) / grid.chunk[d] + 1 - touched.start[d];
+      touched.count[d] =
+          (piece.part.start[d] + piece.part.count[d] - 1) / grid.chunk[d] + 1 - touched.start[d];
     }
     for (std::uint64_t i = 0; i < touched.elements(); ++i) {
       Dims at(grid.counts.rank());
@@ -105,14 +109,16 @@ Result<Dims> chunk_at(const Grid& grid, const hsize_t* offset) {
   Dims at(grid.counts.rank());
   for (unsigned d = 0; d < at.rank(); ++d) {
     if (offset[d] >= grid.extent[d] || offset[d] % grid.chunk[d] != 0)
-      return fail(Code::kInvalidArgument, fmt::format("offset {} in dimension {} is no chunk's corner", offset[d], d));
+      return fail(Code::kInvalidArgument,
+                  fmt::format("offset {} in dimension {} is no chunk's corner", offset[d], d));
     at[d] = offset[d] / grid.chunk[d];
   }
   return at;
 }
 
 /// One chunk's elements in the file type; what lies outside the extent is fill.
-Result<std::vector<std::byte>> assemble(Object* object, DatasetState& state, const Grid& grid, const Dims& at) {
+Result<std::vector<std::byte>> assemble(Object* object, DatasetState& state, const Grid& grid,
+                                        const Dims& at) {
   const Box whole = grid.whole_chunk(at);
   const Box inside = intersect(whole, Box::whole(grid.extent));
   std::vector<std::byte> chunk(chunk_bytes(grid, state));
@@ -124,15 +130,16 @@ Result<std::vector<std::byte>> assemble(Object* object, DatasetState& state, con
   return chunk;
 }
 
-Result<std::vector<std::byte>> stored_chunk(Object* object, DatasetState& state, const Grid& grid, const Dims& at,
-                                            std::uint32_t& mask) {
+Result<std::vector<std::byte>> stored_chunk(Object* object, DatasetState& state, const Grid& grid,
+                                            const Dims& at, std::uint32_t& mask) {
   BENTO_ASSIGN(auto chunk, assemble(object, state, grid, at));
   mask = 0;
   if (H5Pget_nfilters(grid.dcpl.get()) <= 0) return chunk;
   return filter_chunk(grid.dcpl.get(), state.file_type.get(), chunk, mask);
 }
 
-Status write_chunk(Object* object, DatasetState& state, const H5VL_native_dataset_chunk_write_t& args) {
+Status write_chunk(Object* object, DatasetState& state,
+                   const H5VL_native_dataset_chunk_write_t& args) {
   BENTO_ASSIGN(const Grid grid, grid_of(object, state));
   BENTO_ASSIGN(const Dims at, chunk_at(grid, args.offset));
   const auto* const given = static_cast<const std::byte*>(args.buf);
@@ -141,7 +148,8 @@ Status write_chunk(Object* object, DatasetState& state, const H5VL_native_datase
     BENTO_ASSIGN(chunk, unfilter_chunk(grid.dcpl.get(), state.file_type.get(), chunk, args.filters,
                                        chunk_bytes(grid, state)));
   } else if (chunk.size() != chunk_bytes(grid, state)) {
-    return fail(Code::kInvalidArgument, fmt::format("{} bytes for a chunk of {}", chunk.size(), chunk_bytes(grid, state)));
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} bytes for a chunk of {}", chunk.size(), chunk_bytes(grid, state)));
   }
   const Box whole = grid.whole_chunk(at);
   const Box inside = intersect(whole, Box::whole(grid.extent));
@@ -170,7 +178,8 @@ struct ChunkInfo {
   hsize_t bytes = 0;
 };
 
-Result<ChunkInfo> chunk_info(Object* object, DatasetState& state, const Grid& grid, std::uint64_t index) {
+Result<ChunkInfo> chunk_info(Object* object, DatasetState& state, const Grid& grid,
+                             std::uint64_t index) {
   ChunkInfo info;
   const Dims at = grid.coordinates(index);
   for (unsigned d = 0; d < at.rank(); ++d) info.offset[d] = at[d] * grid.chunk[d];
@@ -182,7 +191,8 @@ Result<ChunkInfo> chunk_info(Object* object, DatasetState& state, const Grid& gr
   return info;
 }
 
-Status chunk_info_by_coord(Object* object, DatasetState& state, H5VL_native_dataset_get_chunk_info_by_coord_t& args) {
+Status chunk_info_by_coord(Object* object, DatasetState& state,
+                           H5VL_native_dataset_get_chunk_info_by_coord_t& args) {
   BENTO_ASSIGN(const Grid grid, grid_of(object, state));
   if (args.addr != nullptr) *args.addr = HADDR_UNDEF;
   if (args.size != nullptr) *args.size = 0;
@@ -197,11 +207,13 @@ Status chunk_info_by_coord(Object* object, DatasetState& state, H5VL_native_data
   return {};
 }
 
-Status chunk_info_by_index(Object* object, DatasetState& state, H5VL_native_dataset_get_chunk_info_by_idx_t& args) {
+Status chunk_info_by_index(Object* object, DatasetState& state,
+                           H5VL_native_dataset_get_chunk_info_by_idx_t& args) {
   BENTO_ASSIGN(const Grid grid, grid_of(object, state));
   BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
   if (args.chk_index >= chunks.size())
-    return fail(Code::kInvalidArgument, fmt::format("chunk index {} of {}", args.chk_index, chunks.size()));
+    return fail(Code::kInvalidArgument,
+                fmt::format("chunk index {} of {}", args.chk_index, chunks.size()));
   BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, chunks[args.chk_index]));
   if (args.offset != nullptr) std::copy_n(info.offset.begin(), grid.counts.rank(), args.offset);
   if (args.filter_mask != nullptr) *args.filter_mask = info.mask;
@@ -255,7 +267,8 @@ Result<Allocation> allocation_of(Object* object, DatasetState& state) {
   return result;
 }
 
-Result<bool> diverted_optional(Object* object, DatasetState& state, H5VL_optional_args_t* args, hid_t dxpl) {
+Result<bool> diverted_optional(Object* object, DatasetState& state, H5VL_optional_args_t* args,
+                               hid_t dxpl) {
   (void)dxpl;
   auto* const native = static_cast<H5VL_native_dataset_optional_args_t*>(args->args);
   switch (args->op_type) {

@@ -32,18 +32,23 @@ H5VL_loc_params_t by_name(H5I_type_t type, const char* name) {
 /// An object opened natively for the time of the copy.
 class Opened {
  public:
-  Opened(const Object* where, H5I_type_t type, const std::string& name) : vol_(where->under_vol_id) {
+  Opened(const Object* where, H5I_type_t type, const std::string& name)
+      : vol_(where->under_vol_id) {
     const auto loc = by_name(type, name.c_str());
-    object_.under = H5VLobject_open(where->under, &loc, vol_, &object_.type, H5P_DATASET_XFER_DEFAULT, nullptr);
+    object_.under =
+        H5VLobject_open(where->under, &loc, vol_, &object_.type, H5P_DATASET_XFER_DEFAULT, nullptr);
     object_.under_vol_id = vol_;
   }
   ~Opened() {
     if (object_.under == nullptr) return;
     object_.dataset.reset();
     const ErrorStackKeeper keep;
-    if (object_.type == H5I_DATASET) H5VLdataset_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
-    if (object_.type == H5I_GROUP) H5VLgroup_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
-    if (object_.type == H5I_DATATYPE) H5VLdatatype_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
+    if (object_.type == H5I_DATASET)
+      H5VLdataset_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
+    if (object_.type == H5I_GROUP)
+      H5VLgroup_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
+    if (object_.type == H5I_DATATYPE)
+      H5VLdatatype_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
   }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
@@ -72,12 +77,14 @@ Result<std::vector<std::string>> names_below(Object* group) {
   H5VL_loc_params_t here{};
   here.type = H5VL_OBJECT_BY_SELF;
   here.obj_type = H5I_GROUP;
-  if (H5VLlink_specific(group->under, &here, group->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+  if (H5VLlink_specific(group->under, &here, group->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                        nullptr) < 0)
     return fail(Code::kInternal, "the copied group cannot be walked");
   return names;
 }
 
-Status write_native(Object* target, hid_t type, const Dims& extent, const Box& box, const std::byte* data) {
+Status write_native(Object* target, hid_t type, const Dims& extent, const Box& box,
+                    const std::byte* data) {
   std::array<hsize_t, kMaxRank> dims{};
   std::array<hsize_t, kMaxRank> start{};
   std::array<hsize_t, kMaxRank> count{};
@@ -86,8 +93,9 @@ Status write_native(Object* target, hid_t type, const Dims& extent, const Box& b
     start[d] = box.start[d];
     count[d] = box.count[d];
   }
-  SpaceHandle file(extent.rank() > 0 ? H5Screate_simple(static_cast<int>(extent.rank()), dims.data(), nullptr)
-                                     : H5Screate(H5S_SCALAR));
+  SpaceHandle file(extent.rank() > 0
+                       ? H5Screate_simple(static_cast<int>(extent.rank()), dims.data(), nullptr)
+                       : H5Screate(H5S_SCALAR));
   if (extent.rank() > 0)
     H5Sselect_hyperslab(file.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
   hid_t mem_space = H5S_BLOCK;
@@ -142,31 +150,37 @@ Status copy_one(Object* source, Object* target) {
   // Nothing written, nothing to copy: the target stays unallocated, as natively.
   BENTO_ASSIGN(const Dims extent, from->extent(source));
   if (!file) {
-    return copy_elements(source, *from, [&](const Dims& whole, const Box& box, const std::vector<std::byte>& data) {
-      return write_native(target, from->file_type.get(), whole, box, data.data());
-    });
+    return copy_elements(
+        source, *from, [&](const Dims& whole, const Box& box, const std::vector<std::byte>& data) {
+          return write_native(target, from->file_type.get(), whole, box, data.data());
+        });
   }
-  const DatasetNumber number = file->declare(identity.token, from->element_bytes, extent.rank(), from->flags,
-                                             extent.product() * from->element_bytes, false);
+  const DatasetNumber number =
+      file->declare(identity.token, from->element_bytes, extent.rank(), from->flags,
+                    extent.product() * from->element_bytes, false);
   if (file->container().comm().rank() != 0) return {};
-  BENTO_ASSIGN(const Lookup written, from->file->container().find(from->number, Box::whole(extent)));
+  BENTO_ASSIGN(const Lookup written,
+               from->file->container().find(from->number, Box::whole(extent)));
   if (written.pieces.empty()) return {};
-  return copy_elements(source, *from, [&](const Dims&, const Box& box, const std::vector<std::byte>& data) {
-    return file->container().write(number, box, from->element_bytes, data);
-  });
+  return copy_elements(source, *from,
+                       [&](const Dims&, const Box& box, const std::vector<std::byte>& data) {
+                         return file->container().write(number, box, from->element_bytes, data);
+                       });
 }
 
 }  // namespace
 
-Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const char* source_name, Object* target,
-                          const H5VL_loc_params_t& to, const char* target_name) {
+Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const char* source_name,
+                          Object* target, const H5VL_loc_params_t& to, const char* target_name) {
   const auto source_file = context_of(source);
   if (!source_file && !context_of(target)) return {};
-  if (source_file && source_file->access().parallel && source_file->writable()) BENTO_TRY(source_file->container().exchange());
+  if (source_file && source_file->access().parallel && source_file->writable())
+    BENTO_TRY(source_file->container().exchange());
   Opened old_root(source, from.obj_type, source_name);
   Opened new_root(target, to.obj_type, target_name);
   if (old_root.get() == nullptr || new_root.get() == nullptr)
-    return fail(Code::kInternal, fmt::format("'{}' or its copy '{}' cannot be opened", source_name, target_name));
+    return fail(Code::kInternal,
+                fmt::format("'{}' or its copy '{}' cannot be opened", source_name, target_name));
   if (new_root.get()->type != H5I_GROUP) return copy_one(old_root.get(), new_root.get());
 
   BENTO_ASSIGN(const auto names, names_below(new_root.get()));

@@ -19,7 +19,8 @@ Result<ObjectIdentity> identity_of(const Object* object) {
   H5VL_loc_params_t here{};
   here.type = H5VL_OBJECT_BY_SELF;
   here.obj_type = object->type;
-  if (H5VLobject_get(object->under, &here, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+  if (H5VLobject_get(object->under, &here, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                     nullptr) < 0)
     return fail(Code::kInternal, "the native connector does not know the object");
   ObjectIdentity identity;
   static_assert(sizeof(info.token) == sizeof(identity.token));
@@ -31,7 +32,8 @@ Result<ObjectIdentity> identity_of(const Object* object) {
 Result<PlistHandle> native_dcpl(const Object* object) {
   H5VL_dataset_get_args_t args{};
   args.op_type = H5VL_DATASET_GET_DCPL;
-  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                      nullptr) < 0)
     return fail(Code::kInternal, "dataset creation list unreadable");
   return PlistHandle(args.args.get_dcpl.dcpl_id);
 }
@@ -39,7 +41,8 @@ Result<PlistHandle> native_dcpl(const Object* object) {
 Result<SpaceHandle> native_space(const Object* object) {
   H5VL_dataset_get_args_t args{};
   args.op_type = H5VL_DATASET_GET_SPACE;
-  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                      nullptr) < 0)
     return fail(Code::kInternal, "dataspace unreadable");
   return SpaceHandle(args.args.get_space.space_id);
 }
@@ -47,7 +50,8 @@ Result<SpaceHandle> native_space(const Object* object) {
 Result<TypeHandle> native_type(const Object* object) {
   H5VL_dataset_get_args_t args{};
   args.op_type = H5VL_DATASET_GET_TYPE;
-  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                      nullptr) < 0)
     return fail(Code::kInternal, "datatype unreadable");
   // A committed type comes as an open object; a transient copy serves conversions as well.
   const TypeHandle opened(args.args.get_type.type_id);
@@ -91,7 +95,8 @@ Result<DatasetState*> resolve(Object* object) {
       state->element_bytes = H5Tget_size(state->file_type.get());
       state->compound = has_compound(state->file_type.get());
       if (state->element_bytes != dataset->element_bytes)
-        return fail(Code::kCorrupt, "the index and the skeleton disagree on the size of a dataset's elements");
+        return fail(Code::kCorrupt,
+                    "the index and the skeleton disagree on the size of a dataset's elements");
     } else {
       state->home = Home::kSkeleton;
       state->refuses_parallel =

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What a dataset wrapper knows about its dataset: whether its raw data is diverted, and the type, extent and
-/// fill value that every transfer needs. Kept with the wrapper, so it is gone before the library closes types.
+/// What a dataset wrapper knows about its dataset: whether its raw data is diverted, and the type,
+/// extent and fill value that every transfer needs. Kept with the wrapper, so it is gone before the
+/// library closes types.
 #pragma once
 
 #include <memory>
@@ -33,7 +34,8 @@ struct DatasetState {
   std::size_t element_bytes = 0;      ///< kDiverted, like what follows
   TypeHandle file_type;               ///< transient copy
   bool compound = false;
-  bool refuses_parallel = false;      ///< kSkeleton: what stock HDF5 refuses to write in parallel
+  bool refuses_parallel = false;  ///< kSkeleton: what stock HDF5 refuses to write in parallel
+  bool sources_checked = false;   ///< not kDiverted: no virtual source is a container
 
   /// Current extent; asked from the native dataset again after any change of extent in this file.
   Result<Dims> extent(const Object* object);

@@ -31,7 +31,8 @@ bool serves_driver(hid_t fapl) {
 
 Result<Config> config_of(hid_t fapl) {
   void* raw = nullptr;
-  if (H5Pget_vol_info(fapl, &raw) < 0) return fail(Code::kInternal, "the connector's info cannot be read");
+  if (H5Pget_vol_info(fapl, &raw) < 0)
+    return fail(Code::kInternal, "the connector's info cannot be read");
   const auto* const info = static_cast<const Info*>(raw);
   auto config = load_config(info != nullptr ? std::string_view(info->text) : std::string_view{},
                             [](const char* name) { return std::getenv(name); });
@@ -44,11 +45,13 @@ Result<UserAccess> user_access(hid_t fapl) {
   access.driver = H5Pget_driver(fapl);
   access.parallel = access.driver == H5FD_MPIO;
   if (access.parallel && H5Pget_fapl_mpio(fapl, &access.comm, &access.info) < 0)
-    return fail(Code::kInvalidArgument, "the MPI communicator of the file access list cannot be duplicated");
+    return fail(Code::kInvalidArgument,
+                "the MPI communicator of the file access list cannot be duplicated");
   return access;
 }
 
-Result<std::shared_ptr<Communicator>> make_communicator(const UserAccess& access, double timeout_s) {
+Result<std::shared_ptr<Communicator>> make_communicator(const UserAccess& access,
+                                                        double timeout_s) {
   if (!access.parallel) return std::shared_ptr<Communicator>(make_self_communicator());
   BENTO_ASSIGN(auto comm, MpiCommunicator::take(access.comm, timeout_s));
   return std::shared_ptr<Communicator>(std::move(comm));
@@ -79,10 +82,12 @@ PlistHandle copy_without_mpi(hid_t fapl) {
   std::size_t slots = 0;
   std::size_t bytes = 0;
   double preempt = 0;
-  if (H5Pget_cache(fapl, &unused, &slots, &bytes, &preempt) >= 0) H5Pset_cache(to, unused, slots, bytes, preempt);
+  if (H5Pget_cache(fapl, &unused, &slots, &bytes, &preempt) >= 0)
+    H5Pset_cache(to, unused, slots, bytes, preempt);
   hsize_t threshold = 0;
   hsize_t alignment = 0;
-  if (H5Pget_alignment(fapl, &threshold, &alignment) >= 0) H5Pset_alignment(to, threshold, alignment);
+  if (H5Pget_alignment(fapl, &threshold, &alignment) >= 0)
+    H5Pset_alignment(to, threshold, alignment);
   carry<hsize_t>(fapl, to, H5Pget_meta_block_size, H5Pset_meta_block_size);
   carry<hsize_t>(fapl, to, H5Pget_small_data_block_size, H5Pset_small_data_block_size);
   carry<unsigned>(fapl, to, H5Pget_elink_file_cache_size, H5Pset_elink_file_cache_size);
@@ -92,17 +97,20 @@ PlistHandle copy_without_mpi(hid_t fapl) {
   return list;
 }
 
-// Every rank replays the same metadata calls into its own skeleton, and addresses must come out equal. What
-// the cache evicts depends on local reads, and temporary addresses are resolved on eviction: so no eviction.
+// Every rank replays the same metadata calls into its own skeleton, and addresses must come out
+// equal. What the cache evicts depends on local reads, and temporary addresses are resolved on
+// eviction: so no eviction.
 Status forbid_eviction(hid_t fapl) {
   H5AC_cache_config_t cache{};
   cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
-  if (H5Pget_mdc_config(fapl, &cache) < 0) return fail(Code::kInternal, "metadata cache settings unreadable");
+  if (H5Pget_mdc_config(fapl, &cache) < 0)
+    return fail(Code::kInternal, "metadata cache settings unreadable");
   cache.evictions_enabled = false;
   cache.incr_mode = H5C_incr__off;
   cache.flash_incr_mode = H5C_flash_incr__off;
   cache.decr_mode = H5C_decr__off;
-  if (H5Pset_mdc_config(fapl, &cache) < 0) return fail(Code::kInternal, "metadata cache settings refused");
+  if (H5Pset_mdc_config(fapl, &cache) < 0)
+    return fail(Code::kInternal, "metadata cache settings refused");
   return {};
 }
 
@@ -112,7 +120,8 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
                                   const std::shared_ptr<SkeletonHost>& host) {
   PlistHandle list = access.parallel ? copy_without_mpi(fapl) : PlistHandle(H5Pcopy(fapl));
   if (!list.valid()) return fail(Code::kInternal, "file access list cannot be copied");
-  if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 || set_fapl_skeleton(list.get(), host) < 0)
+  if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 ||
+      set_fapl_skeleton(list.get(), host) < 0)
     return fail(Code::kInternal, "skeleton driver refused");
   if (access.parallel) {
     BENTO_TRY(forbid_eviction(list.get()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// File access lists: what the user's says, what the skeleton is opened with, and what an application that
-/// asks is shown.
+/// File access lists: what the user's says, what the skeleton is opened with, and what an
+/// application that asks is shown.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@
 
 namespace bento::vol {
 
-/// Does the connector take files opened with this list? Not for drivers other than sec2, stdio, log, direct
-/// and mpio, nor with an initial file image: those pass straight through.
+/// Does the connector take files opened with this list? Not for drivers other than sec2, stdio,
+/// log, direct and mpio, nor with an initial file image: those pass straight through.
 bool serves_driver(hid_t fapl);
 
 /// Configuration from the list's connector string and the environment. Errors: kInvalidArgument.
@@ -31,8 +31,10 @@ Result<std::shared_ptr<Communicator>> make_communicator(const UserAccess& access
 
 /// A copy of the user's list with the native connector: for files that pass through.
 PlistHandle native_fapl(hid_t fapl);
-/// The list for a skeleton: the user's metadata settings, the native connector, the skeleton driver.
-Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access, const std::shared_ptr<SkeletonHost>& host);
+/// The list for a skeleton: the user's metadata settings, the native connector, the skeleton
+/// driver.
+Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
+                                  const std::shared_ptr<SkeletonHost>& host);
 /// Turns a skeleton's access list into what the user would see natively: driver, communicator.
 Status show_user_access(hid_t fapl, const UserAccess& access);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// File callbacks. Decides for each file whether it is a container of ours or passes straight through to the
-/// native connector.
+/// File callbacks. Decides for each file whether it is a container of ours or passes straight
+/// through to the native connector.
 #include <sys/stat.h>
 
 #include <fmt/format.h>
@@ -23,9 +23,12 @@ namespace bento::vol {
 namespace {
 
 /// A failed native call has put its own records on the error stack; ours only says where it passed.
-Error native_failed(const char* call) { return Error{Code::kInternal, fmt::format("{} failed in the native connector", call), 0}; }
+Error native_failed(const char* call) {
+  return Error{Code::kInternal, fmt::format("{} failed in the native connector", call), 0};
+}
 
-Result<void*> pass_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void** req) {
+Result<void*> pass_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
+                          void** req) {
   void* under = nullptr;
   {
     PlistHandle list = native_fapl(fapl);
@@ -73,20 +76,25 @@ std::shared_ptr<FileContext> already_open(const char* name) {
   return std::static_pointer_cast<FileContext>(host_of_identity({info.st_dev, info.st_ino}));
 }
 
-Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void** req) {
+Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
+                          void** req) {
   hsize_t user_block = 0;
   const bool has_user_block = H5Pget_userblock(fcpl, &user_block) >= 0 && user_block != 0;
-  // A user block belongs to the application and SWMR needs the native file's own writes: both stay native.
+  // A user block belongs to the application and SWMR needs the native file's own writes: both stay
+  // native.
   if (!serves_driver(fapl) || has_user_block || (flags & H5F_ACC_SWMR_WRITE) != 0)
     return pass_create(name, flags, fcpl, fapl, dxpl, req);
   BENTO_ASSIGN(const Config config, config_of(fapl));
   Stats::get().set_output(config.stats);
-  const auto native_create = [&](hid_t list) { return H5VLfile_create(name, flags, fcpl, list, dxpl, req); };
+  const auto native_create = [&](hid_t list) {
+    return H5VLfile_create(name, flags, fcpl, list, dxpl, req);
+  };
   BENTO_ASSIGN(const UserAccess access, user_access(fapl));
   BENTO_ASSIGN(auto comm, make_communicator(access, config.timeout));
   // Open already: the native library refuses to truncate it and says so.
   if (auto open = already_open(name)) return open_skeleton(name, fapl, access, open, native_create);
-  BENTO_ASSIGN(auto container, Container::create(name, (flags & H5F_ACC_EXCL) != 0, container_options(config, fapl), comm));
+  BENTO_ASSIGN(auto container, Container::create(name, (flags & H5F_ACC_EXCL) != 0,
+                                                 container_options(config, fapl), comm));
   auto context = std::make_shared<FileContext>(name, config, access, comm, std::move(container));
   return open_skeleton(name, fapl, access, context, native_create);
 }
@@ -98,20 +106,26 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
   const auto native_open = [&](hid_t list) { return H5VLfile_open(name, flags, list, dxpl, req); };
   BENTO_ASSIGN(const UserAccess access, user_access(fapl));
   BENTO_ASSIGN(auto comm, make_communicator(access, config.timeout));
-  if (auto open = already_open(name)) return open_skeleton(name, fapl, open->access(), open, native_open);
+  if (auto open = already_open(name))
+    return open_skeleton(name, fapl, open->access(), open, native_open);
   BENTO_ASSIGN(const bool ours, is_container_on_rank_0(name, *comm));
   if (!ours) return pass_open(name, flags, fapl, dxpl, req);
   const bool writable = (flags & H5F_ACC_RDWR) != 0;
   if ((flags & (H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ)) != 0)
-    return fail(Code::kUnsupported, fmt::format("'{}' is a container: SWMR access is not supported; readers see "
-                                                "the last committed step without it", name));
-  BENTO_ASSIGN(auto container, Container::open(name, writable, container_options(config, fapl), comm));
+    return fail(Code::kUnsupported,
+                fmt::format("'{}' is a container: SWMR access is not supported; readers see "
+                            "the last committed step without it",
+                            name));
+  BENTO_ASSIGN(auto container,
+               Container::open(name, writable, container_options(config, fapl), comm));
   auto context = std::make_shared<FileContext>(name, config, access, comm, std::move(container));
   return open_skeleton(name, fapl, access, context, native_open);
 }
 
-void* file_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl, void** req) {
-  return guard<void*>("file create", [&] { return create_file(name, flags, fcpl, fapl, dxpl, req); });
+void* file_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
+                  void** req) {
+  return guard<void*>("file create",
+                      [&] { return create_file(name, flags, fcpl, fapl, dxpl, req); });
 }
 
 void* file_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
@@ -121,8 +135,10 @@ void* file_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void**
 herr_t file_get(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) {
   auto* const object = static_cast<Object*>(file);
   return guard<herr_t>("file get", [&]() -> Status {
-    if (object->under == nullptr) return fail(Code::kInvalidArgument, "the file was closed by a failed H5Fclose");
-    if (H5VLfile_get(object->under, object->under_vol_id, args, dxpl, req) < 0) return fail(native_failed("file get"));
+    if (object->under == nullptr)
+      return fail(Code::kInvalidArgument, "the file was closed by a failed H5Fclose");
+    if (H5VLfile_get(object->under, object->under_vol_id, args, dxpl, req) < 0)
+      return fail(native_failed("file get"));
     if (args->op_type == H5VL_FILE_GET_FAPL)
       if (const auto context = context_of(object))
         return show_user_access(args->args.get_fapl.fapl_id, context->access());
@@ -150,9 +166,9 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
       return {};
     }
     case H5VL_FILE_IS_ACCESSIBLE: {
-      // Called by anybody for any bad file once the module is in the plugin path: quiet, cheap, no MPI.
-      // Then the stack holds the errors of the native open that failed before, and they must stay. H5Fis_accessible
-      // begins with an empty one, and is answered for ordinary files too.
+      // Called by anybody for any bad file once the module is in the plugin path: quiet, cheap, no
+      // MPI. Then the stack holds the errors of the native open that failed before, and they must
+      // stay. H5Fis_accessible begins with an empty one, and is answered for ordinary files too.
       const bool looking_for_connector = H5Eget_num(H5E_DEFAULT) > 0;
       const ErrorStackKeeper native_errors;
       *args->args.is_accessible.accessible = is_container(args->args.is_accessible.filename);
@@ -188,19 +204,21 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
 }
 
 herr_t file_specific(void* file, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {
-  return guard<herr_t>("file specific",
-                       [&] { return file_specific_body(static_cast<Object*>(file), args, dxpl, req); });
+  return guard<herr_t>("file specific", [&] {
+    return file_specific_body(static_cast<Object*>(file), args, dxpl, req);
+  });
 }
 
 herr_t file_optional(void* file, H5VL_optional_args_t* args, hid_t dxpl, void** req) {
-  return guard<herr_t>("file optional",
-                       [&] { return file_optional_body(static_cast<Object*>(file), args, dxpl, req); });
+  return guard<herr_t>("file optional", [&] {
+    return file_optional_body(static_cast<Object*>(file), args, dxpl, req);
+  });
 }
 
 herr_t file_close(void* file, hid_t dxpl, void** req) {
   auto* const object = static_cast<Object*>(file);
-  // The id outlives a close whose commit failed, because the library keeps ids whose close failed; the native
-  // file is gone then, and closing again only frees the wrapper.
+  // The id outlives a close whose commit failed, because the library keeps ids whose close failed;
+  // the native file is gone then, and closing again only frees the wrapper.
   if (object->under == nullptr) {
     wrap_free(object);
     return 0;
@@ -223,7 +241,7 @@ herr_t file_close(void* file, hid_t dxpl, void** req) {
 
 }  // namespace
 
-const H5VL_file_class_t kFileClass = {file_create, file_open,     file_get,
+const H5VL_file_class_t kFileClass = {file_create,   file_open,     file_get,
                                       file_specific, file_optional, file_close};
 
 }  // namespace bento::vol

@@ -7,11 +7,12 @@
 namespace bento::vol {
 
 namespace {
-constexpr std::uint64_t kUnlimitedBytes = 64u << 20;  // what an unlimited dataset counts for, per rank
+constexpr std::uint64_t kUnlimitedBytes = 64u
+                                          << 20;  // what an unlimited dataset counts for, per rank
 }
 
-FileContext::FileContext(std::string name, Config config, UserAccess access, std::shared_ptr<Communicator> comm,
-                         std::unique_ptr<Container> container)
+FileContext::FileContext(std::string name, Config config, UserAccess access,
+                         std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container)
     : name_(std::move(name)),
       config_(std::move(config)),
       access_(access),
@@ -19,7 +20,8 @@ FileContext::FileContext(std::string name, Config config, UserAccess access, std
       container_(std::move(container)) {
   for (const DatasetNumber number : container_->index().datasets()) {
     const DatasetDeclaration* const dataset = container_->index().find(number);
-    // A later dataset may have been given the object address of a deleted one: the larger number holds.
+    // A later dataset may have been given the object address of a deleted one: the larger number
+    // holds.
     if (dataset != nullptr) numbers_[dataset->token] = number;
   }
 }
@@ -42,8 +44,9 @@ Status FileContext::finalise() {
   return container_->close();
 }
 
-DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes, std::uint32_t rank,
-                                   std::uint32_t flags, std::uint64_t extent_bytes, bool unlimited) {
+DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes,
+                                   std::uint32_t rank, std::uint32_t flags,
+                                   std::uint64_t extent_bytes, bool unlimited) {
   undeclare(token);
   const DatasetNumber number = container_->declare(token, element_bytes, rank, flags);
   numbers_[token] = number;
@@ -69,7 +72,8 @@ Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool s
   ++extent_version_;
   if (shrinks) BENTO_TRY(container_->set_extent(dataset, extent));
   const auto declared = declared_.find(dataset);
-  if (declared == declared_.end() || declared->second < extent_bytes) note_declared(dataset, extent_bytes);
+  if (declared == declared_.end() || declared->second < extent_bytes)
+    note_declared(dataset, extent_bytes);
   return {};
 }
 

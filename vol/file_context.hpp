@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// One open container in this process: the container itself, the datasets that are diverted into it, and what
-/// the application asked for in its file access list. It lives as long as the native library keeps the
-/// skeleton open, because the skeleton driver owns it.
+/// One open container in this process: the container itself, the datasets that are diverted into
+/// it, and what the application asked for in its file access list. It lives as long as the native
+/// library keeps the skeleton open, because the skeleton driver owns it.
 #pragma once
 
 #include <array>
@@ -34,13 +34,14 @@ struct UserAccess {
 
 /// Bits of DatasetDeclaration::flags. Persistent: never renumber.
 enum DatasetFlags : std::uint32_t {
-  kUserAllocatedEarly = 1,  ///< the creation list said H5D_ALLOC_TIME_EARLY; the skeleton's says otherwise
+  kUserAllocatedEarly =
+      1,  ///< the creation list said H5D_ALLOC_TIME_EARLY; the skeleton's says otherwise
 };
 
 class FileContext final : public SkeletonHost {
  public:
-  FileContext(std::string name, Config config, UserAccess access, std::shared_ptr<Communicator> comm,
-              std::unique_ptr<Container> container);
+  FileContext(std::string name, Config config, UserAccess access,
+              std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container);
   ~FileContext() override;
 
   // SkeletonHost
@@ -62,17 +63,18 @@ class FileContext final : public SkeletonHost {
     container_->note_collective(what, detail);
   }
 
-  /// Declares a new dataset as diverted. `extent_bytes` is its declared size, `unlimited` if it may grow.
-  /// Collective without communication.
+  /// Declares a new dataset as diverted. `extent_bytes` is its declared size, `unlimited` if it may
+  /// grow. Collective without communication.
   DatasetNumber declare(const TokenBytes& token, std::uint64_t element_bytes, std::uint32_t rank,
                         std::uint32_t flags, std::uint64_t extent_bytes, bool unlimited);
-  /// A dataset with this token was created whose data stays in the skeleton: if a deleted diverted one had the
-  /// same object address, its records are dropped. Collective without communication.
+  /// A dataset with this token was created whose data stays in the skeleton: if a deleted diverted
+  /// one had the same object address, its records are dropped. Collective without communication.
   void undeclare(const TokenBytes& token);
   /// The diverted dataset with this object token, null if its data is in the skeleton.
   [[nodiscard]] const DatasetDeclaration* find(const TokenBytes& token) const;
   /// H5Dset_extent. Collective without communication.
-  Status set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks, std::uint64_t extent_bytes);
+  Status set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks,
+                    std::uint64_t extent_bytes);
   /// Grows with every change of any extent: what caches of dimensions are compared with.
   [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
 
@@ -85,7 +87,8 @@ class FileContext final : public SkeletonHost {
   std::shared_ptr<Communicator> comm_;
   std::unique_ptr<Container> container_;
   std::map<TokenBytes, DatasetNumber> numbers_;
-  std::map<DatasetNumber, std::uint64_t> declared_;  ///< bytes of this session's datasets, all ranks together
+  std::map<DatasetNumber, std::uint64_t>
+      declared_;  ///< bytes of this session's datasets, all ranks together
   std::uint64_t declared_total_ = 0;
   std::uint64_t extent_version_ = 1;
   bool finalised_ = false;

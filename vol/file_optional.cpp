@@ -15,14 +15,16 @@ namespace {
 /// Size of physical file 0 as far as it is written; what is still buffered is not in it.
 Result<hsize_t> container_bytes(FileContext& context) {
   struct stat info{};
-  if (::fstat(context.descriptor(), &info) != 0) return fail(os_error(errno, "fstat of", context.name()));
+  if (::fstat(context.descriptor(), &info) != 0)
+    return fail(os_error(errno, "fstat of", context.name()));
   return static_cast<hsize_t>(info.st_size);
 }
 
 }  // namespace
 
 Status file_optional_body(Object* object, H5VL_optional_args_t* args, hid_t dxpl, void** req) {
-  if (object->under == nullptr) return fail(Code::kInvalidArgument, "the file was closed by a failed H5Fclose");
+  if (object->under == nullptr)
+    return fail(Code::kInvalidArgument, "the file was closed by a failed H5Fclose");
   const auto context = args->op_type == H5VL_NATIVE_FILE_POST_OPEN ? nullptr : context_of(object);
   auto* const native = static_cast<H5VL_native_file_optional_args_t*>(args->args);
   if (context) {
@@ -33,10 +35,14 @@ Status file_optional_body(Object* object, H5VL_optional_args_t* args, hid_t dxpl
       }
       case H5VL_NATIVE_FILE_GET_FILE_IMAGE:
         return fail(Code::kUnsupported,
-                    fmt::format("'{}' is a container: its raw data is not in one HDF5 image; use h5repack --dst-vol-name=native to make "
-                                "an ordinary file of it", context->name()));
+                    fmt::format("'{}' is a container: its raw data is not in one HDF5 image; use "
+                                "h5repack --dst-vol-name=native to make "
+                                "an ordinary file of it",
+                                context->name()));
       case H5VL_NATIVE_FILE_START_SWMR_WRITE:
-        return fail(Code::kUnsupported, fmt::format("'{}' is a container: SWMR access is not supported", context->name()));
+        return fail(
+            Code::kUnsupported,
+            fmt::format("'{}' is a container: SWMR access is not supported", context->name()));
       case H5VL_NATIVE_FILE_GET_MPI_ATOMICITY:
         if (context->access().parallel) {
           *native->get_mpi_atomicity.flag = context->mpi_atomicity;

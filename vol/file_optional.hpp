@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Native optional file operations on a container: those whose native answer would describe the skeleton
-/// instead of the container.
+/// Native optional file operations on a container: those whose native answer would describe the
+/// skeleton instead of the container.
 #pragma once
 
 #include <hdf5.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Our wrapper around a native object. The same wrapper serves containers and ordinary files: whether an
-/// object belongs to a container is asked from its file number, because native code follows external links
-/// and mounts without telling us.
+/// Our wrapper around a native object. The same wrapper serves containers and ordinary files:
+/// whether an object belongs to a container is asked from its file number, because native code
+/// follows external links and mounts without telling us.
 #pragma once
 
 #include <memory>
@@ -16,29 +16,33 @@ class FileContext;
 struct DatasetState;
 
 struct Object {
-  void* under = nullptr;                ///< the native connector's object
-  hid_t under_vol_id = H5I_INVALID_HID; ///< the native connector, one reference held by this wrapper
+  void* under = nullptr;  ///< the native connector's object
+  hid_t under_vol_id =
+      H5I_INVALID_HID;  ///< the native connector, one reference held by this wrapper
   H5I_type_t type = H5I_BADID;
-  /// Datasets only; resolved on first use, since a wrapped dataset may belong to any file. See vol/dataset.
+  /// Datasets only; resolved on first use, since a wrapped dataset may belong to any file. See
+  /// vol/dataset.
   std::shared_ptr<DatasetState> dataset;
   bool dataset_resolved = false;
 };
 
 /// Wraps a native object; takes a reference on the connector id. Null in, null out.
 Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type);
-/// Releases the wrapper and its reference, keeping the error stack. Does not touch the native object.
+/// Releases the wrapper and its reference, keeping the error stack. Does not touch the native
+/// object.
 void wrap_free(Object* object) noexcept;
 
 /// The id of the native connector (H5VL_NATIVE), valid while the connector is registered.
 hid_t native_connector();
 
-/// The container that `object` lives in, null for an object of an ordinary file. Makes no communication.
+/// The container that `object` lives in, null for an object of an ordinary file. Makes no
+/// communication.
 std::shared_ptr<FileContext> context_of(const Object* object);
 
-/// Must be called once, on every rank, by each callback that HDF5 declares collective and that changes the
-/// file: advances the collective count and mixes the operation into the hash that commits compare.
-/// `what` names the operation ("attr_create"); `detail` its argument (a name), may be null. No-op for
-/// ordinary files.
+/// Must be called once, on every rank, by each callback that HDF5 declares collective and that
+/// changes the file: advances the collective count and mixes the operation into the hash that
+/// commits compare. `what` names the operation ("attr_create"); `detail` its argument (a name), may
+/// be null. No-op for ordinary files.
 void note_collective(const Object* object, const char* what, const char* detail);
 
 }  // namespace bento::vol

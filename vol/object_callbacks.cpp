@@ -4,6 +4,7 @@
 /// Object callbacks. All but copies belong to the skeleton alone.
 #include "vol/callbacks.hpp"
 #include "vol/dataset_copy.hpp"
+#include "vol/file_context.hpp"
 #include "vol/object.hpp"
 
 namespace bento::vol {
@@ -27,6 +28,19 @@ herr_t object_copy(void* source, const H5VL_loc_params_t* from, const char* sour
                    void* target, const H5VL_loc_params_t* to, const char* target_name, hid_t ocpypl,
                    hid_t lcpl, hid_t dxpl, void** req) noexcept {
   return hand_on("object copy", [&] {
+    // Objects that are copied because a reference names them have no path by which their data could
+    // follow.
+    unsigned flags = 0;
+    if (ocpypl != H5P_DEFAULT && H5Pget_copy_object(ocpypl, &flags) >= 0 &&
+        (flags & H5O_COPY_EXPAND_REFERENCE_FLAG) != 0 && context_of(at(source)) != nullptr) {
+      push_error(
+          "object copy",
+          Error{Code::kUnsupported,
+                "H5O_COPY_EXPAND_REFERENCE_FLAG is not supported for objects in a container; "
+                "copy the referenced objects by name",
+                0});
+      return herr_t{-1};
+    }
     note_collective(at(target), "object_copy", target_name);
     const herr_t done =
         H5VLobject_copy(at(source)->under, from, source_name, at(target)->under, to, target_name,

@@ -37,8 +37,8 @@ Result<Box> bounds_of(hid_t space, unsigned rank) {
   return box;
 }
 
-// Sequences of the library's selection iterator, cut at the ends of rows. They come in selection order and
-// carry the selection's offset already.
+// Sequences of the library's selection iterator, cut at the ends of rows. They come in selection
+// order and carry the selection's offset already.
 Result<std::vector<Run>> runs_of(hid_t space, const Dims& extent) {
   std::vector<Run> runs;
   const hid_t iterator = H5Ssel_iter_create(space, 1, 0);
@@ -52,8 +52,8 @@ Result<std::vector<Run>> runs_of(hid_t space, const Dims& extent) {
   for (;;) {
     std::size_t sequences = 0;
     std::size_t elements = 0;
-    if (H5Ssel_iter_get_seq_list(iterator, kBatch, SIZE_MAX / 2, &sequences, &elements, offsets.data(),
-                                 lengths.data()) < 0) {
+    if (H5Ssel_iter_get_seq_list(iterator, kBatch, SIZE_MAX / 2, &sequences, &elements,
+                                 offsets.data(), lengths.data()) < 0) {
       status = fail(Code::kInternal, "the selection iterator failed");
       break;
     }
@@ -62,7 +62,8 @@ Result<std::vector<Run>> runs_of(hid_t space, const Dims& extent) {
       std::uint64_t at = offsets[i];
       std::uint64_t left = lengths[i];
       while (left > 0) {
-        Run run{Dims(extent.rank()), std::min<std::uint64_t>(left, extent[last] - at % extent[last]), packed};
+        Run run{Dims(extent.rank()),
+                std::min<std::uint64_t>(left, extent[last] - at % extent[last]), packed};
         std::uint64_t rest = at;
         for (unsigned d = extent.rank(); d-- > 0;) {
           run.start[d] = rest % extent[d];
@@ -99,7 +100,8 @@ Result<SelectionShape> shape_of(hid_t space) {
     set_box(shape, Box::whole(extent));
     return shape;
   }
-  // The bounds include the selection's offset (H5Soffset_simple), which the hyperslab's numbers do not.
+  // The bounds include the selection's offset (H5Soffset_simple), which the hyperslab's numbers do
+  // not.
   BENTO_ASSIGN(shape.box, bounds_of(space, extent.rank()));
   if (shape.box.elements() == shape.elements && kind == H5S_SEL_HYPERSLABS) {
     shape.form = SelectionShape::Form::kBox;
@@ -110,7 +112,8 @@ Result<SelectionShape> shape_of(hid_t space) {
     std::array<hsize_t, kMaxRank> stride{};
     std::array<hsize_t, kMaxRank> count{};
     std::array<hsize_t, kMaxRank> block{};
-    if (H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()) < 0)
+    if (H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()) <
+        0)
       return fail(Code::kInternal, "hyperslab unreadable");
     auto& regular = shape.regular;
     regular.start = shape.box.start;
@@ -132,14 +135,16 @@ Result<SelectionShape> shape_of(hid_t space) {
   return shape;
 }
 
-Status for_each_box(const SelectionShape& shape, std::size_t element_bytes, const BoxVisitor& visit) {
+Status for_each_box(const SelectionShape& shape, std::size_t element_bytes,
+                    const BoxVisitor& visit) {
   switch (shape.form) {
     case SelectionShape::Form::kEmpty:
       return {};
     case SelectionShape::Form::kBox: {
       const std::size_t bytes = shape.elements * element_bytes;
       return visit(
-          shape.box, [&](const std::byte* packed, std::byte* data) { std::memcpy(data, packed, bytes); },
+          shape.box,
+          [&](const std::byte* packed, std::byte* data) { std::memcpy(data, packed, bytes); },
           [&](const std::byte* data, std::byte* packed) { std::memcpy(packed, data, bytes); });
     }
     case SelectionShape::Form::kRegular: {
@@ -148,8 +153,12 @@ Status for_each_box(const SelectionShape& shape, std::size_t element_bytes, cons
         const Box part = shape.regular.packed_box(i);
         BENTO_TRY(visit(
             shape.regular.box(i),
-            [&](const std::byte* packed, std::byte* data) { copy_box(part, grid, packed, part, data, element_bytes); },
-            [&](const std::byte* data, std::byte* packed) { copy_box(part, part, data, grid, packed, element_bytes); }));
+            [&](const std::byte* packed, std::byte* data) {
+              copy_box(part, grid, packed, part, data, element_bytes);
+            },
+            [&](const std::byte* data, std::byte* packed) {
+              copy_box(part, part, data, grid, packed, element_bytes);
+            }));
       }
       return {};
     }
@@ -183,9 +192,12 @@ std::int64_t contiguous_offset(hid_t space) {
   if (!extent) return -1;
   if (extent->rank() == 0 || H5Sget_select_npoints(space) == 0) return 0;
   const auto bounds = bounds_of(space, extent->rank());
-  if (!bounds || bounds->elements() != static_cast<std::uint64_t>(H5Sget_select_npoints(space))) return -1;
+  if (!bounds || bounds->elements() != static_cast<std::uint64_t>(H5Sget_select_npoints(space)))
+    return -1;
   const Box whole = Box::whole(*extent);
-  return is_contiguous_in(whole, *bounds) ? static_cast<std::int64_t>(row_major_offset(whole, *bounds)) : -1;
+  return is_contiguous_in(whole, *bounds)
+             ? static_cast<std::int64_t>(row_major_offset(whole, *bounds))
+             : -1;
 }
 
 }  // namespace bento::vol

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// From an HDF5 selection to boxes. "Packed" means: the selected elements one behind the other in selection
-/// order, as H5Dgather delivers them.
+/// From an HDF5 selection to boxes. "Packed" means: the selected elements one behind the other in
+/// selection order, as H5Dgather delivers them.
 #pragma once
 
 #include <functional>
@@ -22,24 +22,27 @@ Result<Dims> extent_of(hid_t space);
 /// What a selection covers, in one of three forms, cheapest first.
 struct SelectionShape {
   enum class Form { kEmpty, kBox, kRegular, kRuns } form = Form::kEmpty;
-  Box box;                  ///< kBox: the selection; otherwise its bounding box
-  RegularSelection regular; ///< kRegular
-  std::vector<RunBox> runs; ///< kRuns: boxes with the packed position of each of their rows
+  Box box;                   ///< kBox: the selection; otherwise its bounding box
+  RegularSelection regular;  ///< kRegular
+  std::vector<RunBox> runs;  ///< kRuns: boxes with the packed position of each of their rows
   std::uint64_t elements = 0;
 };
 
-/// Decomposes the selection of `space`. Errors: kInvalidArgument (a selection the library cannot describe).
+/// Decomposes the selection of `space`. Errors: kInvalidArgument (a selection the library cannot
+/// describe).
 Result<SelectionShape> shape_of(hid_t space);
 
-/// Calls `visit(box, pack, unpack)` for each box of the selection. `pack(packed, out)` copies the box's
-/// elements out of a packed buffer into row-major order; `unpack(in, packed)` is the reverse.
+/// Calls `visit(box, pack, unpack)` for each box of the selection. `pack(packed, out)` copies the
+/// box's elements out of a packed buffer into row-major order; `unpack(in, packed)` is the reverse.
 using PackFn = std::function<void(const std::byte* packed, std::byte* box_data)>;
 using UnpackFn = std::function<void(const std::byte* box_data, std::byte* packed)>;
-using BoxVisitor = std::function<Status(const Box& box, const PackFn& pack, const UnpackFn& unpack)>;
-Status for_each_box(const SelectionShape& shape, std::size_t element_bytes, const BoxVisitor& visit);
+using BoxVisitor =
+    std::function<Status(const Box& box, const PackFn& pack, const UnpackFn& unpack)>;
+Status for_each_box(const SelectionShape& shape, std::size_t element_bytes,
+                    const BoxVisitor& visit);
 
-/// If the selection of a memory dataspace is one run of its buffer, the offset of its first element.
-/// Negative if it is scattered.
+/// If the selection of a memory dataspace is one run of its buffer, the offset of its first
+/// element. Negative if it is scattered.
 std::int64_t contiguous_offset(hid_t space);
 
 }  // namespace bento::vol

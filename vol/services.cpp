@@ -10,10 +10,15 @@ namespace bento::vol {
 
 namespace {
 
-Object* at(void* obj) { return static_cast<Object*>(obj); }
-const Object* at(const void* obj) { return static_cast<const Object*>(obj); }
+Object* at(void* obj) {
+  return static_cast<Object*>(obj);
+}
+const Object* at(const void* obj) {
+  return static_cast<const Object*>(obj);
+}
 
-// --- wrapping ---------------------------------------------------------------------------------------------
+// --- wrapping
+// ---------------------------------------------------------------------------------------------
 
 struct WrapContext {
   hid_t under_vol_id;
@@ -21,20 +26,24 @@ struct WrapContext {
 };
 
 // The library casts the answer to its own structures, so it must be the native object itself.
-void* get_object(const void* obj) { return H5VLget_object(at(obj)->under, at(obj)->under_vol_id); }
+void* get_object(const void* obj) {
+  return H5VLget_object(at(obj)->under, at(obj)->under_vol_id);
+}
 
 herr_t get_wrap_ctx(const void* obj, void** context) {
   auto* const made = new (std::nothrow) WrapContext{at(obj)->under_vol_id, nullptr};
   if (made == nullptr) return -1;
   H5Iinc_ref(made->under_vol_id);
-  if (at(obj)->under != nullptr) H5VLget_wrap_ctx(at(obj)->under, made->under_vol_id, &made->under_context);
+  if (at(obj)->under != nullptr)
+    H5VLget_wrap_ctx(at(obj)->under, made->under_vol_id, &made->under_context);
   *context = made;
   return 0;
 }
 
 void* wrap_object(void* obj, H5I_type_t type, void* context) {
   const auto* const made = static_cast<const WrapContext*>(context);
-  return wrap_new(H5VLwrap_object(obj, type, made->under_vol_id, made->under_context), made->under_vol_id, type);
+  return wrap_new(H5VLwrap_object(obj, type, made->under_vol_id, made->under_context),
+                  made->under_vol_id, type);
 }
 
 void* unwrap_object(void* obj) {
@@ -52,7 +61,8 @@ herr_t free_wrap_ctx(void* context) {
   return 0;
 }
 
-// --- introspection ----------------------------------------------------------------------------------------
+// --- introspection
+// ----------------------------------------------------------------------------------------
 
 // Terminal class: native. Deprecated calls, h5py and the tools work only on objects that say so.
 herr_t get_conn_cls(void* obj, H5VL_get_conn_lvl_t level, const H5VL_class_t** cls) {
@@ -72,22 +82,32 @@ herr_t opt_query(void* obj, H5VL_subclass_t cls, int op, uint64_t* flags) {
   return H5VLintrospect_opt_query(at(obj)->under, at(obj)->under_vol_id, cls, op, flags);
 }
 
-// --- requests: everything is synchronous, so none is ever handed out --------------------------------------
+// --- requests: everything is synchronous, so none is ever handed out
+// --------------------------------------
 
 herr_t request_wait(void*, uint64_t, H5VL_request_status_t* status) {
   *status = H5VL_REQUEST_STATUS_SUCCEED;
   return 0;
 }
-herr_t request_notify(void*, H5VL_request_notify_t, void*) { return -1; }
+herr_t request_notify(void*, H5VL_request_notify_t, void*) {
+  return -1;
+}
 herr_t request_cancel(void*, H5VL_request_status_t* status) {
   *status = H5VL_REQUEST_STATUS_CANT_CANCEL;
   return 0;
 }
-herr_t request_specific(void*, H5VL_request_specific_args_t*) { return -1; }
-herr_t request_optional(void*, H5VL_optional_args_t*) { return -1; }
-herr_t request_free(void*) { return 0; }
+herr_t request_specific(void*, H5VL_request_specific_args_t*) {
+  return -1;
+}
+herr_t request_optional(void*, H5VL_optional_args_t*) {
+  return -1;
+}
+herr_t request_free(void*) {
+  return 0;
+}
 
-// --- blobs: variable-length values of the skeleton --------------------------------------------------------
+// --- blobs: variable-length values of the skeleton
+// --------------------------------------------------------
 
 herr_t blob_put(void* obj, const void* buffer, size_t size, void* id, void* context) {
   return H5VLblob_put(at(obj)->under, at(obj)->under_vol_id, buffer, size, id, context);
@@ -102,7 +122,8 @@ herr_t blob_optional(void* obj, void* id, H5VL_optional_args_t* args) {
   return H5VLblob_optional(at(obj)->under, at(obj)->under_vol_id, id, args);
 }
 
-// --- tokens: the skeleton's -------------------------------------------------------------------------------
+// --- tokens: the skeleton's
+// -------------------------------------------------------------------------------
 
 herr_t token_cmp(void* obj, const H5O_token_t* a, const H5O_token_t* b, int* result) {
   return H5VLtoken_cmp(at(obj)->under, at(obj)->under_vol_id, a, b, result);
@@ -120,7 +141,8 @@ herr_t connector_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, voi
   return H5VLoptional(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
 }
 
-const H5VL_wrap_class_t kWrapClass = {get_object, get_wrap_ctx, wrap_object, unwrap_object, free_wrap_ctx};
+const H5VL_wrap_class_t kWrapClass = {get_object, get_wrap_ctx, wrap_object, unwrap_object,
+                                      free_wrap_ctx};
 const H5VL_introspect_class_t kIntrospectClass = {get_conn_cls, get_cap_flags, opt_query};
 const H5VL_request_class_t kRequestClass = {request_wait,     request_notify,   request_cancel,
                                             request_specific, request_optional, request_free};

@@ -37,8 +37,8 @@ std::string quoted(const std::string& text) {
 }
 
 std::string json(const CallCounts& counts) {
-  return fmt::format(R"({{"writes":{},"bytes_written":{},"reads":{},"bytes_read":{}}})", counts.writes,
-                     counts.bytes_written, counts.reads, counts.bytes_read);
+  return fmt::format(R"({{"writes":{},"bytes_written":{},"reads":{},"bytes_read":{}}})",
+                     counts.writes, counts.bytes_written, counts.reads, counts.bytes_read);
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ void Stats::write_out() const {
     line += fmt::format(R"({}{{"path":{},"container":{}}})", separator, quoted(name), container);
     separator = ",";
   }
-  line += fmt::format(R"(],"diverted":{},"skeleton":{},"passed_through":{}}})", json(diverted), json(skeleton),
-                      json(passed_through));
+  line += fmt::format(R"(],"diverted":{},"skeleton":{},"passed_through":{}}})", json(diverted),
+                      json(skeleton), json(passed_through));
   line += '\n';
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   // One write with O_APPEND: lines of many processes do not mix.

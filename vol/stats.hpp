@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Counts what became of H5Dwrite and H5Dread calls, so that a run can be shown to have used the connector: a
-/// connector that passes everything through gives right results too. Source: docs/usage.md, "Statistics".
+/// Counts what became of H5Dwrite and H5Dread calls, so that a run can be shown to have used the
+/// connector: a connector that passes everything through gives right results too. Source:
+/// docs/usage.md, "Statistics".
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,8 @@
 
 namespace bento::vol {
 
-/// Calls of one kind. Bytes are elements times the size of the file type (diverted) or of the memory type.
+/// Calls of one kind. Bytes are elements times the size of the file type (diverted) or of the
+/// memory type.
 struct CallCounts {
   std::uint64_t writes = 0;
   std::uint64_t bytes_written = 0;
@@ -28,7 +30,8 @@ struct Stats {
   void note_file(const std::string& path, bool container);
   /// The file to write at exit; the last non-empty path wins. Empty: no statistics.
   void set_output(const std::string& path);
-  /// Appends one line of JSON to the output in a single write. Called once, when the connector terminates.
+  /// Appends one line of JSON to the output in a single write. Called once, when the connector
+  /// terminates.
   void write_out() const;
 };
 

@@ -15,9 +15,9 @@ namespace {
 
 /// Both sides of a transfer, checked against each other and against the dataset's extent.
 struct Plan {
-  SelectionShape shape;           ///< of the file side
+  SelectionShape shape;               ///< of the file side
   hid_t mem_space = H5I_INVALID_HID;  ///< scattered memory; invalid if memory is one run
-  std::int64_t mem_offset = -1;   ///< first element of a single run, -1 if scattered
+  std::int64_t mem_offset = -1;       ///< first element of a single run, -1 if scattered
 };
 
 SelectionShape whole_shape(const Dims& extent) {
@@ -31,8 +31,9 @@ SelectionShape whole_shape(const Dims& extent) {
 Status check_inside(const SelectionShape& shape, const Dims& extent) {
   if (shape.form == SelectionShape::Form::kEmpty) return {};
   if (shape.box.rank() != extent.rank())
-    return fail(Code::kInvalidArgument, fmt::format("file selection has {} dimensions, the dataset {}",
-                                                    shape.box.rank(), extent.rank()));
+    return fail(Code::kInvalidArgument,
+                fmt::format("file selection has {} dimensions, the dataset {}", shape.box.rank(),
+                            extent.rank()));
   for (unsigned d = 0; d < extent.rank(); ++d)
     if (shape.box.start[d] + shape.box.count[d] > extent[d])
       return fail(Code::kInvalidArgument,
@@ -43,7 +44,8 @@ Status check_inside(const SelectionShape& shape, const Dims& extent) {
 
 Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferArgs& args) {
   if (args.file_space == H5S_PLIST)
-    return fail(Code::kUnsupported, "H5S_PLIST selections are not supported for datasets in a container");
+    return fail(Code::kUnsupported,
+                "H5S_PLIST selections are not supported for datasets in a container");
   Plan plan;
   BENTO_ASSIGN(const Dims extent, state.extent(object));
   if (args.file_space == H5S_ALL) {
@@ -64,20 +66,25 @@ Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferAr
     return fail(Code::kInvalidArgument, "memory selection and offset leave the dataspace's extent");
   const auto selected = static_cast<std::uint64_t>(H5Sget_select_npoints(memory));
   if (selected != plan.shape.elements)
-    return fail(Code::kInvalidArgument, fmt::format("memory selection has {} elements, file selection {}",
-                                                    selected, plan.shape.elements));
+    return fail(Code::kInvalidArgument,
+                fmt::format("memory selection has {} elements, file selection {}", selected,
+                            plan.shape.elements));
   plan.mem_offset = contiguous_offset(memory);
   plan.mem_space = memory;
   return plan;
 }
 
-Status gather(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const void* buffer, std::byte* packed) {
+Status gather(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const void* buffer,
+              std::byte* packed) {
   if (plan.mem_offset >= 0) {
-    std::memcpy(packed, static_cast<const std::byte*>(buffer) + static_cast<std::size_t>(plan.mem_offset) * mem_bytes,
+    std::memcpy(packed,
+                static_cast<const std::byte*>(buffer) +
+                    static_cast<std::size_t>(plan.mem_offset) * mem_bytes,
                 plan.shape.elements * mem_bytes);
     return {};
   }
-  if (H5Dgather(plan.mem_space, buffer, mem_type, plan.shape.elements * mem_bytes, packed, nullptr, nullptr) < 0)
+  if (H5Dgather(plan.mem_space, buffer, mem_type, plan.shape.elements * mem_bytes, packed, nullptr,
+                nullptr) < 0)
     return fail(Code::kInternal, "H5Dgather failed on the memory selection");
   return {};
 }
@@ -94,10 +101,12 @@ herr_t give_all(const void** source, std::size_t* used, void* data) {
   return 0;
 }
 
-Status scatter(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const std::byte* packed, void* buffer) {
+Status scatter(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const std::byte* packed,
+               void* buffer) {
   if (plan.mem_offset >= 0) {
-    std::memcpy(static_cast<std::byte*>(buffer) + static_cast<std::size_t>(plan.mem_offset) * mem_bytes, packed,
-                plan.shape.elements * mem_bytes);
+    std::memcpy(
+        static_cast<std::byte*>(buffer) + static_cast<std::size_t>(plan.mem_offset) * mem_bytes,
+        packed, plan.shape.elements * mem_bytes);
     return {};
   }
   ScatterSource source{packed, plan.shape.elements * mem_bytes};
@@ -106,10 +115,12 @@ Status scatter(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const st
   return {};
 }
 
-Status read_packed(Object* object, DatasetState& state, const SelectionShape& shape, std::byte* packed) {
+Status read_packed(Object* object, DatasetState& state, const SelectionShape& shape,
+                   std::byte* packed) {
   if (shape.form == SelectionShape::Form::kEmpty) return {};
   if (shape.form == SelectionShape::Form::kBox) return read_box(object, state, shape.box, packed);
-  // A dense selection is read as its bounding box at once: one look-up instead of one for each piece.
+  // A dense selection is read as its bounding box at once: one look-up instead of one for each
+  // piece.
   std::vector<std::byte> bound;
   if (shape.box.elements() / 4 <= shape.elements) {
     bound.resize(shape.box.elements() * state.element_bytes);
@@ -122,14 +133,17 @@ Status read_packed(Object* object, DatasetState& state, const SelectionShape& sh
                         if (bound.empty()) {
                           BENTO_TRY(read_box(object, state, box, scratch.data()));
                         } else {
-                          copy_box(box, shape.box, bound.data(), box, scratch.data(), state.element_bytes);
+                          copy_box(box, shape.box, bound.data(), box, scratch.data(),
+                                   state.element_bytes);
                         }
                         unpack(scratch.data(), packed);
                         return {};
                       });
 }
 
-bool same_type(hid_t a, hid_t b) { return H5Tequal(a, b) > 0; }
+bool same_type(hid_t a, hid_t b) {
+  return H5Tequal(a, b) > 0;
+}
 
 }  // namespace
 
@@ -171,7 +185,8 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
       }
       if (H5Tconvert(args.mem_type, file_type, count, converted.data(),
                      background.empty() ? nullptr : background.data(), args.dxpl) < 0)
-        return fail(Code::kInvalidArgument, "the memory type cannot be converted to the dataset's type");
+        return fail(Code::kInvalidArgument,
+                    "the memory type cannot be converted to the dataset's type");
     }
     packed = converted.data();
   }
@@ -193,7 +208,8 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   return bytes;
 }
 
-Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const TransferArgs& args, void* buffer) {
+Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const TransferArgs& args,
+                                    void* buffer) {
   BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
@@ -204,7 +220,8 @@ Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const T
   const bool same = same_type(args.mem_type, file_type);
   const std::uint64_t bytes = count * state.element_bytes;
   if (same && plan.mem_offset >= 0) {
-    auto* const to = static_cast<std::byte*>(buffer) + static_cast<std::size_t>(plan.mem_offset) * mem_bytes;
+    auto* const to =
+        static_cast<std::byte*>(buffer) + static_cast<std::size_t>(plan.mem_offset) * mem_bytes;
     BENTO_TRY(read_packed(object, state, plan.shape, to));
     return bytes;
   }
@@ -219,7 +236,8 @@ Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const T
     }
     if (H5Tconvert(file_type, args.mem_type, count, packed.data(),
                    background.empty() ? nullptr : background.data(), args.dxpl) < 0)
-      return fail(Code::kInvalidArgument, "the dataset's type cannot be converted to the memory type");
+      return fail(Code::kInvalidArgument,
+                  "the dataset's type cannot be converted to the memory type");
   }
   BENTO_TRY(scatter(plan, args.mem_type, mem_bytes, packed.data(), buffer));
   return bytes;

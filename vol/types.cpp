@@ -36,7 +36,8 @@ bool any_part(hid_t type, const Test& test) {
 
 bool has_variable_length(hid_t type) {
   return any_part(type, [](hid_t part) {
-    return H5Tget_class(part) == H5T_VLEN || (H5Tget_class(part) == H5T_STRING && H5Tis_variable_str(part) > 0);
+    return H5Tget_class(part) == H5T_VLEN ||
+           (H5Tget_class(part) == H5T_STRING && H5Tis_variable_str(part) > 0);
   });
 }
 

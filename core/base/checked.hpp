@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Arithmetic on sizes and offsets that come from a file or a caller: overflow is an Error, never a wrap.
+/// Arithmetic on sizes and offsets that come from a file or a caller: overflow is an Error, never a
+/// wrap.
 #pragma once
 
 #include <cstdint>

@@ -11,17 +11,28 @@ namespace bento {
 
 std::string_view to_string(Code code) {
   switch (code) {
-    case Code::kNotFound: return "not found";
-    case Code::kExists: return "exists";
-    case Code::kCorrupt: return "corrupt";
-    case Code::kUnsupported: return "unsupported";
-    case Code::kInvalidArgument: return "invalid argument";
-    case Code::kIo: return "i/o error";
-    case Code::kNoSpace: return "no space";
-    case Code::kPermission: return "permission denied";
-    case Code::kBusy: return "busy";
-    case Code::kPeer: return "another rank failed";
-    case Code::kInternal: return "internal error";
+    case Code::kNotFound:
+      return "not found";
+    case Code::kExists:
+      return "exists";
+    case Code::kCorrupt:
+      return "corrupt";
+    case Code::kUnsupported:
+      return "unsupported";
+    case Code::kInvalidArgument:
+      return "invalid argument";
+    case Code::kIo:
+      return "i/o error";
+    case Code::kNoSpace:
+      return "no space";
+    case Code::kPermission:
+      return "permission denied";
+    case Code::kBusy:
+      return "busy";
+    case Code::kPeer:
+      return "another rank failed";
+    case Code::kInternal:
+      return "internal error";
   }
   return "unknown";
 }
@@ -35,24 +46,30 @@ namespace {
 Code code_of_errno(int os_errno) {
   switch (os_errno) {
     case ENOENT:
-    case ENOTDIR: return Code::kNotFound;
-    case EEXIST: return Code::kExists;
+    case ENOTDIR:
+      return Code::kNotFound;
+    case EEXIST:
+      return Code::kExists;
     case ENOSPC:
     case EDQUOT:
-    case EFBIG: return Code::kNoSpace;
+    case EFBIG:
+      return Code::kNoSpace;
     case EACCES:
     case EPERM:
-    case EROFS: return Code::kPermission;
-    case EWOULDBLOCK: return Code::kBusy;
-    default: return Code::kIo;
+    case EROFS:
+      return Code::kPermission;
+    case EWOULDBLOCK:
+      return Code::kBusy;
+    default:
+      return Code::kIo;
   }
 }
 }  // namespace
 
 Error os_error(int os_errno, std::string_view operation, std::string_view path) {
   return Error{code_of_errno(os_errno),
-               fmt::format("{} '{}' failed: errno = {}, error message = '{}'", operation, path, os_errno,
-                           std::strerror(os_errno)),
+               fmt::format("{} '{}' failed: errno = {}, error message = '{}'", operation, path,
+                           os_errno, std::strerror(os_errno)),
                os_errno};
 }
 

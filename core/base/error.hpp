@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The one error type of the project, and the result type that carries it. Nothing here prints, throws or
-/// knows about HDF5's error stack; vol/h5 translates an Error at the C edge.
+/// The one error type of the project, and the result type that carries it. Nothing here prints,
+/// throws or knows about HDF5's error stack; vol/h5 translates an Error at the C edge.
 #pragma once
 
 #include <string>
@@ -23,8 +23,8 @@ enum class Code {
   kIo,
   kNoSpace,
   kPermission,
-  kBusy,    ///< another writer holds the container
-  kPeer,    ///< another rank failed, or did not answer in time
+  kBusy,  ///< another writer holds the container
+  kPeer,  ///< another rank failed, or did not answer in time
   kInternal,
 };
 
@@ -49,7 +49,8 @@ template <class T>
 struct [[nodiscard]] Result : tl::expected<T, Error> {
   using Base = tl::expected<T, Error>;
   using Base::Base;
-  Result(Base&& base) : Base(std::move(base)) {}  // NOLINT: map() and and_then() results convert back
+  Result(Base&& base)
+      : Base(std::move(base)) {}  // NOLINT: map() and and_then() results convert back
 };
 
 using Status = Result<void>;
@@ -58,7 +59,9 @@ using Status = Result<void>;
 inline tl::unexpected<Error> fail(Code code, std::string text, int os_errno = 0) {
   return tl::unexpected<Error>(Error{code, std::move(text), os_errno});
 }
-inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> fail(Error error) {
+  return tl::unexpected<Error>(std::move(error));
+}
 
 }  // namespace bento
 
@@ -67,15 +70,17 @@ inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(st
 
 /// TRY(expr): returns the error of `expr` from the enclosing function.
 #define BENTO_TRY(expr) BENTO_TRY_IMPL(BENTO_CONCAT(bento_try_, __COUNTER__), expr)
-#define BENTO_TRY_IMPL(tmp, expr)                                     \
-  do {                                                                \
-    auto tmp = (expr);                                                \
-    if (!tmp) return ::bento::fail(std::move(tmp).error());           \
+#define BENTO_TRY_IMPL(tmp, expr)                           \
+  do {                                                      \
+    auto tmp = (expr);                                      \
+    if (!tmp) return ::bento::fail(std::move(tmp).error()); \
   } while (false)
 
-/// BENTO_ASSIGN(decl, expr): `decl` gets the value of `expr`, or the enclosing function returns its error.
-#define BENTO_ASSIGN(decl, expr) BENTO_ASSIGN_IMPL(BENTO_CONCAT(bento_try_, __COUNTER__), decl, expr)
-#define BENTO_ASSIGN_IMPL(tmp, decl, expr)                    \
-  auto tmp = (expr);                                          \
-  if (!tmp) return ::bento::fail(std::move(tmp).error());     \
+/// BENTO_ASSIGN(decl, expr): `decl` gets the value of `expr`, or the enclosing function returns its
+/// error.
+#define BENTO_ASSIGN(decl, expr) \
+  BENTO_ASSIGN_IMPL(BENTO_CONCAT(bento_try_, __COUNTER__), decl, expr)
+#define BENTO_ASSIGN_IMPL(tmp, decl, expr)                \
+  auto tmp = (expr);                                      \
+  if (!tmp) return ::bento::fail(std::move(tmp).error()); \
   decl = std::move(*tmp)

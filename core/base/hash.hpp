@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// XXH3-128, the checksum of everything that is ours: records, pages, segments, roots. The long-input
-/// kernel is chosen at run time by the processor's vector units.
+/// XXH3-128, the checksum of everything that is ours: records, pages, segments, roots. The
+/// long-input kernel is chosen at run time by the processor's vector units.
 #pragma once
 
 #include <array>

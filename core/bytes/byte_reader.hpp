@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Bounded decoding of file bytes: every read says how much it needs and fails instead of passing the end.
-/// The byte order is a run-time argument, since a SION container may be of either order; our own
-/// structures are always little-endian. Counts must be checked with `fits` before anything is allocated.
+/// Bounded decoding of file bytes: every read says how much it needs and fails instead of passing
+/// the end. The byte order is a run-time argument, since a SION container may be of either order;
+/// our own structures are always little-endian. Counts must be checked with `fits` before anything
+/// is allocated.
 #pragma once
 
 #include <bit>
@@ -49,7 +50,8 @@ class ByteReader {
       value |= part << shift;
       if ((byte & 0x80u) == 0) return value;
     }
-    return fail(Code::kCorrupt, fmt::format("{}: varint longer than 64 bits before byte {}", what_, offset_));
+    return fail(Code::kCorrupt,
+                fmt::format("{}: varint longer than 64 bits before byte {}", what_, offset_));
   }
 
   /// A view of the next `count` bytes; it lives as long as the buffer under this reader.
@@ -66,11 +68,13 @@ class ByteReader {
     return {};
   }
 
-  /// Are there at least `count` elements of `element_bytes` each left? Ask before resizing anything.
+  /// Are there at least `count` elements of `element_bytes` each left? Ask before resizing
+  /// anything.
   Status fits(std::uint64_t count, std::size_t element_bytes) const {
     if (element_bytes != 0 && count > remaining() / element_bytes)
-      return fail(Code::kCorrupt, fmt::format("{}: {} elements of {} bytes wanted at byte {}, {} bytes left",
-                                              what_, count, element_bytes, offset_, remaining()));
+      return fail(Code::kCorrupt,
+                  fmt::format("{}: {} elements of {} bytes wanted at byte {}, {} bytes left", what_,
+                              count, element_bytes, offset_, remaining()));
     return {};
   }
 
@@ -86,8 +90,8 @@ class ByteReader {
  private:
   Status need(std::uint64_t count) const {
     if (count > remaining())
-      return fail(Code::kCorrupt,
-                  fmt::format("{}: {} bytes wanted at byte {}, {} left", what_, count, offset_, remaining()));
+      return fail(Code::kCorrupt, fmt::format("{}: {} bytes wanted at byte {}, {} left", what_,
+                                              count, offset_, remaining()));
     return {};
   }
 

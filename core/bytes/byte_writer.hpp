@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Growing buffer for encoded structures, the counterpart of ByteReader. Little-endian unless told otherwise.
+/// Growing buffer for encoded structures, the counterpart of ByteReader. Little-endian unless told
+/// otherwise.
 #pragma once
 
 #include <bit>
@@ -32,7 +33,9 @@ class ByteWriter {
     u8(static_cast<std::uint8_t>(v));
   }
 
-  void bytes(std::span<const std::byte> view) { buffer_.insert(buffer_.end(), view.begin(), view.end()); }
+  void bytes(std::span<const std::byte> view) {
+    buffer_.insert(buffer_.end(), view.begin(), view.end());
+  }
   void zeros(std::size_t count) { buffer_.resize(buffer_.size() + count); }
   void array_u64(std::span<const std::uint64_t> values) {
     for (const auto value : values) u64(value);
@@ -48,7 +51,8 @@ class ByteWriter {
   void put(T value) {
     for (std::size_t i = 0; i < sizeof(T); ++i) {
       const std::size_t shift = order_ == std::endian::little ? i : sizeof(T) - 1 - i;
-      buffer_.push_back(static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8 * shift)) & 0xFFu));
+      buffer_.push_back(
+          static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8 * shift)) & 0xFFu));
     }
   }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What the core needs from a group of ranks. MPI is behind it in vol/mpi; threads are behind it in tests.
-/// Every call is collective over the group, and every wait has a deadline: when a rank is gone, the others
-/// get an error (kPeer) that names the ranks known to be missing, and the group is unusable from then on.
+/// What the core needs from a group of ranks. MPI is behind it in vol/mpi; threads are behind it in
+/// tests. Every call is collective over the group, and every wait has a deadline: when a rank is
+/// gone, the others get an error (kPeer) that names the ranks known to be missing, and the group is
+/// unusable from then on.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +26,9 @@ class Communicator {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
 
-  /// Collects one payload per rank on rank 0 along a binary tree. Returns them in rank order on rank 0, and
-  /// nothing elsewhere. Collective. Errors: kPeer (deadline passed; text names the missing ranks).
+  /// Collects one payload per rank on rank 0 along a binary tree. Returns them in rank order on
+  /// rank 0, and nothing elsewhere. Collective. Errors: kPeer (deadline passed; text names the
+  /// missing ranks).
   virtual Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) = 0;
 
   /// Sends rank 0's payload to everybody along a binary tree. Returns it on every rank. Collective.

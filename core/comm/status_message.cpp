@@ -22,7 +22,8 @@ Status get_status(ByteReader& in) {
   if (failed == 0) return {};
   Error error;
   BENTO_ASSIGN(const std::uint8_t code, in.u8());
-  error.code = code <= static_cast<std::uint8_t>(Code::kInternal) ? static_cast<Code>(code) : Code::kInternal;
+  error.code = code <= static_cast<std::uint8_t>(Code::kInternal) ? static_cast<Code>(code)
+                                                                  : Code::kInternal;
   BENTO_ASSIGN(error.os_errno, in.i32());
   BENTO_ASSIGN(const std::uint64_t length, in.u64());
   BENTO_ASSIGN(const auto text, in.bytes(length));

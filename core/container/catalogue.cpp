@@ -18,15 +18,16 @@ constexpr std::size_t kPlaceBytes = 8 + 16;
 
 Status Catalogue::transfer_write(Position at, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const std::size_t here =
-        static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), plan_.chunk_bytes - at % plan_.chunk_bytes));
+    const std::size_t here = static_cast<std::size_t>(
+        std::min<std::uint64_t>(bytes.size(), plan_.chunk_bytes - at % plan_.chunk_bytes));
     const std::uint64_t address = plan_.address(plan_.catalogue_task(), at);
     if (address + here > kMaxLogicalBytes)
-      return fail(Code::kNoSpace,
-                  fmt::format("catalogue of '{}' would grow beyond {} bytes; use a larger chunk= (now {}) "
-                              "(errno = {})",
-                              file_.path(), kMaxLogicalBytes, plan_.chunk_bytes, EFBIG),
-                  EFBIG);
+      return fail(
+          Code::kNoSpace,
+          fmt::format("catalogue of '{}' would grow beyond {} bytes; use a larger chunk= (now {}) "
+                      "(errno = {})",
+                      file_.path(), kMaxLogicalBytes, plan_.chunk_bytes, EFBIG),
+          EFBIG);
     BENTO_TRY(file_.write_at(address, bytes.first(here)));
     bytes = bytes.subspan(here);
     at += here;
@@ -36,8 +37,8 @@ Status Catalogue::transfer_write(Position at, std::span<const std::byte> bytes) 
 
 Status Catalogue::transfer_read(Position at, std::span<std::byte> into) {
   while (!into.empty()) {
-    const std::size_t here =
-        static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), plan_.chunk_bytes - at % plan_.chunk_bytes));
+    const std::size_t here = static_cast<std::size_t>(
+        std::min<std::uint64_t>(into.size(), plan_.chunk_bytes - at % plan_.chunk_bytes));
     BENTO_TRY(file_.read_at(plan_.address(plan_.catalogue_task(), at), into.first(here)));
     into = into.subspan(here);
     at += here;
@@ -53,22 +54,25 @@ Result<CatalogueRef> Catalogue::append(Position& end, std::span<const std::byte>
 }
 
 Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::string_view what) {
-  // A reference comes from a checksummed parent, but its size is still held against the file before it
-  // becomes an allocation.
+  // A reference comes from a checksummed parent, but its size is still held against the file before
+  // it becomes an allocation.
   BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
   if (ref.bytes > file_bytes || ref.position > kMaxLogicalBytes)
-    return fail(Code::kCorrupt, fmt::format("'{}': {} of {} bytes at catalogue position {} lies outside the file",
-                                            file_.path(), what, ref.bytes, ref.position));
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': {} of {} bytes at catalogue position {} lies outside the file",
+                            file_.path(), what, ref.bytes, ref.position));
   std::vector<std::byte> bytes(static_cast<std::size_t>(ref.bytes));
   BENTO_TRY(transfer_read(ref.position, bytes));
   if (hash128(bytes) != ref.hash)
-    return fail(Code::kCorrupt, fmt::format("'{}': {} at byte {} ({} bytes) does not match its checksum",
-                                            file_.path(), what,
-                                            plan_.address(plan_.catalogue_task(), ref.position), ref.bytes));
+    return fail(
+        Code::kCorrupt,
+        fmt::format("'{}': {} at byte {} ({} bytes) does not match its checksum", file_.path(),
+                    what, plan_.address(plan_.catalogue_task(), ref.position), ref.bytes));
   return bytes;
 }
 
-Result<CatalogueRef> Catalogue::store(const PagedImage& image, std::vector<PagePlace>& places, Position& end) {
+Result<CatalogueRef> Catalogue::store(const PagedImage& image, std::vector<PagePlace>& places,
+                                      Position& end) {
   std::vector<PagePlace> fresh = places;
   fresh.resize(image.pages());
   ByteWriter run;
@@ -97,8 +101,9 @@ Result<PagedImage> Catalogue::load(const CatalogueRef& table, std::uint64_t imag
   const std::uint64_t pages = image_bytes / kPageBytes + (image_bytes % kPageBytes != 0 ? 1 : 0);
   BENTO_ASSIGN(const auto bytes, read(table, "skeleton page table"));
   if (bytes.size() / kPlaceBytes != pages || bytes.size() % kPlaceBytes != 0)
-    return fail(Code::kCorrupt, fmt::format("'{}': skeleton page table of {} bytes for an image of {}",
-                                            file_.path(), bytes.size(), image_bytes));
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': skeleton page table of {} bytes for an image of {}",
+                            file_.path(), bytes.size(), image_bytes));
   ByteReader in(bytes, std::endian::little, "skeleton page table");
   places.assign(static_cast<std::size_t>(pages), {});
   std::vector<std::byte> image(static_cast<std::size_t>(image_bytes));
@@ -110,7 +115,8 @@ Result<PagedImage> Catalogue::load(const CatalogueRef& table, std::uint64_t imag
   // Pages of one commit lie side by side: read runs, then check each page.
   for (std::size_t first = 0; first < places.size();) {
     std::size_t last = first + 1;
-    while (last < places.size() && places[last].position == places[last - 1].position + kPageBytes) ++last;
+    while (last < places.size() && places[last].position == places[last - 1].position + kPageBytes)
+      ++last;
     const std::size_t at = first * kPageBytes;
     const std::size_t length = std::min(last * kPageBytes, image.size()) - at;
     BENTO_TRY(transfer_read(places[first].position, std::span(image).subspan(at, length)));
@@ -119,9 +125,10 @@ Result<PagedImage> Catalogue::load(const CatalogueRef& table, std::uint64_t imag
   PagedImage result(std::move(image));
   for (std::size_t page = 0; page < places.size(); ++page)
     if (hash128(result.page(page)) != places[page].hash)
-      return fail(Code::kCorrupt,
-                  fmt::format("'{}': skeleton page {} at byte {} does not match its checksum", file_.path(), page,
-                              plan_.address(plan_.catalogue_task(), places[page].position)));
+      return fail(
+          Code::kCorrupt,
+          fmt::format("'{}': skeleton page {} at byte {} does not match its checksum", file_.path(),
+                      page, plan_.address(plan_.catalogue_task(), places[page].position)));
   return result;
 }
 

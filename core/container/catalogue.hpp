@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The catalogue's bytes: blobs in the last task of physical file 0, each found through a checksummed
-/// reference. Only the owner (rank 0) writes; every rank may read.
+/// The catalogue's bytes: blobs in the last task of physical file 0, each found through a
+/// checksummed reference. Only the owner (rank 0) writes; every rank may read.
 #pragma once
 
 #include <span>
@@ -30,9 +30,11 @@ class Catalogue {
     Position position = 0;
     Hash128 hash{};
   };
-  Result<CatalogueRef> store(const PagedImage& image, std::vector<PagePlace>& places, Position& end);
+  Result<CatalogueRef> store(const PagedImage& image, std::vector<PagePlace>& places,
+                             Position& end);
   /// Reads an image back. `image_bytes` is its size; `places` gets the page table.
-  Result<PagedImage> load(const CatalogueRef& table, std::uint64_t image_bytes, std::vector<PagePlace>& places);
+  Result<PagedImage> load(const CatalogueRef& table, std::uint64_t image_bytes,
+                          std::vector<PagePlace>& places);
 
  private:
   Status transfer_write(Position at, std::span<const std::byte> bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// How full one task's chunks are: what META2's size rows say, kept per writer by the container. A chunk's
-/// used size is frozen once the task's next chunk is begun.
+/// How full one task's chunks are: what META2's size rows say, kept per writer by the container. A
+/// chunk's used size is frozen once the task's next chunk is begun.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@
 
 namespace bento {
 
-/// Used bytes of each chunk of one task, block by block. At least one entry once the task has begun.
+/// Used bytes of each chunk of one task, block by block. At least one entry once the task has
+/// begun.
 using ChunkFill = std::vector<std::uint64_t>;
 
 /// Length of the logical stream: all used bytes.

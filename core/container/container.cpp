@@ -19,7 +19,8 @@ namespace bento {
 
 namespace {
 
-constexpr std::uint64_t kStagingBytes = 64u << 10;  // declared bytes per rank from which on the layout is fixed
+constexpr std::uint64_t kStagingBytes =
+    64u << 10;  // declared bytes per rank from which on the layout is fixed
 
 }  // namespace
 
@@ -33,8 +34,8 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
       reader_(
           [this](std::uint32_t writer) -> Result<RecordReader::Source> {
             if (writer >= plan_.writers())
-              return fail(Code::kCorrupt, fmt::format("'{}': a record of writer {}, there are {}", path_, writer,
-                                                      plan_.writers()));
+              return fail(Code::kCorrupt, fmt::format("'{}': a record of writer {}, there are {}",
+                                                      path_, writer, plan_.writers()));
             const std::uint32_t index = plan_.file_of(writer);
             BENTO_ASSIGN(File* const handle, file(index));
             return RecordReader::Source{handle, &plan_.file(index), plan_.local_task(writer)};
@@ -47,8 +48,9 @@ Container::~Container() = default;
 Result<File*> Container::file(std::uint32_t index) {
   if (files_.size() < plan_.files()) files_.resize(plan_.files());
   if (!files_[index]) {
-    BENTO_ASSIGN(files_[index], options_.opener(physical_name(path_, index),
-                                                writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
+    BENTO_ASSIGN(files_[index],
+                 options_.opener(physical_name(path_, index),
+                                 writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
   }
   return files_[index].get();
 }
@@ -60,12 +62,14 @@ int Container::descriptor() {
 
 std::uint64_t Container::now_ns() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto ns = static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+  const auto ns =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
   last_ns_ = std::max(ns, last_ns_ + 1);  // strictly growing, also when the clock is set back
   return last_ns_;
 }
 
-// --- create -----------------------------------------------------------------------------------------------
+// --- create
+// -----------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Container>> Container::create(const std::string& path, bool exclusive,
                                                      const ContainerOptions& options,
@@ -89,7 +93,8 @@ Result<std::unique_ptr<Container>> Container::create(const std::string& path, bo
   BENTO_ASSIGN(container->identity_.second, in.u64());
   BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
   BENTO_ASSIGN(container->root_, decode_root(sector));
-  BENTO_ASSIGN(container->plan_, ContainerPlan::of(container->root_.groups, container->root_.fs_block));
+  BENTO_ASSIGN(container->plan_,
+               ContainerPlan::of(container->root_.groups, container->root_.fs_block));
   return container;
 }
 
@@ -101,14 +106,16 @@ Status Container::owner_create(bool exclusive) {
     if (auto old = options_.opener(path_, OpenMode::kReadWrite)) {
       first = std::move(*old);
       if (options_.lock) BENTO_TRY(lock_for_writing(*first));
-      if (auto seen = probe(*first); seen && seen->kind == FileKind::kContainer) old_files = seen->root.files();
+      if (auto seen = probe(*first); seen && seen->kind == FileKind::kContainer)
+        old_files = seen->root.files();
       BENTO_TRY(first->truncate(0));
     } else if (old.error().code != Code::kNotFound) {
       return fail(std::move(old).error());
     }
   }
   if (!first) {
-    BENTO_ASSIGN(first, options_.opener(path_, exclusive ? OpenMode::kCreateExclusive : OpenMode::kCreate));
+    BENTO_ASSIGN(
+        first, options_.opener(path_, exclusive ? OpenMode::kCreateExclusive : OpenMode::kCreate));
     if (options_.lock) BENTO_TRY(lock_for_writing(*first));
   }
   for (std::uint32_t index = 1; index < old_files; ++index)
@@ -116,7 +123,8 @@ Status Container::owner_create(bool exclusive) {
 
   const std::uint32_t fs_block = file_system_block(*first);
   BENTO_ASSIGN(identity_, file_identity(*first));
-  BENTO_ASSIGN(plan_, ContainerPlan::make(static_cast<std::uint32_t>(comm_->size()), options_.files, fs_block));
+  BENTO_ASSIGN(plan_, ContainerPlan::make(static_cast<std::uint32_t>(comm_->size()), options_.files,
+                                          fs_block));
   files_.resize(plan_.files());
   files_[0] = std::move(first);
   for (std::uint32_t index = 1; index < plan_.files(); ++index) {
@@ -139,20 +147,24 @@ Result<std::unique_ptr<File>> Container::create_physical(std::uint32_t index) {
   if (auto neighbour = options_.opener(name, OpenMode::kRead)) {
     BENTO_ASSIGN(const bool ours, looks_like_sion(**neighbour));
     if (!ours)
-      return fail(Code::kExists, fmt::format("'{}' exists and is no SION file: it would be overwritten as physical "
-                                             "file {} of '{}'; move it away (errno = {})",
-                                             name, index, path_, EEXIST),
-                  EEXIST);
+      return fail(
+          Code::kExists,
+          fmt::format("'{}' exists and is no SION file: it would be overwritten as physical "
+                      "file {} of '{}'; move it away (errno = {})",
+                      name, index, path_, EEXIST),
+          EEXIST);
   }
   return options_.opener(name, OpenMode::kCreate);
 }
 
-// --- open -------------------------------------------------------------------------------------------------
+// --- open
+// -------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool writable,
                                                    const ContainerOptions& options,
                                                    std::shared_ptr<Communicator> comm) {
-  auto container = std::unique_ptr<Container>(new Container(path, writable, options, std::move(comm)));
+  auto container =
+      std::unique_ptr<Container>(new Container(path, writable, options, std::move(comm)));
   ByteWriter out;
   if (container->comm_->rank() == 0) {
     auto opened = container->owner_open();
@@ -167,17 +179,20 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
 }
 
 Result<Bytes> Container::owner_open() {
-  BENTO_ASSIGN(auto first, options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
+  BENTO_ASSIGN(auto first,
+               options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
   if (writable_ && options_.lock) BENTO_TRY(lock_for_writing(*first));
   BENTO_ASSIGN(const Probe seen, probe(*first));
   if (seen.kind != FileKind::kContainer)
-    return fail(Code::kCorrupt, fmt::format("'{}' holds no valid h5bento root: {}", path_, seen.problem));
+    return fail(Code::kCorrupt,
+                fmt::format("'{}' holds no valid h5bento root: {}", path_, seen.problem));
   root_ = seen.root;
   slot_ = seen.slot;
   if ((root_.flags & kRootProvisional) != 0)
-    return fail(Code::kNotFound, fmt::format("'{}' holds no committed data: its writer was ended before its first "
-                                             "H5Fflush or H5Fclose, or has not come to it yet",
-                                             path_));
+    return fail(Code::kNotFound,
+                fmt::format("'{}' holds no committed data: its writer was ended before its first "
+                            "H5Fflush or H5Fclose, or has not come to it yet",
+                            path_));
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
   BENTO_ASSIGN(identity_, file_identity(*first));
   files_.resize(plan_.files());
@@ -188,13 +203,14 @@ Result<Bytes> Container::owner_open() {
   }
 
   Catalogue catalogue(*files_[0], plan_.file(0));
-  BENTO_ASSIGN(PagedImage image, catalogue.load(root_.skeleton, root_.skeleton_bytes, page_places_));
+  BENTO_ASSIGN(PagedImage image,
+               catalogue.load(root_.skeleton, root_.skeleton_bytes, page_places_));
   BENTO_ASSIGN(const auto fill_bytes, catalogue.read(root_.streams, "stream table"));
   BENTO_ASSIGN(fills_, decode_fills(fill_bytes, plan_.writers(), plan_.largest_chunk()));
   BENTO_ASSIGN(const auto chain, read_segments(catalogue, root_.segment, {}));
 
-  // More writers than tasks: the missing ones get a physical file of their own. No root knows it before the
-  // next commit, and nfiles in META1 says so only when the SION view is complete again.
+  // More writers than tasks: the missing ones get a physical file of their own. No root knows it
+  // before the next commit, and nfiles in META1 says so only when the SION view is complete again.
   BENTO_ASSIGN(const bool grown, add_missing_writers());
   if (grown) {
     const std::uint32_t added = plan_.files() - 1;
@@ -260,20 +276,23 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   return {};
 }
 
-// --- collective bookkeeping without communication ---------------------------------------------------------
+// --- collective bookkeeping without communication
+// ---------------------------------------------------------
 
 void Container::note_collective(std::string_view what, std::string_view detail) {
   ++collective_;
   const auto mix = [this](std::string_view text) {
-    for (const char c : text) operation_hash_ = (operation_hash_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
+    for (const char c : text)
+      operation_hash_ = (operation_hash_ ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
     operation_hash_ = (operation_hash_ ^ 0xFFu) * 0x100000001B3ull;
   };
   mix(what);
   mix(detail);
 }
 
-DatasetNumber Container::declare(const std::array<std::byte, 16>& token, std::uint64_t element_bytes,
-                                 std::uint32_t rank, std::uint32_t flags) {
+DatasetNumber Container::declare(const std::array<std::byte, 16>& token,
+                                 std::uint64_t element_bytes, std::uint32_t rank,
+                                 std::uint32_t flags) {
   const DatasetDeclaration dataset{next_dataset_++, token, element_bytes, rank, flags};
   index_.declare(dataset);
   pending_.datasets.push_back(dataset);
@@ -304,7 +323,8 @@ Status Container::fix_layout(std::uint64_t declared) {
   layout_fixed_ = true;
   const auto rank = static_cast<std::uint32_t>(comm_->rank());
   const std::uint32_t index = plan_.file_of(rank);
-  // The first writer of each physical file stores its META1: no one else's bytes lie where it writes.
+  // The first writer of each physical file stores its META1: no one else's bytes lie where it
+  // writes.
   if (plan_.file(index).first_writer != rank) return {};
   BENTO_ASSIGN(File* const handle, file(index));
   return write_unfinished_sion(*handle, plan_, index, path_);
@@ -319,11 +339,13 @@ Status Container::attach() {
   return stream_.attach(plan_.file(index), plan_.local_task(rank), *handle, std::move(fill));
 }
 
-// --- data -------------------------------------------------------------------------------------------------
+// --- data
+// -------------------------------------------------------------------------------------------------
 
 Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
                         std::span<const std::byte> data) {
-  if (!writable_) return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
+  if (!writable_)
+    return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
   Status done;
   if (layout_fixed_) done = attach();
   if (done) {
@@ -342,8 +364,8 @@ Result<Lookup> Container::find(DatasetNumber dataset, const Box& selection) {
   return index_.find(dataset, selection);
 }
 
-Status Container::read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes, const Box& to_box,
-                       std::byte* to) {
+Status Container::read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes,
+                       const Box& to_box, std::byte* to) {
   return reader_.read(index_.record(dataset, piece.record), element_bytes, piece.part, to_box, to);
 }
 
@@ -361,8 +383,8 @@ Status Container::catch_up() {
   return {};
 }
 
-// A segment of this session: its metadata was replayed here already, and so were this rank's own records and
-// those that an exchange brought.
+// A segment of this session: its metadata was replayed here already, and so were this rank's own
+// records and those that an exchange brought.
 Status Container::add_others(const Segment& segment) {
   const auto me = static_cast<std::uint32_t>(comm_->rank());
   for (const auto& record : segment.records) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// A container in use by a group of ranks: create or open, write and find records, commit, close. This is what
-/// the connector talks to; layout, stream, index, catalogue and root are parts behind it.
-/// "Collective" below means: over the communicator given at create or open.
+/// A container in use by a group of ranks: create or open, write and find records, commit, close.
+/// This is what the connector talks to; layout, stream, index, catalogue and root are parts behind
+/// it. "Collective" below means: over the communicator given at create or open.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,24 @@
 namespace bento {
 
 struct ContainerOptions {
-  std::uint32_t files = 1;        ///< physical files of a new container
-  std::uint64_t chunk_bytes = 0;  ///< chunk size of a new container, 0: from what the program declares
+  std::uint32_t files = 1;  ///< physical files of a new container
+  std::uint64_t chunk_bytes =
+      0;  ///< chunk size of a new container, 0: from what the program declares
   StreamOptions stream;
-  bool lock = true;               ///< take flock on physical file 0 when opened for writing
+  bool lock = true;  ///< take flock on physical file 0 when opened for writing
   FileOpener opener = &open_posix_file;
 };
 
 class Container {
  public:
-  /// Creates physical files with an empty, provisional layout. Collective. Errors, equal on all ranks:
-  /// kExists (with `exclusive`, or a neighbour name.%06d that is no SION file), kBusy, kPermission, kNoSpace, kIo.
+  /// Creates physical files with an empty, provisional layout. Collective. Errors, equal on all
+  /// ranks: kExists (with `exclusive`, or a neighbour name.%06d that is no SION file), kBusy,
+  /// kPermission, kNoSpace, kIo.
   static Result<std::unique_ptr<Container>> create(const std::string& path, bool exclusive,
                                                    const ContainerOptions& options,
                                                    std::shared_ptr<Communicator> comm);
-  /// Opens what probe() called a container: rank 0 reads root, skeleton and index and broadcasts them.
-  /// Collective. Errors, equal on all ranks: kCorrupt, kUnsupported, kBusy, kNotFound, kIo.
+  /// Opens what probe() called a container: rank 0 reads root, skeleton and index and broadcasts
+  /// them. Collective. Errors, equal on all ranks: kCorrupt, kUnsupported, kBusy, kNotFound, kIo.
   static Result<std::unique_ptr<Container>> open(const std::string& path, bool writable,
                                                  const ContainerOptions& options,
                                                  std::shared_ptr<Communicator> comm);
@@ -61,36 +63,40 @@ class Container {
   /// Bytes of all records this rank has written in this session.
   [[nodiscard]] std::uint64_t bytes_written() const { return stream_.bytes_written(); }
 
-  /// Counts a collective call and mixes it into the hash that the next commit compares. Collective without
-  /// communication: every rank must call it in the same order.
+  /// Counts a collective call and mixes it into the hash that the next commit compares. Collective
+  /// without communication: every rank must call it in the same order.
   void note_collective(std::string_view what, std::string_view detail);
 
   /// Gives a new dataset its number. Collective without communication.
-  DatasetNumber declare(const std::array<std::byte, 16>& token, std::uint64_t element_bytes, std::uint32_t rank,
-                        std::uint32_t flags);
+  DatasetNumber declare(const std::array<std::byte, 16>& token, std::uint64_t element_bytes,
+                        std::uint32_t rank, std::uint32_t flags);
   /// Drops a dataset's records. Collective without communication.
   void remove(DatasetNumber dataset);
   /// H5Dset_extent: clips what was written so far. Collective without communication.
   Status set_extent(DatasetNumber dataset, const Dims& extent);
-  /// The declared bytes of all datasets per rank, after a collective create or set_extent: fixes the chunk
-  /// size once they exceed 64 KiB. Collective without communication; an I/O error is kept for the commit.
+  /// The declared bytes of all datasets per rank, after a collective create or set_extent: fixes
+  /// the chunk size once they exceed 64 KiB. Collective without communication; an I/O error is kept
+  /// for the commit.
   void declared(std::uint64_t bytes_per_rank);
 
   /// Writes one box of a dataset. Task-local. `data` holds the elements in row-major order.
   /// Errors at once on this rank (kNoSpace, kIo, ...), and again on every rank at the next commit.
   Status write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
                std::span<const std::byte> data);
-  /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit or
-  /// exchange. Task-local.
+  /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
+  /// or exchange. Task-local.
   Result<Lookup> find(DatasetNumber dataset, const Box& selection);
-  /// Reads the part of one piece that find() returned into the row-major buffer of `to_box`. Task-local.
-  Status read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes, const Box& to_box,
-              std::byte* to);
-  /// Makes everybody's uncommitted records visible to everybody; what a collective read begins with.
+  /// Reads the part of one piece that find() returned into the row-major buffer of `to_box`.
+  /// Task-local.
+  Status read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes,
+              const Box& to_box, std::byte* to);
+  /// Makes everybody's uncommitted records visible to everybody; what a collective read begins
+  /// with.
   Status exchange();
 
-  /// Commits everything since the last commit as one step. Collective. Errors are equal on all ranks and name
-  /// file, rank and errno; earlier steps stay intact, and a later commit may succeed.
+  /// Commits everything since the last commit as one step. Collective. Errors are equal on all
+  /// ranks and name file, rank and errno; earlier steps stay intact, and a later commit may
+  /// succeed.
   Status commit();
   /// Commits, completes the SION view (META2) and closes all files. Collective.
   Status close();
@@ -98,7 +104,8 @@ class Container {
   void abandon();
 
  private:
-  Container(std::string path, bool writable, ContainerOptions options, std::shared_ptr<Communicator> comm);
+  Container(std::string path, bool writable, ContainerOptions options,
+            std::shared_ptr<Communicator> comm);
 
   Result<File*> file(std::uint32_t index);
   Status owner_create(bool exclusive);
@@ -111,7 +118,8 @@ class Container {
   Status catch_up();
   Status commit_impl(bool closing);
   [[nodiscard]] Bytes encode_contribution(const Status& mine, std::size_t first_slot) const;
-  Status owner_commit(const std::vector<Bytes>& gathered, bool closing, Root& next, unsigned& next_slot);
+  Status owner_commit(const std::vector<Bytes>& gathered, bool closing, Root& next,
+                      unsigned& next_slot);
   Status owner_write_root(File& first, Root& next, unsigned& slot);
   Status add_others(const Segment& segment);
   std::uint64_t now_ns();
@@ -121,8 +129,8 @@ class Container {
   ContainerOptions options_;
   std::shared_ptr<Communicator> comm_;
   ContainerPlan plan_;
-  Root root_;            ///< last committed, equal on all ranks
-  unsigned slot_ = 1;    ///< slot that holds root_ (owner)
+  Root root_;          ///< last committed, equal on all ranks
+  unsigned slot_ = 1;  ///< slot that holds root_ (owner)
   bool layout_fixed_ = false;
   std::pair<std::uint64_t, std::uint64_t> identity_{};
   std::vector<std::unique_ptr<File>> files_;
@@ -133,19 +141,21 @@ class Container {
   Index index_;
   StreamWriter stream_;
   RecordReader reader_;
-  CatalogueRef loaded_segment_;                 ///< newest segment that index_ contains
-  std::vector<std::uint64_t> known_until_ns_;   ///< per rank: its records up to here came by exchange()
-  std::size_t exchanged_ = 0;                   ///< uncommitted records of this rank that others know
+  CatalogueRef loaded_segment_;  ///< newest segment that index_ contains
+  std::vector<std::uint64_t>
+      known_until_ns_;         ///< per rank: its records up to here came by exchange()
+  std::size_t exchanged_ = 0;  ///< uncommitted records of this rank that others know
 
-  Segment pending_;      ///< declarations, deletions, extents since the last commit; no records
+  Segment pending_;  ///< declarations, deletions, extents since the last commit; no records
   DatasetNumber next_dataset_ = 0;
   std::uint64_t collective_ = 0;
   std::uint64_t operation_hash_ = 0;
   std::uint64_t last_ns_ = 0;
-  Status deferred_;      ///< first failure on this rank since the last commit
+  Status deferred_;  ///< first failure on this rank since the last commit
 };
 
-/// Removes a container: all its physical files. Not collective. Errors: kNotFound, kPermission, kIo.
+/// Removes a container: all its physical files. Not collective. Errors: kNotFound, kPermission,
+/// kIo.
 Status remove_container(const std::string& path, const Root& root);
 
 }  // namespace bento

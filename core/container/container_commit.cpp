@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Exchange, commit and close: the only places where the ranks of a container talk to each other.
-/// Order of writes in a commit: records and their FTI headers (all ranks), index segment, skeleton pages,
-/// stream table, then the root in the other slot; file blocks last. A crash before the root leaves the
-/// previous step, since nothing that the old root refers to was touched.
+/// Order of writes in a commit: records and their FTI headers (all ranks), index segment, skeleton
+/// pages, stream table, then the root in the other slot; file blocks last. A crash before the root
+/// leaves the previous step, since nothing that the old root refers to was touched.
 #include "core/container/container.hpp"
 
 #include <algorithm>
@@ -92,7 +92,8 @@ Status Container::exchange() {
       } else if (!part->status) {
         all = fail(std::move(part->status).error().with_context(fmt::format("rank {}", rank)));
       } else if (auto entries = decode_entries(part->entries)) {
-        merged.records.insert(merged.records.end(), entries->records.begin(), entries->records.end());
+        merged.records.insert(merged.records.end(), entries->records.begin(),
+                              entries->records.end());
       } else {
         all = fail(std::move(entries).error());
       }
@@ -103,7 +104,8 @@ Status Container::exchange() {
   BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "exchange message");
   BENTO_TRY(get_status(in));
-  BENTO_ASSIGN(const Segment merged, decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
+  BENTO_ASSIGN(const Segment merged,
+               decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
   BENTO_TRY(add_others(merged));
   for (const auto& record : merged.records) {
     if (record.order.rank >= known_until_ns_.size()) continue;
@@ -114,7 +116,9 @@ Status Container::exchange() {
   return {};
 }
 
-Status Container::commit() { return commit_impl(false); }
+Status Container::commit() {
+  return commit_impl(false);
+}
 
 Status Container::close() {
   Status status = writable_ ? commit_impl(true) : Status{};
@@ -165,25 +169,29 @@ Status Container::commit_impl(bool closing) {
   return {};
 }
 
-Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing, Root& next, unsigned& next_slot) {
+Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing, Root& next,
+                               unsigned& next_slot) {
   Segment segment = pending_;
   std::vector<ChunkFill> fills = fills_;
   fills.resize(plan_.writers());
   for (std::size_t rank = 0; rank < gathered.size(); ++rank) {
     BENTO_ASSIGN(Contribution part, decode_contribution(gathered[rank]));
-    if (!part.status) return fail(std::move(part.status).error().with_context(fmt::format("rank {}", rank)));
+    if (!part.status)
+      return fail(std::move(part.status).error().with_context(fmt::format("rank {}", rank)));
     if (part.collective != collective_ || part.operation_hash != operation_hash_)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("'{}': rank {} has made {} collective calls on this file and rank 0 {}, or not the "
-                              "same ones: metadata calls must be made by all ranks in the same order",
-                              path_, rank, part.collective, collective_));
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format(
+              "'{}': rank {} has made {} collective calls on this file and rank 0 {}, or not the "
+              "same ones: metadata calls must be made by all ranks in the same order",
+              path_, rank, part.collective, collective_));
     if (!part.fill.empty()) fills[rank] = std::move(part.fill);
     BENTO_ASSIGN(Segment entries, decode_entries(part.entries));
     std::move(entries.records.begin(), entries.records.end(), std::back_inserter(segment.records));
   }
 
-  const bool data_changed = !segment.records.empty() || !segment.datasets.empty() || !segment.extents.empty() ||
-                            !segment.deleted.empty();
+  const bool data_changed = !segment.records.empty() || !segment.datasets.empty() ||
+                            !segment.extents.empty() || !segment.deleted.empty();
   const bool fills_changed = fills != fills_;
   const bool changed = data_changed || fills_changed || skeleton_.any_dirty();
   if (!changed && (!closing || (next.flags & kRootClosed) != 0)) return {};
@@ -197,7 +205,8 @@ Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
   if (changed) ++next.step;
   if (data_changed) {
     segment.step = next.step;
-    BENTO_ASSIGN(next.segment, append_segment(catalogue, next.segment, encode_segment(segment), end));
+    BENTO_ASSIGN(next.segment,
+                 append_segment(catalogue, next.segment, encode_segment(segment), end));
   }
   if (skeleton_.any_dirty() || next.skeleton.bytes == 0) {
     BENTO_ASSIGN(next.skeleton, catalogue.store(skeleton_, places, end));
@@ -222,7 +231,8 @@ Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
     if (index != 0) {
       BENTO_ASSIGN(free, catalogue_end_of(*handle, plan_, index));
     }
-    const auto writers = std::span<const ChunkFill>(fills_).subspan(part.first_writer, part.writers);
+    const auto writers =
+        std::span<const ChunkFill>(fills_).subspan(part.first_writer, part.writers);
     BENTO_ASSIGN(free, complete_sion(*handle, plan_, index, writers, free));
     if (index == 0) next.catalogue_end = free;
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The skeleton in memory: a growing byte image that knows which of its pages changed since the last commit.
-/// It is what the skeleton driver reads and writes, and what a commit stores page by page.
+/// The skeleton in memory: a growing byte image that knows which of its pages changed since the
+/// last commit. It is what the skeleton driver reads and writes, and what a commit stores page by
+/// page.
 #pragma once
 
 #include <cstddef>

@@ -12,15 +12,21 @@
 namespace bento {
 
 namespace {
-constexpr std::uint64_t meta1_bytes(std::uint64_t tasks) { return 1088 + 16 * tasks; }
+constexpr std::uint64_t meta1_bytes(std::uint64_t tasks) {
+  return 1088 + 16 * tasks;
+}
 }  // namespace
 
 std::uint64_t superblock_address(std::uint64_t tasks) {
   return std::bit_ceil(std::max<std::uint64_t>(kSectorBytes, meta1_bytes(tasks)));
 }
 
-std::uint64_t FilePlan::data_start() const { return round_up(meta1_bytes(tasks()), fsblksize); }
-std::uint64_t FilePlan::superblock_address() const { return bento::superblock_address(tasks()); }
+std::uint64_t FilePlan::data_start() const {
+  return round_up(meta1_bytes(tasks()), fsblksize);
+}
+std::uint64_t FilePlan::superblock_address() const {
+  return bento::superblock_address(tasks());
+}
 std::uint64_t FilePlan::root_address(unsigned slot) const {
   return superblock_address() + kSectorBytes * (1 + slot);
 }
@@ -30,14 +36,16 @@ std::uint64_t FilePlan::address(std::uint32_t task, Position position) const {
   return data_start() + block * block_bytes() + task * chunk_bytes + position % chunk_bytes;
 }
 
-Result<ContainerPlan> ContainerPlan::make(std::uint32_t writers, std::uint32_t files, std::uint32_t fs_block) {
+Result<ContainerPlan> ContainerPlan::make(std::uint32_t writers, std::uint32_t files,
+                                          std::uint32_t fs_block) {
   const FileGroup group{writers, std::clamp<std::uint32_t>(files, 1, std::max(writers, 1u)), 0};
   return of({&group, 1}, fs_block);
 }
 
 Result<ContainerPlan> ContainerPlan::of(std::span<const FileGroup> groups, std::uint32_t fs_block) {
   if (!std::has_single_bit(fs_block))
-    return fail(Code::kInvalidArgument, fmt::format("file system block {} is no power of two", fs_block));
+    return fail(Code::kInvalidArgument,
+                fmt::format("file system block {} is no power of two", fs_block));
   ContainerPlan plan;
   plan.fs_block_ = fs_block;
   for (const auto& group : groups) BENTO_TRY(plan.add(group));
@@ -45,12 +53,14 @@ Result<ContainerPlan> ContainerPlan::of(std::span<const FileGroup> groups, std::
 }
 
 Status ContainerPlan::add(const FileGroup& group) {
-  if (group.writers == 0 || group.writers > kMaxWriters - writers_ || group.files == 0 || group.files > group.writers)
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} writers in {} files behind {} writers", group.writers, group.files, writers_));
+  if (group.writers == 0 || group.writers > kMaxWriters - writers_ || group.files == 0 ||
+      group.files > group.writers)
+    return fail(Code::kInvalidArgument, fmt::format("{} writers in {} files behind {} writers",
+                                                    group.writers, group.files, writers_));
   if (groups_.size() == kMaxGroups)
-    return fail(Code::kUnsupported, fmt::format("{} sessions with ever more writers; copy the container with h5repack",
-                                                kMaxGroups));
+    return fail(Code::kUnsupported,
+                fmt::format("{} sessions with ever more writers; copy the container with h5repack",
+                            kMaxGroups));
   const std::uint32_t each = group.writers / group.files;
   const std::uint32_t first_global = globals();
   for (std::uint32_t index = 0; index < group.files; ++index) {
@@ -60,9 +70,11 @@ Status ContainerPlan::add(const FileGroup& group) {
     file.first_global = first_global + index * each;
     file.catalogue_global = first_global + group.writers + index;
     file.chunk_bytes = group.chunk_bytes;
-    // S is up(1088 + 16n), so the root slots stay in front of the data if one F reaches behind them.
+    // S is up(1088 + 16n), so the root slots stay in front of the data if one F reaches behind
+    // them.
     const std::uint64_t roots_end = bento::superblock_address(file.tasks()) + 3 * kSectorBytes;
-    file.fsblksize = static_cast<std::uint32_t>(std::max<std::uint64_t>(std::bit_ceil(roots_end), fs_block_));
+    file.fsblksize =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(std::bit_ceil(roots_end), fs_block_));
     files_.push_back(file);
   }
   writers_ += group.writers;
@@ -71,8 +83,9 @@ Status ContainerPlan::add(const FileGroup& group) {
 }
 
 std::uint32_t ContainerPlan::file_of(std::uint32_t writer) const {
-  const auto behind = std::upper_bound(files_.begin(), files_.end(), writer,
-                                       [](std::uint32_t w, const FilePlan& file) { return w < file.first_writer; });
+  const auto behind =
+      std::upper_bound(files_.begin(), files_.end(), writer,
+                       [](std::uint32_t w, const FilePlan& file) { return w < file.first_writer; });
   return static_cast<std::uint32_t>(behind - files_.begin()) - 1;
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Where everything of a container lies, as arithmetic on a few numbers that every rank knows: which physical
-/// file and local task a writer has, where chunks begin, where superblock and root slots are. No I/O.
-/// Source: docs/format.md, "Physical layout"; SION addresses as in formats/sion.md section 4.
+/// Where everything of a container lies, as arithmetic on a few numbers that every rank knows:
+/// which physical file and local task a writer has, where chunks begin, where superblock and root
+/// slots are. No I/O. Source: docs/format.md, "Physical layout"; SION addresses as in
+/// formats/sion.md section 4.
 #pragma once
 
 #include <cstddef>
@@ -16,31 +17,36 @@
 
 namespace bento {
 
-/// A place in a task's chunks: block * chunk size + offset in the chunk. Unlike an offset in the logical
-/// stream it can be turned into a file address without knowing how full the chunks before it are.
+/// A place in a task's chunks: block * chunk size + offset in the chunk. Unlike an offset in the
+/// logical stream it can be turned into a file address without knowing how full the chunks before
+/// it are.
 using Position = std::uint64_t;
 
-inline constexpr std::uint64_t kSectorBytes = 4096;          ///< a root slot; written in one piece
-inline constexpr std::uint64_t kMinChunkBytes = 4u << 20;    ///< smallest chunk chosen by itself
-inline constexpr std::uint64_t kMaxChunkBytes = 1u << 30;    ///< largest chunk chosen by itself
-inline constexpr std::uint64_t kMaxBlockBytes = 1ull << 40;  ///< one block of all tasks stays below this
-inline constexpr std::uint64_t kMaxLogicalBytes = 8ull << 40;  ///< ext4 refuses offsets beyond 16 TiB
+inline constexpr std::uint64_t kSectorBytes = 4096;        ///< a root slot; written in one piece
+inline constexpr std::uint64_t kMinChunkBytes = 4u << 20;  ///< smallest chunk chosen by itself
+inline constexpr std::uint64_t kMaxChunkBytes = 1u << 30;  ///< largest chunk chosen by itself
+inline constexpr std::uint64_t kMaxBlockBytes = 1ull
+                                                << 40;  ///< one block of all tasks stays below this
+inline constexpr std::uint64_t kMaxLogicalBytes = 8ull
+                                                  << 40;  ///< ext4 refuses offsets beyond 16 TiB
 inline constexpr std::uint32_t kMaxWriters = 1u << 24;
 
 /// One physical file of a container: `writers` tasks, and the catalogue as the last one.
 struct FilePlan {
-  std::uint32_t first_writer = 0;  ///< number of the writer that is local task 0
-  std::uint32_t first_global = 0;  ///< its SION global rank; the others count up
+  std::uint32_t first_writer = 0;      ///< number of the writer that is local task 0
+  std::uint32_t first_global = 0;      ///< its SION global rank; the others count up
   std::uint32_t catalogue_global = 0;  ///< SION global rank of the catalogue
   std::uint32_t writers = 0;
-  std::uint32_t fsblksize = 0;     ///< F
-  std::uint64_t chunk_bytes = 0;   ///< of every task, the catalogue included; 0 in a provisional layout
+  std::uint32_t fsblksize = 0;  ///< F
+  std::uint64_t chunk_bytes =
+      0;  ///< of every task, the catalogue included; 0 in a provisional layout
 
   [[nodiscard]] std::uint32_t tasks() const { return writers + 1; }
   [[nodiscard]] std::uint32_t catalogue_task() const { return writers; }
   /// S: where the first chunk begins.
   [[nodiscard]] std::uint64_t data_start() const;
-  /// P: where a native superblock is searched and found. Smallest power of two >= max(4096, 1088 + 16n).
+  /// P: where a native superblock is searched and found. Smallest power of two >= max(4096, 1088 +
+  /// 16n).
   [[nodiscard]] std::uint64_t superblock_address() const;
   /// Address of root slot 0 or 1.
   [[nodiscard]] std::uint64_t root_address(unsigned slot) const;
@@ -50,8 +56,8 @@ struct FilePlan {
   [[nodiscard]] std::uint64_t address(std::uint32_t task, Position position) const;
 };
 
-/// Physical files that were laid out together: those of the first session, or one that was added for a later
-/// session with more writers.
+/// Physical files that were laid out together: those of the first session, or one that was added
+/// for a later session with more writers.
 struct FileGroup {
   std::uint32_t writers = 0;
   std::uint32_t files = 0;
@@ -65,9 +71,11 @@ inline constexpr std::size_t kMaxGroups = 128;
 class ContainerPlan {
  public:
   ContainerPlan() = default;
-  /// A new container, all chunks of size 0. `files` is brought down to `writers`; `fs_block` is the file
-  /// system's block, a power of two. Errors: kInvalidArgument (no writers, too many, fs_block no power of two).
-  static Result<ContainerPlan> make(std::uint32_t writers, std::uint32_t files, std::uint32_t fs_block);
+  /// A new container, all chunks of size 0. `files` is brought down to `writers`; `fs_block` is the
+  /// file system's block, a power of two. Errors: kInvalidArgument (no writers, too many, fs_block
+  /// no power of two).
+  static Result<ContainerPlan> make(std::uint32_t writers, std::uint32_t files,
+                                    std::uint32_t fs_block);
   /// An existing one. Errors: as make().
   static Result<ContainerPlan> of(std::span<const FileGroup> groups, std::uint32_t fs_block);
 
@@ -78,7 +86,8 @@ class ContainerPlan {
   [[nodiscard]] std::uint32_t files() const { return static_cast<std::uint32_t>(files_.size()); }
   [[nodiscard]] std::span<const FileGroup> groups() const { return groups_; }
   [[nodiscard]] const FilePlan& file(std::uint32_t index) const { return files_[index]; }
-  /// Physical file of a writer: within a group SIONlib's rule, N / files writers each, the rest in the last.
+  /// Physical file of a writer: within a group SIONlib's rule, N / files writers each, the rest in
+  /// the last.
   [[nodiscard]] std::uint32_t file_of(std::uint32_t writer) const;
   [[nodiscard]] std::uint32_t local_task(std::uint32_t writer) const;
   /// Number of SION global ranks: writers and catalogues.

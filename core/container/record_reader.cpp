@@ -9,8 +9,9 @@
 namespace bento {
 
 namespace {
-constexpr std::size_t kPieceBytes = 256u << 10;   // hash and read take turns on pieces that stay in the cache
-constexpr std::size_t kWindowBytes = 4u << 20;    // scratch for scattered reads
+constexpr std::size_t kPieceBytes =
+    256u << 10;  // hash and read take turns on pieces that stay in the cache
+constexpr std::size_t kWindowBytes = 4u << 20;        // scratch for scattered reads
 constexpr std::uint64_t kDirectRunBytes = 16u << 10;  // runs from here on are read one by one
 }  // namespace
 
@@ -18,23 +19,27 @@ Result<std::uint64_t> RecordReader::address_of(const Record& record, const Sourc
   const FilePlan& plan = *source.plan;
   if (plan.chunk_bytes == 0 || record.where.offset > kMaxLogicalBytes ||
       record.stored_bytes > plan.chunk_bytes - record.where.offset % plan.chunk_bytes)
-    return fail(Code::kCorrupt, fmt::format("'{}': record of dataset {}, {} bytes at position {} of writer {}, "
-                                            "does not lie in one chunk of {}",
-                                            source.file->path(), record.dataset, record.stored_bytes,
-                                            record.where.offset, record.where.task, plan.chunk_bytes));
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': record of dataset {}, {} bytes at position {} of writer {}, "
+                            "does not lie in one chunk of {}",
+                            source.file->path(), record.dataset, record.stored_bytes,
+                            record.where.offset, record.where.task, plan.chunk_bytes));
   return plan.address(source.local_task, record.where.offset);
 }
 
 Status RecordReader::check(const Record& record, const Hash128& found, const Source& source,
                            std::uint64_t address) const {
   if (found == record.hash || record.hash == Hash128{}) return {};
-  return fail(Code::kCorrupt,
-              fmt::format("'{}': data of dataset {} at byte {} ({} bytes, written by rank {}) does not match its "
-                          "checksum",
-                          source.file->path(), record.dataset, address, record.stored_bytes, record.order.rank));
+  return fail(
+      Code::kCorrupt,
+      fmt::format(
+          "'{}': data of dataset {} at byte {} ({} bytes, written by rank {}) does not match its "
+          "checksum",
+          source.file->path(), record.dataset, address, record.stored_bytes, record.order.rank));
 }
 
-Status RecordReader::read_whole(const Record& record, const Source& source, std::span<std::byte> into) {
+Status RecordReader::read_whole(const Record& record, const Source& source,
+                                std::span<std::byte> into) {
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
   if (record.hash == Hash128{}) return source.file->read_at(address, into);
   Hasher hasher;
@@ -56,15 +61,15 @@ Result<std::vector<std::byte>> RecordReader::read_stored(const Record& record) {
   BENTO_TRY(address_of(record, source));
   BENTO_ASSIGN(const std::uint64_t file_bytes, source.file->size());
   if (record.stored_bytes > file_bytes)
-    return fail(Code::kCorrupt, fmt::format("'{}': a record of {} bytes in a file of {}", source.file->path(),
-                                            record.stored_bytes, file_bytes));
+    return fail(Code::kCorrupt, fmt::format("'{}': a record of {} bytes in a file of {}",
+                                            source.file->path(), record.stored_bytes, file_bytes));
   std::vector<std::byte> bytes(static_cast<std::size_t>(record.stored_bytes));
   BENTO_TRY(read_whole(record, source, bytes));
   return bytes;
 }
 
-Status RecordReader::read(const Record& record, std::uint64_t element_bytes, const Box& part, const Box& to_box,
-                          std::byte* to) {
+Status RecordReader::read(const Record& record, std::uint64_t element_bytes, const Box& part,
+                          const Box& to_box, std::byte* to) {
   const std::uint64_t part_bytes = part.elements() * element_bytes;
   if (part_bytes == 0) return {};
   const std::uint64_t from_offset = row_major_offset(record.box, part) * element_bytes;
@@ -74,7 +79,8 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes, con
 
   if (StreamWriter::buffered(record.where)) {
     if (to_contiguous && from_contiguous) {
-      own_->read_buffered(record.where, from_offset, {to + to_offset, static_cast<std::size_t>(part_bytes)});
+      own_->read_buffered(record.where, from_offset,
+                          {to + to_offset, static_cast<std::size_t>(part_bytes)});
       return {};
     }
     BENTO_ASSIGN(const auto stored, read_stored(record));
@@ -98,14 +104,16 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes, con
 
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
   if (from_contiguous && to_contiguous)
-    return source.file->read_at(address + from_offset, {to + to_offset, static_cast<std::size_t>(part_bytes)});
+    return source.file->read_at(address + from_offset,
+                                {to + to_offset, static_cast<std::size_t>(part_bytes)});
   return read_windows(record, element_bytes, part, to_box, to, source);
 }
 
-// Splits `part` along its slowest dimension until what it spans in the record fits the scratch window or is
-// one run, so that memory stays bounded whatever the record's size.
-Status RecordReader::read_windows(const Record& record, std::uint64_t element_bytes, const Box& part,
-                                  const Box& to_box, std::byte* to, const Source& source) {
+// Splits `part` along its slowest dimension until what it spans in the record fits the scratch
+// window or is one run, so that memory stays bounded whatever the record's size.
+Status RecordReader::read_windows(const Record& record, std::uint64_t element_bytes,
+                                  const Box& part, const Box& to_box, std::byte* to,
+                                  const Source& source) {
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
   const unsigned last = part.rank() - 1;
   const std::uint64_t run_bytes = part.count[last] * element_bytes;
@@ -120,7 +128,8 @@ Status RecordReader::read_windows(const Record& record, std::uint64_t element_by
       end.count[d] = 1;
     }
     const std::uint64_t first = row_major_offset(record.box, box) * element_bytes;
-    const std::uint64_t span = row_major_offset(record.box, end) * element_bytes + element_bytes - first;
+    const std::uint64_t span =
+        row_major_offset(record.box, end) * element_bytes + element_bytes - first;
     const bool one_run = is_contiguous_in(record.box, box);
     const bool sparse = run_bytes >= kDirectRunBytes && span > 2 * box.elements() * element_bytes;
     if (one_run && is_contiguous_in(to_box, box)) {
@@ -138,8 +147,9 @@ Status RecordReader::read_windows(const Record& record, std::uint64_t element_by
     unsigned d = 0;
     while (d < last && box.count[d] == 1) ++d;
     if (box.count[d] == 1) {  // a single element wider than the window
-      BENTO_TRY(source.file->read_at(address + first, {to + row_major_offset(to_box, box) * element_bytes,
-                                                       static_cast<std::size_t>(span)}));
+      BENTO_TRY(source.file->read_at(
+          address + first,
+          {to + row_major_offset(to_box, box) * element_bytes, static_cast<std::size_t>(span)}));
       continue;
     }
     Box tail = box;

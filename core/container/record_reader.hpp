@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// From a record to the caller's buffer. A record of up to kVerifyBytes is always read whole and held against
-/// its hash. Larger ones are not verified on the way: that cost a quarter to a third of the read rate
-/// (docs/benchmarks.md), so it is left to an offline check. Task-local.
+/// From a record to the caller's buffer. A record of up to kVerifyBytes is always read whole and
+/// held against its hash. Larger ones are not verified on the way: that cost a quarter to a third
+/// of the read rate (docs/benchmarks.md), so it is left to an offline check. Task-local.
 #pragma once
 
 #include <cstddef>
@@ -45,10 +45,11 @@ class RecordReader {
 
  private:
   Result<std::uint64_t> address_of(const Record& record, const Source& source) const;
-  Status check(const Record& record, const Hash128& found, const Source& source, std::uint64_t address) const;
+  Status check(const Record& record, const Hash128& found, const Source& source,
+               std::uint64_t address) const;
   Status read_whole(const Record& record, const Source& source, std::span<std::byte> into);
-  Status read_windows(const Record& record, std::uint64_t element_bytes, const Box& part, const Box& to_box,
-                      std::byte* to, const Source& source);
+  Status read_windows(const Record& record, std::uint64_t element_bytes, const Box& part,
+                      const Box& to_box, std::byte* to, const Source& source);
 
   Locate locate_;
   const StreamWriter* own_;

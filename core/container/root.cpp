@@ -75,7 +75,8 @@ std::array<std::byte, kSectorBytes> encode_root(const Root& root) {
 
 Result<Root> decode_root(std::span<const std::byte> sector) {
   if (sector.size() != kSectorBytes)
-    return fail(Code::kCorrupt, fmt::format("root: {} bytes, want {}", sector.size(), kSectorBytes));
+    return fail(Code::kCorrupt,
+                fmt::format("root: {} bytes, want {}", sector.size(), kSectorBytes));
   ByteReader in(sector, std::endian::little, "root");
   BENTO_ASSIGN(const auto magic, in.bytes(kMagic.size()));
   if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0)
@@ -85,8 +86,9 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   if (!std::equal(hash.begin(), hash.end(), sector.begin() + kHashAt))
     return fail(Code::kCorrupt, "root: checksum does not match");
   if (version != kFormatVersion)
-    return fail(Code::kUnsupported, fmt::format("container format version {}, this h5bento reads version {}",
-                                                version, kFormatVersion));
+    return fail(Code::kUnsupported,
+                fmt::format("container format version {}, this h5bento reads version {}", version,
+                            kFormatVersion));
   Root root;
   BENTO_ASSIGN(root.flags, in.u32());
   BENTO_ASSIGN(root.sequence, in.u64());
@@ -105,17 +107,20 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   BENTO_ASSIGN(root.superblock_crc, in.u32());
 
   BENTO_ASSIGN(const std::uint32_t groups, in.u32());
-  if (groups == 0 || groups > kMaxGroups) return fail(Code::kCorrupt, fmt::format("root: {} groups of files", groups));
+  if (groups == 0 || groups > kMaxGroups)
+    return fail(Code::kCorrupt, fmt::format("root: {} groups of files", groups));
   for (std::uint32_t i = 0; i < groups; ++i) {
     FileGroup group;
     BENTO_ASSIGN(group.writers, in.u32());
     BENTO_ASSIGN(group.files, in.u32());
     BENTO_ASSIGN(group.chunk_bytes, in.u64());
-    if (group.chunk_bytes > kMaxLogicalBytes || (group.chunk_bytes == 0 && (root.flags & kRootProvisional) == 0))
+    if (group.chunk_bytes > kMaxLogicalBytes ||
+        (group.chunk_bytes == 0 && (root.flags & kRootProvisional) == 0))
       return fail(Code::kCorrupt, fmt::format("root: chunk of {} bytes", group.chunk_bytes));
     root.groups.push_back(group);
   }
-  if (root.fs_block > (1u << 30)) return fail(Code::kCorrupt, fmt::format("root: block of {} bytes", root.fs_block));
+  if (root.fs_block > (1u << 30))
+    return fail(Code::kCorrupt, fmt::format("root: block of {} bytes", root.fs_block));
   const auto plan = ContainerPlan::of(root.groups, root.fs_block);
   if (!plan) return fail(Code::kCorrupt, fmt::format("root: {}", plan.error().text));
   return root;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The root: one 4 KiB sector from which everything committed can be found. There are two slots; a commit
-/// overwrites the older one, so a torn write leaves the other. Source: docs/format.md, "Root".
+/// The root: one 4 KiB sector from which everything committed can be found. There are two slots; a
+/// commit overwrites the older one, so a torn write leaves the other. Source: docs/format.md,
+/// "Root".
 #pragma once
 
 #include <array>
@@ -38,16 +39,16 @@ struct Root {
   std::uint32_t flags = 0;
   std::uint64_t sequence = 0;  ///< grows by one with every root written
   std::array<std::byte, 16> file_id{};
-  std::uint32_t fs_block = 0;      ///< as given to ContainerPlan::make
-  std::vector<FileGroup> groups;   ///< the physical files
-  std::uint64_t step = 0;       ///< absolute steps committed so far
-  std::uint64_t collective = 0; ///< collective calls so far: later writes carry larger counts
+  std::uint32_t fs_block = 0;     ///< as given to ContainerPlan::make
+  std::vector<FileGroup> groups;  ///< the physical files
+  std::uint64_t step = 0;         ///< absolute steps committed so far
+  std::uint64_t collective = 0;   ///< collective calls so far: later writes carry larger counts
   std::uint32_t next_dataset = 0;
   std::uint64_t skeleton_bytes = 0;
-  Position catalogue_end = 0;   ///< first free position of the catalogue of file 0
-  CatalogueRef skeleton;        ///< page table
-  CatalogueRef segment;         ///< newest index segment; each names the one before
-  CatalogueRef streams;         ///< how full each writer's chunks are
+  Position catalogue_end = 0;            ///< first free position of the catalogue of file 0
+  CatalogueRef skeleton;                 ///< page table
+  CatalogueRef segment;                  ///< newest index segment; each names the one before
+  CatalogueRef streams;                  ///< how full each writer's chunks are
   std::uint64_t superblock_address = 0;  ///< of the native view, 0 if there is none
   std::uint32_t superblock_crc = 0;
 
@@ -55,8 +56,8 @@ struct Root {
   [[nodiscard]] std::uint32_t files() const;
 };
 
-/// One sector. decode() errors: kCorrupt (magic, checksum, impossible numbers), kUnsupported (version: says
-/// found and known).
+/// One sector. decode() errors: kCorrupt (magic, checksum, impossible numbers), kUnsupported
+/// (version: says found and known).
 std::array<std::byte, kSectorBytes> encode_root(const Root& root);
 Result<Root> decode_root(std::span<const std::byte> sector);
 
@@ -68,9 +69,9 @@ enum class FileKind {
 };
 struct Probe {
   FileKind kind = FileKind::kOther;
-  Root root;             ///< the newest valid one; kContainer only
-  unsigned slot = 0;     ///< where it was found
-  std::string problem;   ///< kPlainSion: why no root was accepted
+  Root root;            ///< the newest valid one; kContainer only
+  unsigned slot = 0;    ///< where it was found
+  std::string problem;  ///< kPlainSion: why no root was accepted
 };
 
 /// Looks for META1's magic and the newest valid root. Not collective, reads at most 12 KiB.

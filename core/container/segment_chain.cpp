@@ -25,7 +25,8 @@ Result<CatalogueRef> append_segment(Catalogue& catalogue, const CatalogueRef& pr
   return catalogue.append(end, out.view());
 }
 
-Result<std::vector<std::vector<std::byte>>> read_segments(Catalogue& catalogue, const CatalogueRef& newest,
+Result<std::vector<std::vector<std::byte>>> read_segments(Catalogue& catalogue,
+                                                          const CatalogueRef& newest,
                                                           const CatalogueRef& until) {
   std::vector<std::vector<std::byte>> chain;
   CatalogueRef at = newest;
@@ -38,13 +39,15 @@ Result<std::vector<std::vector<std::byte>>> read_segments(Catalogue& catalogue, 
     BENTO_ASSIGN(const auto hash, in.bytes(16));
     std::copy(hash.begin(), hash.end(), previous.hash.begin());
     if (previous.bytes != 0 && previous.position >= at.position)
-      return fail(Code::kCorrupt, fmt::format("index segment at position {} names a predecessor at {}",
-                                              at.position, previous.position));
+      return fail(Code::kCorrupt,
+                  fmt::format("index segment at position {} names a predecessor at {}", at.position,
+                              previous.position));
     chain.emplace_back(blob.begin() + kRefBytes, blob.end());
     at = previous;
   }
   if (!(at == until) && until.bytes != 0)
-    return fail(Code::kCorrupt, "the chain of index segments does not lead back to the one already read");
+    return fail(Code::kCorrupt,
+                "the chain of index segments does not lead back to the one already read");
   std::reverse(chain.begin(), chain.end());
   return chain;
 }

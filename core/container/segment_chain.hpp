@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Index segments in the catalogue: each begins with the reference to the one before it, so a commit writes
-/// one segment whatever the number of earlier ones. Source: docs/format.md, "Segment chain".
+/// Index segments in the catalogue: each begins with the reference to the one before it, so a
+/// commit writes one segment whatever the number of earlier ones. Source: docs/format.md, "Segment
+/// chain".
 #pragma once
 
 #include <vector>
@@ -18,7 +19,8 @@ Result<CatalogueRef> append_segment(Catalogue& catalogue, const CatalogueRef& pr
 
 /// Encoded segments from the one after `until` (absent: from the first) to `newest`, oldest first.
 /// Errors: kCorrupt (checksum, a chain that does not lead back to `until`).
-Result<std::vector<std::vector<std::byte>>> read_segments(Catalogue& catalogue, const CatalogueRef& newest,
+Result<std::vector<std::vector<std::byte>>> read_segments(Catalogue& catalogue,
+                                                          const CatalogueRef& newest,
                                                           const CatalogueRef& until);
 
 }  // namespace bento

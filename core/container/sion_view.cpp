@@ -17,15 +17,18 @@ namespace bento {
 namespace {
 
 constexpr std::size_t kPrefixBytes = 1024;
-constexpr std::uint64_t kFilesAt = 28;     // nfiles
-constexpr std::size_t kFixedBytes = 1076;  // META1 before the globalranks
+constexpr std::uint64_t kFilesAt = 28;             // nfiles
+constexpr std::size_t kFixedBytes = 1076;          // META1 before the globalranks
 constexpr std::uint64_t kPlainFlag = 50ull << 32;  // key-value mode "none"
 
-std::uint64_t tail_address(const FilePlan& part) { return kFixedBytes + 16ull * part.tasks(); }
+std::uint64_t tail_address(const FilePlan& part) {
+  return kFixedBytes + 16ull * part.tasks();
+}
 
 /// META1; `meta2` 0 means: not closed.
-std::vector<std::byte> encode_meta1(const ContainerPlan& plan, std::uint32_t index, const std::string& name,
-                                    std::uint32_t max_chunks, std::uint64_t meta2) {
+std::vector<std::byte> encode_meta1(const ContainerPlan& plan, std::uint32_t index,
+                                    const std::string& name, std::uint32_t max_chunks,
+                                    std::uint64_t meta2) {
   const FilePlan& part = plan.file(index);
   ByteWriter out;
   out.bytes(std::as_bytes(std::span("sion", 4)));
@@ -50,8 +53,9 @@ std::vector<std::byte> encode_meta1(const ContainerPlan& plan, std::uint32_t ind
   return std::move(out).take();
 }
 
-std::vector<std::byte> encode_meta2(const ContainerPlan& plan, std::uint32_t index, std::span<const ChunkFill> fills,
-                                    const ChunkFill& catalogue, std::uint64_t blocks) {
+std::vector<std::byte> encode_meta2(const ContainerPlan& plan, std::uint32_t index,
+                                    std::span<const ChunkFill> fills, const ChunkFill& catalogue,
+                                    std::uint64_t blocks) {
   const FilePlan& part = plan.file(index);
   ByteWriter out;
   // A real SIONlib call trusts task 0's count, so all tasks state the same one.
@@ -67,7 +71,8 @@ std::vector<std::byte> encode_meta2(const ContainerPlan& plan, std::uint32_t ind
     std::vector<std::pair<std::uint32_t, std::uint32_t>> places(plan.globals());
     for (std::uint32_t other = 0; other < plan.files(); ++other) {
       const FilePlan& there = plan.file(other);
-      for (std::uint32_t task = 0; task < there.writers; ++task) places[there.first_global + task] = {other, task};
+      for (std::uint32_t task = 0; task < there.writers; ++task)
+        places[there.first_global + task] = {other, task};
       places[there.catalogue_global] = {other, there.catalogue_task()};
     }
     for (const auto& [other, task] : places) {
@@ -86,14 +91,16 @@ Result<bool> looks_like_sion(File& file) {
   return got == 0 || (got == magic.size() && std::memcmp(magic.data(), "sion", 4) == 0);
 }
 
-Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32_t index, const std::string& name) {
+Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
+                              const std::string& name) {
   const FilePlan& part = plan.file(index);
   const std::vector<ChunkFill> none(part.writers);
   BENTO_TRY(file.write_at(part.data_start(), encode_meta2(plan, index, none, {}, 1)));
   return file.write_at(0, encode_meta1(plan, index, name, 1, part.data_start()));
 }
 
-Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_t index, const std::string& name) {
+Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
+                             const std::string& name) {
   const FilePlan& part = plan.file(index);
   BENTO_TRY(file.write_at(0, encode_meta1(plan, index, name, 0, 0)));
   const std::vector<ChunkFill> none(part.writers);
@@ -112,10 +119,12 @@ Result<Position> complete_sion(File& file, const ContainerPlan& plan, std::uint3
   Position at = round_up(catalogue_end, 8);
   std::uint64_t address = 0;
   if (meta2.size() > part.chunk_bytes) {
-    address = part.data_start() + blocks * part.block_bytes();  // where SIONlib's own writer puts it
+    address =
+        part.data_start() + blocks * part.block_bytes();  // where SIONlib's own writer puts it
     at = catalogue_end;
   } else {
-    if (at % part.chunk_bytes + meta2.size() > part.chunk_bytes) at = round_up(at, part.chunk_bytes);
+    if (at % part.chunk_bytes + meta2.size() > part.chunk_bytes)
+      at = round_up(at, part.chunk_bytes);
     address = part.address(part.catalogue_task(), at);
     at += meta2.size();
   }
@@ -137,7 +146,8 @@ Result<Position> catalogue_end_of(File& file, const ContainerPlan& plan, std::ui
   ByteReader in(tail, std::endian::little, "META1");
   BENTO_ASSIGN(const std::uint64_t blocks, in.u32());
   BENTO_ASSIGN(const std::uint64_t meta2, in.u64());
-  // Only a place inside the catalogue's chunks is counted; behind all blocks META2 is written over and over.
+  // Only a place inside the catalogue's chunks is counted; behind all blocks META2 is written over
+  // and over.
   if (meta2 < part.data_start()) return Position{0};
   const std::uint64_t block = (meta2 - part.data_start()) / part.block_bytes();
   const std::uint64_t chunk_start = part.address(part.catalogue_task(), block * part.chunk_bytes);
@@ -151,14 +161,20 @@ Status check_meta1(File& file, const ContainerPlan& plan, std::uint32_t index, b
   BENTO_TRY(file.read_at(0, bytes));
   ByteReader in(bytes, std::endian::little, "META1");
   const auto wrong = [&](std::string_view field, std::uint64_t found, std::uint64_t wanted) {
-    return fail(Code::kCorrupt, fmt::format("'{}': META1 says {} {}, the root {}: one of them is damaged", file.path(),
-                                            field, found, wanted));
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': META1 says {} {}, the root {}: one of them is damaged",
+                            file.path(), field, found, wanted));
   };
   if (std::memcmp(bytes.data(), "sion", 4) != 0)
-    return fail(Code::kCorrupt, fmt::format("'{}': no SION container, but named as physical file {}", file.path(), index));
+    return fail(
+        Code::kCorrupt,
+        fmt::format("'{}': no SION container, but named as physical file {}", file.path(), index));
   BENTO_TRY(in.skip(20));
   const std::array<std::pair<std::string_view, std::uint64_t>, 4> fields = {
-      {{"fsblksize", part.fsblksize}, {"ntasks", part.tasks()}, {"nfiles", plan.files()}, {"filenumber", index}}};
+      {{"fsblksize", part.fsblksize},
+       {"ntasks", part.tasks()},
+       {"nfiles", plan.files()},
+       {"filenumber", index}}};
   for (const auto& [field, wanted] : fields) {
     BENTO_ASSIGN(const std::uint64_t found, in.u32());
     if (found != wanted && (closed || field != "nfiles")) return wrong(field, found, wanted);
@@ -166,7 +182,8 @@ Status check_meta1(File& file, const ContainerPlan& plan, std::uint32_t index, b
   BENTO_TRY(in.skip(16 + kPrefixBytes + 8ull * part.tasks()));
   for (std::uint32_t task = 0; task < part.tasks(); ++task) {
     BENTO_ASSIGN(const std::uint64_t chunk, in.u64());
-    if (chunk != part.chunk_bytes) return wrong(fmt::format("chunk size of task {}", task), chunk, part.chunk_bytes);
+    if (chunk != part.chunk_bytes)
+      return wrong(fmt::format("chunk size of task {}", task), chunk, part.chunk_bytes);
   }
   return {};
 }

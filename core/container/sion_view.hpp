@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What makes a physical file of ours a SION container: META1 in its three states (provisional, unfinished,
-/// complete) and META2 inside the catalogue's chunk. Source: formats/sion.md sections 2, 6, 7, 10;
-/// docs/format.md, "SION view".
+/// What makes a physical file of ours a SION container: META1 in its three states (provisional,
+/// unfinished, complete) and META2 inside the catalogue's chunk. Source: formats/sion.md sections
+/// 2, 6, 7, 10; docs/format.md, "SION view".
 #pragma once
 
 #include <span>
@@ -20,23 +20,25 @@ namespace bento {
 Result<bool> looks_like_sion(File& file);
 
 /// A valid container without data: all chunks of size 0, META2 at the start of data.
-Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32_t index, const std::string& name);
+Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
+                              const std::string& name);
 
-/// META1 with the final chunk sizes and no pointer to a META2: SION readers refuse it as not closed. Also
-/// clears the provisional META2, which would lie in the first task's chunk.
-Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_t index, const std::string& name);
+/// META1 with the final chunk sizes and no pointer to a META2: SION readers refuse it as not
+/// closed. Also clears the provisional META2, which would lie in the first task's chunk.
+Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
+                             const std::string& name);
 
-/// Writes META2 (and the mapping, in file 0 of several) behind `catalogue_end` of this file's catalogue,
-/// syncs nothing, then sets META1's pointer. `fills` are those of this file's writers. Returns the first free
-/// position of the catalogue behind META2.
+/// Writes META2 (and the mapping, in file 0 of several) behind `catalogue_end` of this file's
+/// catalogue, syncs nothing, then sets META1's pointer. `fills` are those of this file's writers.
+/// Returns the first free position of the catalogue behind META2.
 Result<Position> complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                                std::span<const ChunkFill> fills, Position catalogue_end);
 
 /// Where the catalogue of a physical file k > 0 goes on: behind the META2 its META1 points to.
 Result<Position> catalogue_end_of(File& file, const ContainerPlan& plan, std::uint32_t index);
 
-/// Does META1 say what the root says? The number of files only counts once a session is `closed`. Errors:
-/// kCorrupt naming file, field and both values.
+/// Does META1 say what the root says? The number of files only counts once a session is `closed`.
+/// Errors: kCorrupt naming file, field and both values.
 Status check_meta1(File& file, const ContainerPlan& plan, std::uint32_t index, bool closed);
 
 }  // namespace bento

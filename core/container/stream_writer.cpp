@@ -16,8 +16,8 @@ namespace {
 using fti::v11::DbVar;
 using fti::v11::header_bytes;
 
-// Hashing and writing take turns on pieces of this size: a piece hashed is still in the cache when it is
-// written, and while one rank waits for the inode's lock another one hashes.
+// Hashing and writing take turns on pieces of this size: a piece hashed is still in the cache when
+// it is written, and while one rank waits for the inode's lock another one hashes.
 constexpr std::size_t kPieceBytes = 256u << 10;
 
 std::uint64_t box_key(DatasetNumber dataset, const Box& box) {
@@ -31,8 +31,8 @@ std::uint64_t box_key(DatasetNumber dataset, const Box& box) {
   return key;
 }
 
-// Cuts `box` so that `front` has at most `limit` elements, at least one, and is the first run of its
-// row-major order. What is left goes on the stack in reverse order. Source: design, section 3.
+// Cuts `box` so that `front` has at most `limit` elements, at least one, and is the first run of
+// its row-major order. What is left goes on the stack in reverse order. Source: design, section 3.
 Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
   while (box.elements() > limit) {
     unsigned d = 0;
@@ -54,7 +54,8 @@ Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
 StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions options)
     : index_(index), writer_(writer), options_(options) {}
 
-Status StreamWriter::attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill) {
+Status StreamWriter::attach(const FilePlan& plan, std::uint32_t local_task, File& file,
+                            ChunkFill fill) {
   plan_ = plan;
   local_task_ = local_task;
   file_ = &file;
@@ -71,14 +72,16 @@ Status StreamWriter::resume() {
     std::uint64_t at = block == 0 ? fti::v11::kFileBlockBytes : 0;
     while (at < fill_[block]) {
       const std::uint64_t address = plan_.address(local_task_, block * plan_.chunk_bytes + at);
-      const auto where = [&] { return fmt::format("stream of writer {}, block at byte {}", writer_, address); };
+      const auto where = [&] {
+        return fmt::format("stream of writer {}, block at byte {}", writer_, address);
+      };
       std::array<std::byte, fti::v11::kDataBlockHeadBytes> head_bytes{};
       BENTO_TRY(file_->read_at(address, head_bytes));
       auto head = fti::v11::decode_data_block(head_bytes);
       if (!head) return fail(std::move(head).error().with_context(where()));
       if (head->dbsize < header_bytes(head->numvars) || head->dbsize > fill_[block] - at)
-        return fail(Code::kCorrupt, fmt::format("{}: {} bytes, {} left in its chunk", where(), head->dbsize,
-                                                fill_[block] - at));
+        return fail(Code::kCorrupt, fmt::format("{}: {} bytes, {} left in its chunk", where(),
+                                                head->dbsize, fill_[block] - at));
       std::vector<std::byte> vars(head->numvars * fti::v11::kDbVarBytes);
       BENTO_TRY(file_->read_at(address + head_bytes.size(), vars));
       for (std::size_t i = 0; i < head->numvars; ++i) {
@@ -96,7 +99,8 @@ Status StreamWriter::resume() {
   return {};
 }
 
-Status StreamWriter::write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data) {
+Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
+                           std::span<const std::byte> data) {
   if (!attached() || data.size() < kLargeRecordBytes) {
     if (attached() && !buffer_.empty() && buffer_.size() + data.size() > options_.buffer_bytes)
       BENTO_TRY(flush());
@@ -112,7 +116,8 @@ Status StreamWriter::write(const Record& record, std::uint64_t element_bytes, st
   return {};
 }
 
-Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data) {
+Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
+                            std::span<const std::byte> data) {
   const std::uint64_t key = box_key(record.dataset, record.box);
   if (const auto found = by_box_.find(key); found != by_box_.end()) {
     const Pending& pending = pending_[found->second];
@@ -132,7 +137,8 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes, s
                        ? index_.record(last.slot.dataset, last.slot.position)
                        : Record{};
     if (last.slot.dataset == record.dataset && grown.encoding == Encoding::kPlain &&
-        grown.order.collective == record.order.collective && append_row_major(grown.box, record.box)) {
+        grown.order.collective == record.order.collective &&
+        append_row_major(grown.box, record.box)) {
       buffer_.insert(buffer_.end(), data.begin(), data.end());
       last.bytes += data.size();
       grown.stored_bytes = last.bytes;
@@ -160,12 +166,13 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes, s
   ++held_[record.dataset];
   uncommitted_.push_back(pending.slot);
   mergeable_ = true;
-  if (!attached() && buffer_.size() > 2 * compacted_bytes_ + options_.buffer_bytes) return compact();
+  if (!attached() && buffer_.size() > 2 * compacted_bytes_ + options_.buffer_bytes)
+    return compact();
   return {};
 }
 
-// Before the layout is fixed nothing can be written out, so what later writes have covered is dropped from
-// the buffer: it then holds each declared byte at most once.
+// Before the layout is fixed nothing can be written out, so what later writes have covered is
+// dropped from the buffer: it then holds each declared byte at most once.
 Status StreamWriter::compact() {
   std::map<DatasetNumber, std::vector<const Pending*>> groups;
   for (const auto& pending : pending_) groups[pending.slot.dataset].push_back(&pending);
@@ -196,7 +203,8 @@ Status StreamWriter::compact() {
       const std::byte* from = buffer_.data() + pending.buffer_offset;
       pending.buffer_offset = fresh.size();
       if (pending.element_bytes == 0) {  // filtered: cannot be sliced, kept whole, once
-        if (std::find(whole_done.begin(), whole_done.end(), piece.record) != whole_done.end()) continue;
+        if (std::find(whole_done.begin(), whole_done.end(), piece.record) != whole_done.end())
+          continue;
         whole_done.push_back(piece.record);
         fresh.insert(fresh.end(), from, from + pending.bytes);
       } else {
@@ -233,13 +241,15 @@ Status StreamWriter::compact() {
   return {};
 }
 
-void StreamWriter::read_buffered(const Location& where, std::uint64_t skip, std::span<std::byte> into) const {
+void StreamWriter::read_buffered(const Location& where, std::uint64_t skip,
+                                 std::span<std::byte> into) const {
   std::memcpy(into.data(), buffer_.data() + (where.offset & ~kBufferedBit) + skip, into.size());
 }
 
 void StreamWriter::forget(DatasetNumber dataset) {
   if (held_.erase(dataset) != 0) {
-    std::erase_if(pending_, [&](const Pending& pending) { return pending.slot.dataset == dataset; });
+    std::erase_if(pending_,
+                  [&](const Pending& pending) { return pending.slot.dataset == dataset; });
     by_box_.clear();
     for (std::size_t i = 0; i < pending_.size(); ++i) by_box_[pending_[i].key] = i;
   }
@@ -250,16 +260,19 @@ void StreamWriter::forget(DatasetNumber dataset) {
 Status StreamWriter::next_chunk() {
   const std::uint64_t end = plan_.data_start() + (fill_.size() + 1) * plan_.block_bytes();
   if (end > kMaxLogicalBytes)
-    return fail(Code::kNoSpace,
-                fmt::format("writer {}: block {} would take '{}' beyond {} bytes; use a larger chunk= "
-                            "(now {}) so that fewer blocks are needed (errno = {})",
-                            writer_, fill_.size(), file_->path(), kMaxLogicalBytes, plan_.chunk_bytes, EFBIG),
-                EFBIG);
+    return fail(
+        Code::kNoSpace,
+        fmt::format("writer {}: block {} would take '{}' beyond {} bytes; use a larger chunk= "
+                    "(now {}) so that fewer blocks are needed (errno = {})",
+                    writer_, fill_.size(), file_->path(), kMaxLogicalBytes, plan_.chunk_bytes,
+                    EFBIG),
+        EFBIG);
   fill_.push_back(0);
   return {};
 }
 
-Status StreamWriter::write_hashed(std::uint64_t address, std::span<const std::byte> data, Hash128& hash) {
+Status StreamWriter::write_hashed(std::uint64_t address, std::span<const std::byte> data,
+                                  Hash128& hash) {
   hash = {};
   if (!options_.hashes) return file_->write_at(address, data);
   if (data.size() <= kPieceBytes) {
@@ -293,31 +306,38 @@ DbVar StreamWriter::next_var(const Record& record, std::uint64_t stream_at) {
   return var;
 }
 
-Status StreamWriter::write_large(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
-                                 std::vector<Record>& placed) {
+Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
+                                 std::span<const std::byte> data, std::vector<Record>& placed) {
   const auto kind = options_.hashes ? fti::HashKind::kXxh3 : fti::HashKind::kNone;
   std::vector<Box> todo{record.box};
   while (!todo.empty()) {
     Box box = todo.back();
     todo.pop_back();
     const bool sliceable = record.encoding == Encoding::kPlain;
-    const auto bytes_of = [&](const Box& b) { return sliceable ? b.elements() * element_bytes : data.size(); };
+    const auto bytes_of = [&](const Box& b) {
+      return sliceable ? b.elements() * element_bytes : data.size();
+    };
     // Where the data would begin in a chunk that is filled up to `used`.
-    const auto data_at = [&](std::uint64_t used) { return round_up(used + header_bytes(2), options_.align); };
+    const auto data_at = [&](std::uint64_t used) {
+      return round_up(used + header_bytes(2), options_.align);
+    };
     const auto room_behind = [&](std::uint64_t used) {
       return data_at(used) < plan_.chunk_bytes ? plan_.chunk_bytes - data_at(used) : 0;
     };
     const std::uint64_t smallest = sliceable ? element_bytes : data.size();
     if (smallest > room_behind(0))
-      return fail(Code::kNoSpace,
-                  fmt::format("writer {}: a piece of {} bytes fits no chunk of {} bytes in '{}'; use a larger "
-                              "chunk= (errno = {})",
-                              writer_, smallest, plan_.chunk_bytes, file_->path(), EFBIG),
-                  EFBIG);
+      return fail(
+          Code::kNoSpace,
+          fmt::format(
+              "writer {}: a piece of {} bytes fits no chunk of {} bytes in '{}'; use a larger "
+              "chunk= (errno = {})",
+              writer_, smallest, plan_.chunk_bytes, file_->path(), EFBIG),
+          EFBIG);
     if (const std::uint64_t here = room_behind(fill_.back()); bytes_of(box) > here) {
-      // What fits the next chunk goes there whole. What fits none fills the rest of this one first, if that
-      // is worth a record.
-      const bool worth_it = here >= smallest && here >= std::min(kLargeRecordBytes, plan_.chunk_bytes / 2);
+      // What fits the next chunk goes there whole. What fits none fills the rest of this one first,
+      // if that is worth a record.
+      const bool worth_it =
+          here >= smallest && here >= std::min(kLargeRecordBytes, plan_.chunk_bytes / 2);
       if (bytes_of(box) <= room_behind(0) || !worth_it) {
         BENTO_TRY(next_chunk());
         todo.push_back(box);
@@ -340,7 +360,8 @@ Status StreamWriter::write_large(Record record, std::uint64_t element_bytes, std
     const std::uint64_t filler_bytes = data_at(begin) - begin - header_bytes(2);
     const std::array<DbVar, 2> vars = {fti::v11::make_filler(filler_at, filler_bytes, kind),
                                        next_var(part, filler_at + filler_bytes)};
-    BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin), fti::v11::encode_header(vars)));
+    BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin),
+                              fti::v11::encode_header(vars)));
     fill_.back() = data_at(begin) + part.stored_bytes;
     bytes_written_ += part.stored_bytes;
     placed.push_back(part);
@@ -362,20 +383,23 @@ Status StreamWriter::write_block(std::span<const Pending> group) {
 
   std::uint64_t data_bytes = 0;
   for (const auto& pending : group) data_bytes += pending.bytes;
-  const std::span<const std::byte> data(buffer_.data() + first, static_cast<std::size_t>(data_bytes));
+  const std::span<const std::byte> data(buffer_.data() + first,
+                                        static_cast<std::size_t>(data_bytes));
   BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin + header), data));
 
   std::uint64_t at = 0;
   for (const auto& pending : group) {
     Record record = index_.record(pending.slot.dataset, pending.slot.position);
-    const auto bytes = data.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(pending.bytes));
+    const auto bytes =
+        data.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(pending.bytes));
     record.hash = options_.hashes ? hash128(bytes) : Hash128{};
     record.where = {writer_, block_start + begin + header + at};
     vars.push_back(next_var(record, stream_at + header + at));
     records.push_back(record);
     at += pending.bytes;
   }
-  BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin), fti::v11::encode_header(vars)));
+  BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin),
+                            fti::v11::encode_header(vars)));
   fill_.back() = begin + header + data_bytes;
   bytes_written_ += data_bytes;
   for (std::size_t i = 0; i < group.size(); ++i)
@@ -394,8 +418,8 @@ Status StreamWriter::flush() {
       std::vector<Record> placed;
       const std::span<const std::byte> data(buffer_.data() + first.buffer_offset,
                                             static_cast<std::size_t>(first.bytes));
-      status = write_large(index_.record(first.slot.dataset, first.slot.position), first.element_bytes, data,
-                           placed);
+      status = write_large(index_.record(first.slot.dataset, first.slot.position),
+                           first.element_bytes, data, placed);
       if (!status) break;
       index_.replace(first.slot.dataset, first.slot.position, placed.front());
       for (std::size_t i = 1; i < placed.size() && status; ++i) {

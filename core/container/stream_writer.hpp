@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// One rank's stream: turns records into FTI-FF blocks in the rank's own chunks. Large records go from the
-/// caller's buffer straight to the file; small ones gather in a buffer and share a block. Until the layout is
-/// fixed everything stays in the buffer. Task-local: never communicates.
+/// One rank's stream: turns records into FTI-FF blocks in the rank's own chunks. Large records go
+/// from the caller's buffer straight to the file; small ones gather in a buffer and share a block.
+/// Until the layout is fixed everything stays in the buffer. Task-local: never communicates.
 /// Source: docs/format.md, "A rank's stream".
 #pragma once
 
@@ -25,11 +25,12 @@ namespace bento {
 
 struct StreamOptions {
   std::uint64_t buffer_bytes = 4u << 20;  ///< small records gather up to this many bytes
-  std::uint64_t align = 4096;             ///< large records begin at a multiple of this, a power of two
-  bool hashes = true;                     ///< false with checksum=none
+  std::uint64_t align = 4096;  ///< large records begin at a multiple of this, a power of two
+  bool hashes = true;          ///< false with checksum=none
 };
 
-inline constexpr std::uint64_t kLargeRecordBytes = 64u << 10;  ///< from here on a record is a block of its own
+inline constexpr std::uint64_t kLargeRecordBytes =
+    64u << 10;  ///< from here on a record is a block of its own
 
 class StreamWriter {
  public:
@@ -41,16 +42,17 @@ class StreamWriter {
 
   StreamWriter(Index& index, std::uint32_t writer, StreamOptions options);
 
-  /// Gives the stream its chunks; from now on the buffer may be written out. `fill` is empty for a new
-  /// stream; else the stream goes on behind its last used byte, and its blocks are walked once so that the
-  /// FTI numbering continues. Errors: kIo, kCorrupt (a block that contradicts its chunk).
+  /// Gives the stream its chunks; from now on the buffer may be written out. `fill` is empty for a
+  /// new stream; else the stream goes on behind its last used byte, and its blocks are walked once
+  /// so that the FTI numbering continues. Errors: kIo, kCorrupt (a block that contradicts its
+  /// chunk).
   Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill);
   [[nodiscard]] bool attached() const { return file_ != nullptr; }
 
   /// Adds one record. `record` comes without location and hash; `data` is its bytes and must hold
-  /// box.elements() * element_bytes bytes unless filtered. The index knows the record when this returns.
-  /// Errors: kNoSpace, kIo (nothing of the record is then visible), kNoSpace naming chunk= for an element
-  /// that fits no chunk.
+  /// box.elements() * element_bytes bytes unless filtered. The index knows the record when this
+  /// returns. Errors: kNoSpace, kIo (nothing of the record is then visible), kNoSpace naming chunk=
+  /// for an element that fits no chunk.
   Status write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data);
 
   /// Writes the buffer out. Errors as write(); unwritten records stay buffered.
@@ -59,7 +61,9 @@ class StreamWriter {
   Status write_file_block(std::uint64_t time_ns);
 
   /// Is the record still in the buffer? Then read_buffered() serves it.
-  [[nodiscard]] static bool buffered(const Location& where) { return (where.offset & kBufferedBit) != 0; }
+  [[nodiscard]] static bool buffered(const Location& where) {
+    return (where.offset & kBufferedBit) != 0;
+  }
   void read_buffered(const Location& where, std::uint64_t skip, std::span<std::byte> into) const;
   /// Does the buffer hold anything of this dataset?
   [[nodiscard]] bool holds(DatasetNumber dataset) const { return held_.contains(dataset); }
@@ -111,8 +115,8 @@ class StreamWriter {
   std::unordered_map<std::uint64_t, std::size_t> by_box_;  ///< hash of (dataset, box) -> pending_
   std::unordered_map<DatasetNumber, std::uint64_t> held_;  ///< dataset -> buffered records
   std::uint64_t compacted_bytes_ = 0;
-  /// The last write went to the end of the buffer, so the next one may continue its record: a record that
-  /// grew across another write would claim to be later than it.
+  /// The last write went to the end of the buffer, so the next one may continue its record: a
+  /// record that grew across another write would claim to be later than it.
   bool mergeable_ = false;
   std::vector<Slot> uncommitted_;
   std::map<DatasetNumber, Numbering> numbering_;

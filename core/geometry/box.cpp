@@ -7,7 +7,8 @@
 
 namespace bento {
 
-Dims::Dims(std::initializer_list<std::uint64_t> values) : rank_(static_cast<unsigned>(values.size())) {
+Dims::Dims(std::initializer_list<std::uint64_t> values)
+    : rank_(static_cast<unsigned>(values.size())) {
   std::copy(values.begin(), values.end(), at_.begin());
 }
 
@@ -21,9 +22,13 @@ std::uint64_t Dims::product() const {
   return product;
 }
 
-bool Dims::operator==(const Dims& other) const { return std::ranges::equal(view(), other.view()); }
+bool Dims::operator==(const Dims& other) const {
+  return std::ranges::equal(view(), other.view());
+}
 
-Box Box::whole(const Dims& extent) { return {Dims(extent.rank()), extent}; }
+Box Box::whole(const Dims& extent) {
+  return {Dims(extent.rank()), extent};
+}
 
 Box intersect(const Box& a, const Box& b) {
   Box out = a;
@@ -38,15 +43,16 @@ Box intersect(const Box& a, const Box& b) {
 
 bool overlaps(const Box& a, const Box& b) {
   for (unsigned d = 0; d < a.rank(); ++d)
-    if (a.start[d] >= b.start[d] + b.count[d] || b.start[d] >= a.start[d] + a.count[d] || a.count[d] == 0 ||
-        b.count[d] == 0)
+    if (a.start[d] >= b.start[d] + b.count[d] || b.start[d] >= a.start[d] + a.count[d] ||
+        a.count[d] == 0 || b.count[d] == 0)
       return false;
   return true;
 }
 
 bool contains(const Box& outer, const Box& inner) {
   for (unsigned d = 0; d < outer.rank(); ++d)
-    if (inner.start[d] < outer.start[d] || inner.start[d] + inner.count[d] > outer.start[d] + outer.count[d])
+    if (inner.start[d] < outer.start[d] ||
+        inner.start[d] + inner.count[d] > outer.start[d] + outer.count[d])
       return false;
   return true;
 }
@@ -94,7 +100,8 @@ bool append_row_major(Box& first, const Box& second) {
 
 std::uint64_t row_major_offset(const Box& whole, const Box& part) {
   std::uint64_t offset = 0;
-  for (unsigned d = 0; d < whole.rank(); ++d) offset = offset * whole.count[d] + (part.start[d] - whole.start[d]);
+  for (unsigned d = 0; d < whole.rank(); ++d)
+    offset = offset * whole.count[d] + (part.start[d] - whole.start[d]);
   return offset;
 }
 
@@ -108,8 +115,8 @@ bool is_contiguous_in(const Box& whole, const Box& part) {
 
 namespace {
 
-// Rows of a box inside one or two row-major buffers, after dimensions that are full everywhere were folded
-// into the run length. Offsets and strides are in elements.
+// Rows of a box inside one or two row-major buffers, after dimensions that are full everywhere were
+// folded into the run length. Offsets and strides are in elements.
 struct Walk {
   unsigned outer = 0;  // dimensions that are stepped through
   std::uint64_t run = 1;
@@ -163,16 +170,17 @@ void for_each_run(const Walk& walk, std::uint64_t from, std::uint64_t to, const 
 }
 
 template <std::size_t N>
-void copy_runs_fixed(const Walk& walk, std::uint64_t from, std::uint64_t to, const std::byte* source,
-                     std::byte* target) {
-  for_each_run(walk, from, to,
-               [&](std::uint64_t f, std::uint64_t t) { std::memcpy(target + t * N, source + f * N, N); });
+void copy_runs_fixed(const Walk& walk, std::uint64_t from, std::uint64_t to,
+                     const std::byte* source, std::byte* target) {
+  for_each_run(walk, from, to, [&](std::uint64_t f, std::uint64_t t) {
+    std::memcpy(target + t * N, source + f * N, N);
+  });
 }
 
 }  // namespace
 
-void copy_box(const Box& part, const Box& from_box, const std::byte* from, const Box& to_box, std::byte* to,
-              std::size_t element_bytes) {
+void copy_box(const Box& part, const Box& from_box, const std::byte* from, const Box& to_box,
+              std::byte* to, std::size_t element_bytes) {
   if (part.empty()) return;
   const Walk walk = make_walk(part, from_box, to_box);
   const std::uint64_t from_at = row_major_offset(from_box, part);
@@ -192,7 +200,8 @@ void fill_box(const Box& part, const Box& to_box, std::byte* to, std::span<const
   const Walk walk = make_walk(part, to_box, to_box);
   const std::uint64_t at = row_major_offset(to_box, part);
   const std::size_t bytes = static_cast<std::size_t>(walk.run) * value.size();
-  const bool uniform = std::all_of(value.begin(), value.end(), [&](std::byte b) { return b == value[0]; });
+  const bool uniform =
+      std::all_of(value.begin(), value.end(), [&](std::byte b) { return b == value[0]; });
   const std::byte* first = nullptr;
   for_each_run(walk, at, at, [&](std::uint64_t, std::uint64_t t) {
     std::byte* const row = to + t * value.size();
@@ -201,7 +210,8 @@ void fill_box(const Box& part, const Box& to_box, std::byte* to, std::span<const
     } else if (first != nullptr) {
       std::memcpy(row, first, bytes);
     } else {
-      for (std::size_t i = 0; i < bytes; i += value.size()) std::memcpy(row + i, value.data(), value.size());
+      for (std::size_t i = 0; i < bytes; i += value.size())
+        std::memcpy(row + i, value.data(), value.size());
       first = row;
     }
   });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Boxes in a dataspace: the shape of every record and of every piece of a selection. Arithmetic only; which
-/// record wins is the index's business, where bytes lie the container's.
+/// Boxes in a dataspace: the shape of every record and of every piece of a selection. Arithmetic
+/// only; which record wins is the index's business, where bytes lie the container's.
 #pragma once
 
 #include <array>
@@ -35,7 +35,8 @@ class Dims {
   std::uint64_t& operator[](unsigned d) { return at_[d]; }
   std::uint64_t operator[](unsigned d) const { return at_[d]; }
   [[nodiscard]] std::span<const std::uint64_t> view() const { return {at_.data(), rank_}; }
-  /// Product of all values; 1 for rank 0 (a scalar). Does not check overflow: decode with checked_mul.
+  /// Product of all values; 1 for rank 0 (a scalar). Does not check overflow: decode with
+  /// checked_mul.
   [[nodiscard]] std::uint64_t product() const;
   bool operator==(const Dims& other) const;
 
@@ -63,24 +64,27 @@ Box intersect(const Box& a, const Box& b);
 bool overlaps(const Box& a, const Box& b);
 bool contains(const Box& outer, const Box& inner);
 
-/// Appends the parts of `from` outside `cut` to `out`: at most 2 * rank disjoint boxes, nothing if covered.
+/// Appends the parts of `from` outside `cut` to `out`: at most 2 * rank disjoint boxes, nothing if
+/// covered.
 void subtract(const Box& from, const Box& cut, std::vector<Box>& out);
 
-/// If `second`, laid behind `first` in row-major order, makes one larger box in row-major order (they meet
-/// along one dimension, agree in the others, and every slower dimension has count 1), returns true and
-/// grows `first`.
+/// If `second`, laid behind `first` in row-major order, makes one larger box in row-major order
+/// (they meet along one dimension, agree in the others, and every slower dimension has count 1),
+/// returns true and grows `first`.
 bool append_row_major(Box& first, const Box& second);
 
-/// Position, in elements, of `part`'s first element inside row-major `whole` (part must lie in whole).
+/// Position, in elements, of `part`'s first element inside row-major `whole` (part must lie in
+/// whole).
 std::uint64_t row_major_offset(const Box& whole, const Box& part);
 /// Is `part` one run of elements inside row-major `whole`?
 bool is_contiguous_in(const Box& whole, const Box& part);
 
 /// Copies the elements of `part` from the row-major buffer of `from_box` to the row-major buffer of
 /// `to_box`; `part` lies in both. `element_bytes` is the size of one element.
-void copy_box(const Box& part, const Box& from_box, const std::byte* from, const Box& to_box, std::byte* to,
-              std::size_t element_bytes);
-/// Fills the elements of `part` in the row-major buffer of `to_box` with one value of `element_bytes` bytes.
+void copy_box(const Box& part, const Box& from_box, const std::byte* from, const Box& to_box,
+              std::byte* to, std::size_t element_bytes);
+/// Fills the elements of `part` in the row-major buffer of `to_box` with one value of
+/// `element_bytes` bytes.
 void fill_box(const Box& part, const Box& to_box, std::byte* to, std::span<const std::byte> value);
 
 }  // namespace bento

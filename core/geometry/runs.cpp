@@ -60,7 +60,8 @@ std::vector<RunBox> merge_runs(std::span<const Run> runs) {
     row.count[last] = run.length;
     if (!out.empty()) {
       RunBox& previous = out.back();
-      // One row that goes on along the last dimension, both in the dataset and in the packed buffer.
+      // One row that goes on along the last dimension, both in the dataset and in the packed
+      // buffer.
       if (previous.rows.size() == 1 && previous.rows[0] + previous.box.count[last] == run.packed) {
         Box grown = previous.box;
         bool same_row = grown.start[last] + grown.count[last] == row.start[last];

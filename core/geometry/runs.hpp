@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// From selections to boxes: regular hyperslabs, and everything else as runs along the last dimension. "Packed"
-/// positions count elements in selection order.
+/// From selections to boxes: regular hyperslabs, and everything else as runs along the last
+/// dimension. "Packed" positions count elements in selection order.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct RegularSelection {
   Dims count;
   Dims block;
 
-  /// Blocks that touch (stride == block) become one, so that a contiguous selection is a single box.
+  /// Blocks that touch (stride == block) become one, so that a contiguous selection is a single
+  /// box.
   void normalise();
   [[nodiscard]] std::uint64_t boxes() const { return count.product(); }
   /// The selected elements as an array of their own: shape count * block.
@@ -30,21 +31,23 @@ struct RegularSelection {
   [[nodiscard]] Box packed_box(std::uint64_t index) const;
 };
 
-/// Elements [start, start + length) along the last dimension; `packed` is the position of the first.
+/// Elements [start, start + length) along the last dimension; `packed` is the position of the
+/// first.
 struct Run {
   Dims start;
   std::uint64_t length = 0;
   std::uint64_t packed = 0;
 };
 
-/// A box whose rows along the last dimension are found at these packed positions, in row-major order.
+/// A box whose rows along the last dimension are found at these packed positions, in row-major
+/// order.
 struct RunBox {
   Box box;
   std::vector<std::uint64_t> rows;
 };
 
-/// Merges runs that follow each other in selection order into boxes where they stack up. Runs must be given
-/// in selection order; a later run may repeat elements of an earlier one.
+/// Merges runs that follow each other in selection order into boxes where they stack up. Runs must
+/// be given in selection order; a later run may repeat elements of an earlier one.
 std::vector<RunBox> merge_runs(std::span<const Run> runs);
 
 }  // namespace bento

@@ -16,7 +16,8 @@ bool corner_overlaps(const std::uint64_t* corner, const Box& selection) {
   for (unsigned d = 0; d < rank; ++d) {
     const std::uint64_t start = corner[d];
     const std::uint64_t count = corner[rank + d];
-    if (count == 0 || start >= selection.start[d] + selection.count[d] || selection.start[d] >= start + count)
+    if (count == 0 || start >= selection.start[d] + selection.count[d] ||
+        selection.start[d] >= start + count)
       return false;
   }
   return true;
@@ -36,7 +37,8 @@ void BoxTree::build(std::span<const std::uint64_t> corners, unsigned rank, std::
   if (boxes != 0) build_node(corners, 0, static_cast<std::uint32_t>(boxes));
 }
 
-std::uint32_t BoxTree::build_node(std::span<const std::uint64_t> corners, std::uint32_t first, std::uint32_t count) {
+std::uint32_t BoxTree::build_node(std::span<const std::uint64_t> corners, std::uint32_t first,
+                                  std::uint32_t count) {
   const auto self = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back({first, count, 0});
   std::array<std::uint64_t, 2 * kMaxRank> bound{};
@@ -57,7 +59,8 @@ std::uint32_t BoxTree::build_node(std::span<const std::uint64_t> corners, std::u
   const std::uint32_t half = count / 2;
   const auto begin = order_.begin() + first;
   std::nth_element(begin, begin + half, begin + count, [&](std::uint32_t a, std::uint32_t b) {
-    return corners[a * std::size_t{2} * rank_ + widest] < corners[b * std::size_t{2} * rank_ + widest];
+    return corners[a * std::size_t{2} * rank_ + widest] <
+           corners[b * std::size_t{2} * rank_ + widest];
   });
   build_node(corners, first, half);
   const std::uint32_t right = build_node(corners, first + half, count - half);
@@ -65,7 +68,8 @@ std::uint32_t BoxTree::build_node(std::span<const std::uint64_t> corners, std::u
   return self;
 }
 
-void BoxTree::find(std::span<const std::uint64_t> corners, const Box& selection, std::vector<std::size_t>& out) const {
+void BoxTree::find(std::span<const std::uint64_t> corners, const Box& selection,
+                   std::vector<std::size_t>& out) const {
   if (nodes_.empty()) return;
   std::vector<std::uint32_t> todo{0};
   while (!todo.empty()) {
@@ -74,7 +78,8 @@ void BoxTree::find(std::span<const std::uint64_t> corners, const Box& selection,
     const std::uint64_t* const bound = bounds_.data() + at * std::size_t{2} * rank_;
     bool touched = true;
     for (unsigned d = 0; d < rank_ && touched; ++d)
-      touched = bound[d] < selection.start[d] + selection.count[d] && selection.start[d] < bound[rank_ + d];
+      touched = bound[d] < selection.start[d] + selection.count[d] &&
+                selection.start[d] < bound[rank_ + d];
     if (!touched) continue;
     const Node& node = nodes_[at];
     if (node.right != 0) {
@@ -83,7 +88,8 @@ void BoxTree::find(std::span<const std::uint64_t> corners, const Box& selection,
       continue;
     }
     for (std::uint32_t i = node.first; i < node.first + node.count; ++i)
-      if (corner_overlaps(&corners[order_[i] * std::size_t{2} * rank_], selection)) out.push_back(order_[i]);
+      if (corner_overlaps(&corners[order_[i] * std::size_t{2} * rank_], selection))
+        out.push_back(order_[i]);
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Bounding-volume tree over boxes that lie in one flat array: which of them overlap a box? Built at once by
-/// halving at the median; never changed, only built anew.
+/// Bounding-volume tree over boxes that lie in one flat array: which of them overlap a box? Built
+/// at once by halving at the median; never changed, only built anew.
 #pragma once
 
 #include <array>
@@ -16,14 +16,15 @@ namespace bento {
 
 class BoxTree {
  public:
-  /// `corners` holds for each box its `rank` starts and then its `rank` counts; only the first `boxes` are
-  /// taken in. Cost O(n log n).
+  /// `corners` holds for each box its `rank` starts and then its `rank` counts; only the first
+  /// `boxes` are taken in. Cost O(n log n).
   void build(std::span<const std::uint64_t> corners, unsigned rank, std::size_t boxes);
   [[nodiscard]] std::size_t size() const { return order_.size(); }
   void clear();
 
   /// Appends the numbers of the boxes that overlap `selection`. `corners` as in build().
-  void find(std::span<const std::uint64_t> corners, const Box& selection, std::vector<std::size_t>& out) const;
+  void find(std::span<const std::uint64_t> corners, const Box& selection,
+            std::vector<std::size_t>& out) const;
 
  private:
   struct Node {
@@ -31,7 +32,8 @@ class BoxTree {
     std::uint32_t count = 0;
     std::uint32_t right = 0;  ///< right child; the left one follows its parent. 0 in a leaf
   };
-  std::uint32_t build_node(std::span<const std::uint64_t> corners, std::uint32_t first, std::uint32_t count);
+  std::uint32_t build_node(std::span<const std::uint64_t> corners, std::uint32_t first,
+                           std::uint32_t count);
 
   unsigned rank_ = 0;
   std::vector<std::uint32_t> order_;

@@ -7,8 +7,12 @@
 namespace bento {
 
 namespace {
-std::uint64_t zigzag(std::uint64_t difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
-std::uint64_t unzigzag(std::uint64_t value) { return (value >> 1) ^ (0 - (value & 1)); }
+std::uint64_t zigzag(std::uint64_t difference) {
+  return (difference << 1) ^ (0 - (difference >> 63));
+}
+std::uint64_t unzigzag(std::uint64_t value) {
+  return (value >> 1) ^ (0 - (value & 1));
+}
 }  // namespace
 
 void put_column(ByteWriter& out, std::span<const std::uint64_t> values) {
@@ -32,8 +36,8 @@ Result<std::vector<std::uint64_t>> get_column(ByteReader& in, std::size_t count)
     BENTO_ASSIGN(const std::uint64_t difference, in.varint());
     BENTO_ASSIGN(const std::uint64_t run, in.varint());
     if (run == 0 || run > count - values.size())
-      return fail(Code::kCorrupt, fmt::format("column: a run of {} values, {} wanted (byte {})", run,
-                                              count - values.size(), in.offset()));
+      return fail(Code::kCorrupt, fmt::format("column: a run of {} values, {} wanted (byte {})",
+                                              run, count - values.size(), in.offset()));
     for (std::uint64_t i = 0; i < run; ++i) values.push_back(value += unzigzag(difference));
   }
   return values;

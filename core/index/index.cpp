@@ -26,14 +26,15 @@ struct Index::PerDataset {
   std::vector<std::uint64_t> stored;   ///< per record: rank starts, rank counts, as written
   std::vector<std::uint64_t> visible;  ///< the same after clipping
   std::vector<ExtentEvent> clips;
-  mutable BoxTree tree;                ///< over the first tree.size() visible boxes
+  mutable BoxTree tree;  ///< over the first tree.size() visible boxes
 
   [[nodiscard]] unsigned rank() const { return declaration.rank; }
   [[nodiscard]] std::size_t stride() const { return std::size_t{2} * rank(); }
 
   [[nodiscard]] Box box_at(const std::vector<std::uint64_t>& corners, std::size_t at) const {
     const std::span<const std::uint64_t> all(corners);
-    return {Dims(all.subspan(at * stride(), rank())), Dims(all.subspan(at * stride() + rank(), rank()))};
+    return {Dims(all.subspan(at * stride(), rank())),
+            Dims(all.subspan(at * stride() + rank(), rank()))};
   }
   void put_box(std::vector<std::uint64_t>& corners, std::size_t at, const Box& box) const {
     for (unsigned d = 0; d < rank(); ++d) {
@@ -49,7 +50,8 @@ struct Index::PerDataset {
   }
 
   void put(std::size_t at, const Record& record) {
-    meta[at] = {record.order, record.where, record.stored_bytes, record.hash, record.filter_mask, record.encoding};
+    meta[at] = {record.order, record.where,       record.stored_bytes,
+                record.hash,  record.filter_mask, record.encoding};
     put_box(stored, at, record.box);
     put_box(visible, at, clipped(record.box, record.order.collective));
   }
@@ -57,7 +59,8 @@ struct Index::PerDataset {
   [[nodiscard]] std::vector<std::size_t> candidates(const Box& selection) const {
     // A tail of new records is looked through one by one until it is worth a new tree.
     constexpr std::size_t kTail = 64;
-    if (meta.size() - tree.size() > kTail + tree.size() / 4) tree.build(visible, rank(), meta.size());
+    if (meta.size() - tree.size() > kTail + tree.size() / 4)
+      tree.build(visible, rank(), meta.size());
     std::vector<std::size_t> found;
     tree.find(visible, selection, found);
     for (std::size_t i = tree.size(); i < meta.size(); ++i)
@@ -82,16 +85,20 @@ const DatasetDeclaration* Index::find(DatasetNumber dataset) const {
   return found == datasets_.end() ? nullptr : &found->second->declaration;
 }
 
-void Index::remove(DatasetNumber dataset) { datasets_.erase(dataset); }
+void Index::remove(DatasetNumber dataset) {
+  datasets_.erase(dataset);
+}
 
 Result<std::size_t> Index::add(const Record& record) {
   const auto found = datasets_.find(record.dataset);
   if (found == datasets_.end())
-    return fail(Code::kCorrupt, fmt::format("index: a record of dataset {}, which is not declared", record.dataset));
+    return fail(Code::kCorrupt, fmt::format("index: a record of dataset {}, which is not declared",
+                                            record.dataset));
   PerDataset& entry = *found->second;
   if (record.box.rank() != entry.rank())
-    return fail(Code::kCorrupt, fmt::format("index: a record with {} dimensions in dataset {}, which has {}",
-                                            record.box.rank(), record.dataset, entry.rank()));
+    return fail(Code::kCorrupt,
+                fmt::format("index: a record with {} dimensions in dataset {}, which has {}",
+                            record.box.rank(), record.dataset, entry.rank()));
   const std::size_t at = entry.meta.size();
   entry.meta.emplace_back();
   entry.stored.resize(entry.stored.size() + entry.stride());
@@ -104,7 +111,8 @@ void Index::replace(DatasetNumber dataset, std::size_t position, const Record& r
   PerDataset& entry = *datasets_.at(dataset);
   const Box before = entry.box_at(entry.visible, position);
   entry.put(position, record);
-  if (position < entry.tree.size() && !(entry.box_at(entry.visible, position) == before)) entry.tree.clear();
+  if (position < entry.tree.size() && !(entry.box_at(entry.visible, position) == before))
+    entry.tree.clear();
 }
 
 Record Index::record(DatasetNumber dataset, std::size_t position) const {
@@ -144,15 +152,19 @@ void Index::erase_if(DatasetNumber dataset, const std::function<bool(const Recor
 Status Index::clip(const ExtentEvent& event) {
   const auto found = datasets_.find(event.dataset);
   if (found == datasets_.end())
-    return fail(Code::kCorrupt, fmt::format("index: a change of extent of dataset {}, which is not declared", event.dataset));
+    return fail(Code::kCorrupt,
+                fmt::format("index: a change of extent of dataset {}, which is not declared",
+                            event.dataset));
   PerDataset& entry = *found->second;
   if (event.extent.rank() != entry.rank())
-    return fail(Code::kCorrupt, fmt::format("index: an extent of {} dimensions for dataset {}, which has {}",
-                                            event.extent.rank(), event.dataset, entry.rank()));
+    return fail(Code::kCorrupt,
+                fmt::format("index: an extent of {} dimensions for dataset {}, which has {}",
+                            event.extent.rank(), event.dataset, entry.rank()));
   entry.clips.push_back(event);
   entry.tree.clear();
   for (std::size_t i = 0; i < entry.meta.size(); ++i)
-    entry.put_box(entry.visible, i, entry.clipped(entry.box_at(entry.stored, i), entry.meta[i].order.collective));
+    entry.put_box(entry.visible, i,
+                  entry.clipped(entry.box_at(entry.stored, i), entry.meta[i].order.collective));
   return {};
 }
 
@@ -175,13 +187,15 @@ struct Candidate {
 };
 
 /// Newest first, pieces subtracted one by one. For few candidates.
-void resolve_greedily(const Box& selection, const std::vector<Candidate>& newest_first, Lookup& out) {
+void resolve_greedily(const Box& selection, const std::vector<Candidate>& newest_first,
+                      Lookup& out) {
   std::vector<Box> rest{selection};
   std::vector<Box> next;
   for (const auto& candidate : newest_first) {
     next.clear();
     for (const auto& box : rest) {
-      if (overlaps(box, candidate.visible)) out.pieces.push_back({candidate.record, intersect(box, candidate.visible)});
+      if (overlaps(box, candidate.visible))
+        out.pieces.push_back({candidate.record, intersect(box, candidate.visible)});
       subtract(box, candidate.visible, next);
     }
     rest.swap(next);
@@ -190,34 +204,38 @@ void resolve_greedily(const Box& selection, const std::vector<Candidate>& newest
   out.uncovered.insert(out.uncovered.end(), rest.begin(), rest.end());
 }
 
-/// The candidates' boundary inside `selection` nearest to the middle of all of them, in the dimension that has
-/// most. Cutting there cuts few records. False if no boundary lies inside.
+/// The candidates' boundary inside `selection` nearest to the middle of all of them, in the
+/// dimension that has most. Cutting there cuts few records. False if no boundary lies inside.
 bool choose_cut(const Box& selection, const std::vector<Candidate>& candidates, unsigned& dimension,
                 std::uint64_t& coordinate) {
   std::vector<std::uint64_t> best;
   for (unsigned d = 0; d < selection.rank(); ++d) {
     std::vector<std::uint64_t> inside;
     for (const auto& candidate : candidates)
-      for (const std::uint64_t at : {candidate.visible.start[d], candidate.visible.start[d] + candidate.visible.count[d]})
-        if (at > selection.start[d] && at < selection.start[d] + selection.count[d]) inside.push_back(at);
+      for (const std::uint64_t at :
+           {candidate.visible.start[d], candidate.visible.start[d] + candidate.visible.count[d]})
+        if (at > selection.start[d] && at < selection.start[d] + selection.count[d])
+          inside.push_back(at);
     if (inside.size() > best.size()) {
       best.swap(inside);
       dimension = d;
     }
   }
   if (best.empty()) return false;
-  std::nth_element(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(best.size() / 2), best.end());
+  std::nth_element(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(best.size() / 2),
+                   best.end());
   coordinate = best[best.size() / 2];
   return true;
 }
 
-/// Subtracting many pieces from one box would cost their number squared, so the selection is halved until few
-/// candidates are left. `candidates` come newest first.
+/// Subtracting many pieces from one box would cost their number squared, so the selection is halved
+/// until few candidates are left. `candidates` come newest first.
 void resolve(const Box& selection, std::vector<Candidate> candidates, Lookup& out) {
   constexpr std::size_t kFew = 16;
   // Nothing older than a candidate that covers everything is seen.
-  const auto cover = std::find_if(candidates.begin(), candidates.end(),
-                                  [&](const Candidate& candidate) { return contains(candidate.visible, selection); });
+  const auto cover = std::find_if(
+      candidates.begin(), candidates.end(),
+      [&](const Candidate& candidate) { return contains(candidate.visible, selection); });
   if (cover != candidates.end()) candidates.erase(cover + 1, candidates.end());
   unsigned dimension = 0;
   std::uint64_t coordinate = 0;
@@ -242,15 +260,18 @@ Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
   Lookup out;
   if (selection.empty()) return out;
   const auto found = datasets_.find(dataset);
-  if (found == datasets_.end()) return fail(Code::kCorrupt, fmt::format("index: dataset {} is not declared", dataset));
+  if (found == datasets_.end())
+    return fail(Code::kCorrupt, fmt::format("index: dataset {} is not declared", dataset));
   const PerDataset& entry = *found->second;
   if (selection.rank() != entry.rank())
-    return fail(Code::kInvalidArgument, fmt::format("a selection of {} dimensions in dataset {}, which has {}",
-                                                    selection.rank(), dataset, entry.rank()));
+    return fail(Code::kInvalidArgument,
+                fmt::format("a selection of {} dimensions in dataset {}, which has {}",
+                            selection.rank(), dataset, entry.rank()));
   std::vector<Candidate> candidates;
   for (const std::size_t at : entry.candidates(selection))
     candidates.push_back({at, entry.meta[at].order, entry.box_at(entry.visible, at)});
-  // Equal orders come from one write that was cut in pieces; the later record number breaks the tie.
+  // Equal orders come from one write that was cut in pieces; the later record number breaks the
+  // tie.
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.order != b.order ? a.order > b.order : a.record > b.record;
   });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// From a selection to the records that hold it. In memory only; knows nothing of files or ranks' streams.
+/// From a selection to the records that hold it. In memory only; knows nothing of files or ranks'
+/// streams.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ struct Piece {
 };
 
 struct Lookup {
-  std::vector<Piece> pieces;     ///< disjoint
-  std::vector<Box> uncovered;    ///< what nobody wrote: the fill value
+  std::vector<Piece> pieces;   ///< disjoint
+  std::vector<Box> uncovered;  ///< what nobody wrote: the fill value
 };
 
 /// All records of all datasets that this process knows. Not thread-safe.
@@ -40,14 +41,16 @@ class Index {
   /// Forgets a dataset and its records.
   void remove(DatasetNumber dataset);
 
-  /// Adds a record in any order (a rank's own at once, others' after a commit) and returns its position in
-  /// its dataset. Errors: kCorrupt (unknown dataset, rank differs from its declaration).
+  /// Adds a record in any order (a rank's own at once, others' after a commit) and returns its
+  /// position in its dataset. Errors: kCorrupt (unknown dataset, rank differs from its
+  /// declaration).
   Result<std::size_t> add(const Record& record);
   /// Replaces a record in place: it grew, or its final location became known.
   void replace(DatasetNumber dataset, std::size_t position, const Record& record);
   [[nodiscard]] Record record(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] std::size_t size(DatasetNumber dataset) const;
-  /// Drops the records for which `drop` is true; positions of that dataset change. Clips stay attached.
+  /// Drops the records for which `drop` is true; positions of that dataset change. Clips stay
+  /// attached.
   void erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop);
 
   /// Clips all records, present and future, whose collective count is smaller than the event's.
@@ -56,8 +59,8 @@ class Index {
   /// Adds a whole segment: declarations, deletions, clips, records.
   Status add(const Segment& segment);
 
-  /// Which records hold `selection`, the latest winning, and what nobody wrote. Cost O(log n + hits * log
-  /// hits) once the dataset's tree is built; the tree is rebuilt lazily after additions.
+  /// Which records hold `selection`, the latest winning, and what nobody wrote. Cost O(log n + hits
+  /// * log hits) once the dataset's tree is built; the tree is rebuilt lazily after additions.
   Result<Lookup> find(DatasetNumber dataset, const Box& selection) const;
 
   /// Sum of elements that lie in at least one record (H5Dget_space_status); exact, may be slow.

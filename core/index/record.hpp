@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What the index knows: records (one contiguous piece of one dataset, written by one rank), changes of
-/// extent, and dataset declarations; and the segment in which one commit stores them.
+/// What the index knows: records (one contiguous piece of one dataset, written by one rank),
+/// changes of extent, and dataset declarations; and the segment in which one commit stores them.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@
 
 namespace bento {
 
-/// Count of dataset creations in collective order; equal on all ranks, never reused. Also FTI's variable id.
+/// Count of dataset creations in collective order; equal on all ranks, never reused. Also FTI's
+/// variable id.
 using DatasetNumber = std::uint32_t;
 
 /// Which write is later: lexicographic. Source: design, "Which write is later".
@@ -64,7 +65,8 @@ struct DatasetDeclaration {
   std::array<std::byte, 16> token{};  ///< its object token in the stored skeleton
   std::uint64_t element_bytes = 0;    ///< size of one element in the file type
   std::uint32_t rank = 0;             ///< number of dimensions
-  std::uint32_t flags = 0;            ///< for the connector: properties the skeleton had to hide (vol/dataset)
+  std::uint32_t flags =
+      0;  ///< for the connector: properties the skeleton had to hide (vol/dataset)
 };
 
 /// Everything one commit adds to the index.

@@ -25,7 +25,8 @@ Error corrupt(const ByteReader& in, std::string_view what) {
 
 Result<std::uint32_t> get_u32(ByteReader& in, std::string_view what) {
   BENTO_ASSIGN(const std::uint64_t value, in.varint());
-  if (value > 0xFFFFFFFFu) return fail(corrupt(in, fmt::format("{} {} is beyond 32 bits", what, value)));
+  if (value > 0xFFFFFFFFu)
+    return fail(corrupt(in, fmt::format("{} {} is beyond 32 bits", what, value)));
   return static_cast<std::uint32_t>(value);
 }
 
@@ -36,7 +37,8 @@ Result<Hash128> get_hash(ByteReader& in) {
   return hash;
 }
 
-// --- declarations, deletions, extents ---------------------------------------------------------------------
+// --- declarations, deletions, extents
+// ---------------------------------------------------------------------
 
 void put_metadata(ByteWriter& out, const Segment& segment) {
   out.varint(segment.step);
@@ -70,7 +72,8 @@ Status get_metadata(ByteReader& in, Segment& segment) {
     BENTO_ASSIGN(dataset.element_bytes, in.varint());
     BENTO_ASSIGN(dataset.rank, get_u32(in, "number of dimensions"));
     BENTO_ASSIGN(dataset.flags, get_u32(in, "flags"));
-    if (dataset.rank > kMaxRank) return fail(corrupt(in, fmt::format("{} dimensions", dataset.rank)));
+    if (dataset.rank > kMaxRank)
+      return fail(corrupt(in, fmt::format("{} dimensions", dataset.rank)));
     segment.datasets.push_back(dataset);
   }
   BENTO_ASSIGN(const std::uint64_t deleted, in.varint());
@@ -96,7 +99,8 @@ Status get_metadata(ByteReader& in, Segment& segment) {
   return {};
 }
 
-// --- records, a group for each dataset --------------------------------------------------------------------
+// --- records, a group for each dataset
+// --------------------------------------------------------------------
 
 using Group = std::span<const Record* const>;
 
@@ -133,7 +137,8 @@ Status get_group(ByteReader& in, std::vector<Record>& records) {
   BENTO_ASSIGN(const std::uint32_t rank, get_u32(in, "number of dimensions"));
   if (rank > kMaxRank) return fail(corrupt(in, fmt::format("{} dimensions", rank)));
   BENTO_ASSIGN(const std::uint64_t wide_count, in.varint());
-  BENTO_TRY(in.fits(wide_count, kHashBytes));  // runs may stand for any number, hashes stand for themselves
+  BENTO_TRY(in.fits(wide_count,
+                    kHashBytes));  // runs may stand for any number, hashes stand for themselves
   const auto count = static_cast<std::size_t>(wide_count);
   const std::size_t first = records.size();
   records.resize(first + count);
@@ -145,7 +150,8 @@ Status get_group(ByteReader& in, std::vector<Record>& records) {
   const auto each = [&](const auto& set) -> Status {
     BENTO_ASSIGN(const auto column, get_column(in, count));
     for (std::size_t i = 0; i < count; ++i)
-      if (!set(group[i], column[i])) return fail(corrupt(in, fmt::format("impossible value {}", column[i])));
+      if (!set(group[i], column[i]))
+        return fail(corrupt(in, fmt::format("impossible value {}", column[i])));
     return {};
   };
   for (unsigned d = 0; d < rank; ++d) {
@@ -157,15 +163,21 @@ Status get_group(ByteReader& in, std::vector<Record>& records) {
   }
   BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.order.collective = v, true; }));
   BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.order.time_ns = v, true; }));
-  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.order.rank = static_cast<std::uint32_t>(v), v >> 32 == 0; }));
-  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.where.task = static_cast<std::uint32_t>(v), v >> 32 == 0; }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) {
+    return r.order.rank = static_cast<std::uint32_t>(v), v >> 32 == 0;
+  }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) {
+    return r.where.task = static_cast<std::uint32_t>(v), v >> 32 == 0;
+  }));
   BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.where.offset = v, v >> 63 == 0; }));
   BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.stored_bytes = v, true; }));
   BENTO_TRY(each([](Record& r, std::uint64_t v) {
     r.encoding = static_cast<Encoding>(v);
     return v <= static_cast<std::uint64_t>(Encoding::kFiltered);
   }));
-  BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.filter_mask = static_cast<std::uint32_t>(v), v >> 32 == 0; }));
+  BENTO_TRY(each([](Record& r, std::uint64_t v) {
+    return r.filter_mask = static_cast<std::uint32_t>(v), v >> 32 == 0;
+  }));
   for (auto& record : group) {
     BENTO_ASSIGN(record.hash, get_hash(in));
     std::uint64_t elements = 1;
@@ -184,7 +196,8 @@ Result<Segment> get_entries(ByteReader& in) {
   BENTO_ASSIGN(const std::uint64_t groups, in.varint());
   BENTO_TRY(in.fits(groups, 3));
   for (std::uint64_t i = 0; i < groups; ++i) BENTO_TRY(get_group(in, segment.records));
-  if (in.remaining() != 0) return fail(corrupt(in, fmt::format("{} bytes left over", in.remaining())));
+  if (in.remaining() != 0)
+    return fail(corrupt(in, fmt::format("{} bytes left over", in.remaining())));
   return segment;
 }
 
@@ -197,7 +210,8 @@ std::vector<std::byte> encode_entries(const Segment& segment) {
   sorted.reserve(segment.records.size());
   for (const auto& record : segment.records) sorted.push_back(&record);
   const auto key = [](const Record* r) { return std::pair(r->dataset, r->box.rank()); };
-  std::stable_sort(sorted.begin(), sorted.end(), [&](const Record* a, const Record* b) { return key(a) < key(b); });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [&](const Record* a, const Record* b) { return key(a) < key(b); });
   std::vector<Group> groups;
   for (std::size_t first = 0; first < sorted.size();) {
     std::size_t last = first + 1;
@@ -229,17 +243,20 @@ std::vector<std::byte> encode_segment(const Segment& segment) {
 Result<Segment> decode_segment(std::span<const std::byte> bytes) {
   ByteReader in(bytes, std::endian::little, "index segment");
   BENTO_ASSIGN(const auto magic, in.bytes(kMagic.size()));
-  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0) return fail(corrupt(in, "no magic"));
+  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0)
+    return fail(corrupt(in, "no magic"));
   BENTO_ASSIGN(const std::uint32_t version, in.u32());
   BENTO_ASSIGN(const std::uint64_t length, in.u64());
   if (length != bytes.size() || length < kHeadBytes + kHashBytes)
     return fail(corrupt(in, fmt::format("{} bytes, its head says {}", bytes.size(), length)));
   const auto body = bytes.first(bytes.size() - kHashBytes);
   const Hash128 hash = hash128(body);
-  if (!std::equal(hash.begin(), hash.end(), bytes.end() - kHashBytes)) return fail(corrupt(in, "checksum does not match"));
+  if (!std::equal(hash.begin(), hash.end(), bytes.end() - kHashBytes))
+    return fail(corrupt(in, "checksum does not match"));
   if (version != kSegmentVersion)
     return fail(Code::kUnsupported,
-                fmt::format("index segment version {}, this h5bento reads version {}", version, kSegmentVersion));
+                fmt::format("index segment version {}, this h5bento reads version {}", version,
+                            kSegmentVersion));
   return decode_entries(body.subspan(kHeadBytes));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The seven calls through which every container byte passes. Tests put a fault-injecting file below the
-/// same interface; nothing above it calls the operating system.
+/// The seven calls through which every container byte passes. Tests put a fault-injecting file
+/// below the same interface; nothing above it calls the operating system.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,8 @@ class File {
  public:
   virtual ~File() = default;
 
-  /// Fills `into` completely. Errors: kCorrupt (end of file inside the range: names offset and size), kIo.
+  /// Fills `into` completely. Errors: kCorrupt (end of file inside the range: names offset and
+  /// size), kIo.
   virtual Status read_at(std::uint64_t offset, std::span<std::byte> into) = 0;
   /// Reads up to `into.size()` bytes, fewer only at the end of the file. Returns the count.
   virtual Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) = 0;
@@ -46,7 +47,8 @@ enum class OpenMode {
 };
 
 /// Opens files; replaced by tests to inject faults.
-using FileOpener = std::function<Result<std::unique_ptr<File>>(const std::string& path, OpenMode mode)>;
+using FileOpener =
+    std::function<Result<std::unique_ptr<File>>(const std::string& path, OpenMode mode)>;
 
 /// Opens a file of the operating system. Errors carry errno.
 Result<std::unique_ptr<File>> open_posix_file(const std::string& path, OpenMode mode);

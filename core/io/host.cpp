@@ -15,7 +15,8 @@
 namespace bento {
 
 Result<std::pair<std::uint64_t, std::uint64_t>> file_identity(const File& file) {
-  if (file.descriptor() < 0) return std::pair<std::uint64_t, std::uint64_t>{0, std::hash<std::string>{}(file.path())};
+  if (file.descriptor() < 0)
+    return std::pair<std::uint64_t, std::uint64_t>{0, std::hash<std::string>{}(file.path())};
   struct stat info{};
   if (::fstat(file.descriptor(), &info) != 0) return fail(os_error(errno, "fstat of", file.path()));
   return std::pair<std::uint64_t, std::uint64_t>{info.st_dev, info.st_ino};
@@ -25,7 +26,8 @@ std::uint32_t file_system_block(const File& file) {
   constexpr std::uint32_t kSmallest = 4096;
   constexpr std::uint32_t kLargest = 4u << 20;
   struct stat info{};
-  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &info) != 0 || info.st_blksize <= 0) return kSmallest;
+  if (file.descriptor() < 0 || ::fstat(file.descriptor(), &info) != 0 || info.st_blksize <= 0)
+    return kSmallest;
   const auto block = static_cast<std::uint64_t>(info.st_blksize);
   if (block <= kSmallest) return kSmallest;
   if (block >= kLargest) return kLargest;
@@ -35,11 +37,12 @@ std::uint32_t file_system_block(const File& file) {
 Status lock_for_writing(const File& file) {
   if (file.descriptor() < 0 || ::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno == EWOULDBLOCK)
-    return fail(Code::kBusy,
-                fmt::format("'{}' is open for writing in another process; wait for it to finish, or set "
-                            "HDF5_USE_FILE_LOCKING=FALSE if it is known to be dead (errno = {})",
-                            file.path(), EWOULDBLOCK),
-                EWOULDBLOCK);
+    return fail(
+        Code::kBusy,
+        fmt::format("'{}' is open for writing in another process; wait for it to finish, or set "
+                    "HDF5_USE_FILE_LOCKING=FALSE if it is known to be dead (errno = {})",
+                    file.path(), EWOULDBLOCK),
+        EWOULDBLOCK);
   return {};  // ENOLCK, EINVAL...: a file system without locks must not keep people from their data
 }
 

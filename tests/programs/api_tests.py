@@ -122,14 +122,7 @@ def compare_group(ranks, group, totals):
         raise Failure(
             f"{group}: the native run failed itself, exit status {natively.status}\n{natively.tail()}"
         )
-    try:
-        under = run_group(ranks, group, bento_env(stats=f"stats-{group}"), f"connector-{group}")
-    except Failure as reason:
-        # A rank that fails a check leaves the others waiting in MPI, natively too.
-        if group in MUST_PASS:
-            raise
-        say(f"{group:<10} does not end under the connector: {str(reason).splitlines()[0]}")
-        return [f"{group}: does not end"], False
+    under = run_group(ranks, group, bento_env(stats=f"stats-{group}"), f"connector-{group}")
     found = parse(under.out)
     for total, result in zip(totals, (natively, under)):
         total.update(dict(zip(("passed", "failed", "skipped", "run"), own_counts(result.out))))
@@ -148,10 +141,9 @@ def compare_group(ranks, group, totals):
         problems.append(f"{group}: exit status {under.status}\n{under.tail()}")
         say(f"    exit status {under.status}")
     if under.status not in (0, 1):
-        # A crash or a hang counts in any group: nothing is known of the tests behind it.
         end = "no end after the deadline" if under.status is None else f"exit status {under.status}"
         say(f"    {end}")
-        raise Failure(f"{group}: {end}\n{under.tail(15)}")
+        problems.append(f"{group}: {end}")
     expected = harness.connector()
     check(
         not expected or f"with VOL connector '{expected.split()[0]}'" in under.out,
@@ -159,7 +151,8 @@ def compare_group(ranks, group, totals):
     )
     if new_skips:
         say(f"    skipped under the connector only: {len(new_skips)}")
-    # A program that was ended (the ranks that go on wait for those that failed a check) writes no statistics.
+    # A program that was ended writes no statistics: the ranks that go on wait for ever for one that
+    # failed a check.
     ended = under.status in (0, 1) or group in MUST_PASS
     return problems, bool(native) and ended
 

@@ -487,8 +487,8 @@ class ParallelSequence(Sequence):
         }
 
     def creation(self, random):
-        # No judge of filtered data here: stock HDF5 1.14.5 misplaces some collective writes of
-        # parts of filtered chunks (seed 304 showed it).
+        # No judge of filtered data here: stock HDF5 1.14.5 misplaces some collective writes of parts of
+        # filtered chunks.
         options = super().creation(random)
         options.pop("compression", None)
         options.pop("shuffle", None)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The C edge: every callback runs inside guard(), which turns a bento Error (or bad_alloc) into a record on
-/// HDF5's error stack and the callback's failure value. Nothing is thrown into the C library.
+/// The C edge: every callback runs inside guard(), which turns a bento Error (or bad_alloc) into a
+/// record on HDF5's error stack and the callback's failure value. Nothing is thrown into the C
+/// library.
 #pragma once
 
 #include <exception>
@@ -15,7 +16,8 @@
 
 namespace bento::vol {
 
-/// Pushes an error with our class. Its text contains "errno = N" when there is one: h5py reads it there.
+/// Pushes an error with our class. Its text contains "errno = N" when there is one: h5py reads it
+/// there.
 void push_error(const char* callback, const Error& error) noexcept;
 /// Registers and unregisters our error class; called by initialize and terminate.
 void error_class_open() noexcept;

@@ -10,12 +10,13 @@
 
 namespace bento::vol {
 
-/// Saves the error stack of the current thread and puts it back: cleanup calls clear it otherwise, and with
-/// it the errno that h5py looks for. An empty stack is not saved but emptied again: saving costs more than
-/// most calls it is saved for, and nearly every API call passes here.
+/// Saves the error stack of the current thread and puts it back: cleanup calls clear it otherwise,
+/// and with it the errno that h5py looks for. An empty stack is not saved but emptied again: saving
+/// costs more than most calls it is saved for, and nearly every API call passes here.
 class ErrorStackKeeper {
  public:
-  ErrorStackKeeper() : saved_(H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID) {}
+  ErrorStackKeeper()
+      : saved_(H5Eget_num(H5E_DEFAULT) > 0 ? H5Eget_current_stack() : H5I_INVALID_HID) {}
   ~ErrorStackKeeper() {
     if (saved_ >= 0)
       H5Eset_current_stack(saved_);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The in-memory file driver under every skeleton. It serves the native library from a PagedImage, finalises
-/// the container when the native file is closed, and opens what the native library reaches by itself
-/// (external links, virtual sources): containers through a hook, ordinary files through sec2.
+/// The in-memory file driver under every skeleton. It serves the native library from a PagedImage,
+/// finalises the container when the native file is closed, and opens what the native library
+/// reaches by itself (external links, virtual sources): containers through a hook, ordinary files
+/// through sec2.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,8 @@ void set_foreign_opener(ForeignOpener opener);
 /// Makes `fapl` open `host`'s skeleton. The list keeps a reference to the host.
 herr_t set_fapl_skeleton(hid_t fapl, const std::shared_ptr<SkeletonHost>& host);
 
-/// The host of the open native file with this file number (H5VL_FILE_GET_FILENO), null if it is no skeleton.
+/// The host of the open native file with this file number (H5VL_FILE_GET_FILENO), null if it is no
+/// skeleton.
 std::shared_ptr<SkeletonHost> host_of_fileno(unsigned long fileno);
 /// An armed host by device and inode, null if none is open in this process.
 std::shared_ptr<SkeletonHost> host_of_identity(const FileIdentity& identity);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What the skeleton driver needs from the container it belongs to. The connector's file context implements
-/// it; the driver knows nothing else of the connector.
+/// What the skeleton driver needs from the container it belongs to. The connector's file context
+/// implements it; the driver knows nothing else of the connector.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class SkeletonHost {
  public:
   virtual ~SkeletonHost() = default;
 
-  /// The name under which the connector opened the container; a driver open under any other name is a
-  /// foreign file (external link, virtual source).
+  /// The name under which the connector opened the container; a driver open under any other name is
+  /// a foreign file (external link, virtual source).
   [[nodiscard]] virtual const std::string& name() const = 0;
   [[nodiscard]] virtual FileIdentity identity() const = 0;
   [[nodiscard]] virtual PagedImage& image() = 0;
@@ -35,18 +35,20 @@ class SkeletonHost {
   /// POSIX descriptor of physical file 0, -1 if none.
   [[nodiscard]] virtual int descriptor() const = 0;
 
-  /// Called by the driver's close callback when the last handle of an armed host goes: the native library has
-  /// flushed everything. Commits and closes the container; collective over the file's communicator.
+  /// Called by the driver's close callback when the last handle of an armed host goes: the native
+  /// library has flushed everything. Commits and closes the container; collective over the file's
+  /// communicator.
   virtual Status finalise() = 0;
 
-  /// Until armed (the native open succeeded), closing handles finalises nothing: the library opens twice and
-  /// closes the first, tentative handle.
+  /// Until armed (the native open succeeded), closing handles finalises nothing: the library opens
+  /// twice and closes the first, tentative handle.
   bool armed = false;
   int open_handles = 0;
 };
 
-/// Opens a container that the native library reached by itself under a parent's fapl (external link).
-/// Asked only for files that begin with "sion"; null means that it is an ordinary file all the same.
+/// Opens a container that the native library reached by itself under a parent's fapl (external
+/// link). Asked only for files that begin with "sion"; null means that it is an ordinary file all
+/// the same.
 using ForeignOpener = std::function<Result<std::shared_ptr<SkeletonHost>>(
     const std::string& name, unsigned h5f_flags, const std::shared_ptr<SkeletonHost>& parent)>;
 

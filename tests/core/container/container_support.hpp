@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// A small program's worth of container use, for the container tests: a skeleton of some pages and one
-/// 2-D dataset of 8-byte elements whose value is a function of place and step.
+/// A small program's worth of container use, for the container tests: a skeleton of some pages and
+/// one 2-D dataset of 8-byte elements whose value is a function of place and step.
 #pragma once
 
 #include <cstring>
@@ -40,7 +40,8 @@ inline Box rows_of(int rank, int ranks) {
 
 inline std::vector<std::byte> skeleton_bytes(std::uint64_t step) {
   std::vector<std::byte> bytes(9000);
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>((i * 31 + step) & 0xFF);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>((i * 31 + step) & 0xFF);
   return bytes;
 }
 
@@ -68,7 +69,8 @@ inline std::vector<std::uint64_t> whole_values(std::uint64_t step) {
 inline bool skeleton_is(Container& container, std::uint64_t step) {
   const auto wanted = skeleton_bytes(step);
   const auto have = container.skeleton().bytes();
-  return have.size() == wanted.size() && std::memcmp(have.data(), wanted.data(), wanted.size()) == 0;
+  return have.size() == wanted.size() &&
+         std::memcmp(have.data(), wanted.data(), wanted.size()) == 0;
 }
 
 inline ContainerOptions small_options(FileOpener opener) {

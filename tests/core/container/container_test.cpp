@@ -16,7 +16,9 @@ namespace {
 using namespace test;
 
 /// The thread group hands out references; a container wants to share.
-std::shared_ptr<Communicator> share(Communicator& comm) { return {&comm, [](Communicator*) {}}; }
+std::shared_ptr<Communicator> share(Communicator& comm) {
+  return {&comm, [](Communicator*) {}};
+}
 
 Status check(bool condition, std::string_view what) {
   if (condition) return {};
@@ -72,10 +74,12 @@ TEST_CASE("container: SION's own rules hold once it is closed", "[core][containe
   REQUIRE(reader);
 }
 
-TEST_CASE("container: other ranks' writes are seen after an exchange, without a commit", "[core][container]") {
+TEST_CASE("container: other ranks' writes are seen after an exchange, without a commit",
+          "[core][container]") {
   const MemoryFileSystem disk;
   all_succeed(3, [&](Communicator& comm) -> Status {
-    BENTO_ASSIGN(auto container, Container::create("box", false, small_options(disk.opener()), share(comm)));
+    BENTO_ASSIGN(auto container,
+                 Container::create("box", false, small_options(disk.opener()), share(comm)));
     const DatasetNumber dataset = container->declare({}, 8, 2, 0);
     for (std::uint64_t step = 1; step <= 3; ++step) {
       BENTO_TRY(write_step(*container, dataset, step));
@@ -90,7 +94,8 @@ TEST_CASE("container: other ranks' writes are seen after an exchange, without a 
   });
 }
 
-TEST_CASE("container: sessions with fewer and with more writers go on where the last one ended", "[core][container]") {
+TEST_CASE("container: sessions with fewer and with more writers go on where the last one ended",
+          "[core][container]") {
   const MemoryFileSystem disk;
   const ContainerOptions options = small_options(disk.opener());
   all_succeed(2, [&](Communicator& comm) { return write_session(comm, options, 1); });
@@ -109,7 +114,8 @@ TEST_CASE("container: sessions with fewer and with more writers go on where the 
   }
 }
 
-TEST_CASE("container: data written before the layout is fixed stays bounded and right", "[core][container]") {
+TEST_CASE("container: data written before the layout is fixed stays bounded and right",
+          "[core][container]") {
   const MemoryFileSystem disk;
   all_succeed(1, [&](Communicator& comm) -> Status {
     ContainerOptions options = small_options(disk.opener());
@@ -135,7 +141,8 @@ TEST_CASE("container: data written before the layout is fixed stays bounded and 
   });
 }
 
-TEST_CASE("container: a shrunken extent reads as unwritten after it grows again", "[core][container]") {
+TEST_CASE("container: a shrunken extent reads as unwritten after it grows again",
+          "[core][container]") {
   const MemoryFileSystem disk;
   all_succeed(2, [&](Communicator& comm) -> Status {
     const ContainerOptions options = small_options(disk.opener());
@@ -149,15 +156,18 @@ TEST_CASE("container: a shrunken extent reads as unwritten after it grows again"
     BENTO_ASSIGN(const auto values, read_all(*again, dataset));
     std::vector<std::uint64_t> wanted(kRows * kColumns, 0);
     for (std::uint64_t row = 0; row < 3; ++row)
-      for (std::uint64_t column = 0; column < 4; ++column) wanted[row * kColumns + column] = value_at(row, column, 1);
+      for (std::uint64_t column = 0; column < 4; ++column)
+        wanted[row * kColumns + column] = value_at(row, column, 1);
     return check(values == wanted, "values");
   });
 }
 
-TEST_CASE("container: ranks that make different collective calls are found at the commit", "[core][container]") {
+TEST_CASE("container: ranks that make different collective calls are found at the commit",
+          "[core][container]") {
   const MemoryFileSystem disk;
   const auto statuses = run_ranks(3, [&](Communicator& comm) -> Status {
-    BENTO_ASSIGN(auto container, Container::create("box", false, small_options(disk.opener()), share(comm)));
+    BENTO_ASSIGN(auto container,
+                 Container::create("box", false, small_options(disk.opener()), share(comm)));
     container->note_collective("group_create", comm.rank() == 2 ? "b" : "a");
     return container->commit();
   });
@@ -167,16 +177,20 @@ TEST_CASE("container: ranks that make different collective calls are found at th
   }
 }
 
-TEST_CASE("container: a full disk is the same error on every rank, and later commits succeed", "[core][container]") {
+TEST_CASE("container: a full disk is the same error on every rank, and later commits succeed",
+          "[core][container]") {
   const MemoryFileSystem disk;
-  all_succeed(3, [&](Communicator& comm) { return write_session(comm, small_options(disk.opener()), 1); });
+  all_succeed(
+      3, [&](Communicator& comm) { return write_session(comm, small_options(disk.opener()), 1); });
   const FaultFileSystem faulty(disk.opener());
   std::vector<Status> first_commits(3);
   const auto statuses = run_ranks(3, [&](Communicator& comm) -> Status {
     const auto rank = static_cast<std::size_t>(comm.rank());
-    const ContainerOptions options = small_options(comm.rank() == 1 ? faulty.opener() : disk.opener());
+    const ContainerOptions options =
+        small_options(comm.rank() == 1 ? faulty.opener() : disk.opener());
     BENTO_ASSIGN(auto container, Container::open("box", true, options, share(comm)));
-    if (comm.rank() == 1) faulty.add({.on = FaultOn::kWrite, .nth = 1, .forever = true, .os_errno = ENOSPC});
+    if (comm.rank() == 1)
+      faulty.add({.on = FaultOn::kWrite, .nth = 1, .forever = true, .os_errno = ENOSPC});
     (void)write_step(*container, 0, 2);
     first_commits[rank] = container->commit();
     if (comm.rank() == 1) faulty.clear_rules();
@@ -195,7 +209,8 @@ TEST_CASE("container: a full disk is the same error on every rank, and later com
     REQUIRE(status);
   }
   all_succeed(1, [&](Communicator& comm) -> Status {
-    BENTO_ASSIGN(auto container, Container::open("box", false, small_options(disk.opener()), share(comm)));
+    BENTO_ASSIGN(auto container,
+                 Container::open("box", false, small_options(disk.opener()), share(comm)));
     BENTO_ASSIGN(const auto values, read_all(*container, 0));
     return check(values == whole_values(3), "values");
   });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Every byte changed, every length cut, every write the last one: what is read afterwards is right or an error.
+/// Every byte changed, every length cut, every write the last one: what is read afterwards is right
+/// or an error.
 #include <algorithm>
 #include <set>
 
@@ -17,7 +18,9 @@ namespace {
 
 using namespace test;
 
-std::shared_ptr<Communicator> alone() { return make_self_communicator(); }
+std::shared_ptr<Communicator> alone() {
+  return make_self_communicator();
+}
 
 Status write_small(const ContainerOptions& options, std::uint64_t steps) {
   BENTO_ASSIGN(auto container, Container::create("box", false, options, alone()));
@@ -29,7 +32,8 @@ Status write_small(const ContainerOptions& options, std::uint64_t steps) {
   return container->close();
 }
 
-/// True if the container reads as `step`, false if it is refused with an error; anything else fails the test.
+/// True if the container reads as `step`, false if it is refused with an error; anything else fails
+/// the test.
 bool reads_as(const FileOpener& opener, std::uint64_t step) {
   auto container = Container::open("box", false, small_options(opener), alone());
   if (!container) return false;
@@ -78,7 +82,8 @@ TEST_CASE("damage: any shorter file gives an error or the right data", "[core][c
   CHECK_FALSE(reads_as(disk.opener(), 1));
 }
 
-TEST_CASE("damage: a program that dies at any write leaves its last committed step", "[core][container]") {
+TEST_CASE("damage: a program that dies at any write leaves its last committed step",
+          "[core][container]") {
   // How many changes a whole run makes.
   const MemoryFileSystem counted;
   const FaultFileSystem counter(counted.opener());
@@ -102,10 +107,12 @@ TEST_CASE("damage: a program that dies at any write leaves its last committed st
           committed = step;
         }
       }
-      INFO("died at change " << last << " of " << changes << ", " << torn << " bytes of it written");
+      INFO("died at change " << last << " of " << changes << ", " << torn
+                             << " bytes of it written");
       auto again = Container::open("box", false, small_options(disk.opener()), alone());
       if (!again) {
-        REQUIRE(committed == 0);  // before the first commit there is nothing to read, and it says so
+        REQUIRE(committed ==
+                0);  // before the first commit there is nothing to read, and it says so
         continue;
       }
       // The root may be in place although the program did not live to hear of it.

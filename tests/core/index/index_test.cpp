@@ -12,7 +12,9 @@ namespace {
 
 using Random = std::mt19937_64;
 
-std::uint64_t below(Random& random, std::uint64_t limit) { return random() % limit; }
+std::uint64_t below(Random& random, std::uint64_t limit) {
+  return random() % limit;
+}
 
 Box random_box(Random& random, const Dims& extent) {
   Box box{Dims(extent.rank()), Dims(extent.rank())};
@@ -49,7 +51,8 @@ struct Painting {
     for (const auto& [record, number] : records) {
       bool shown = contains(record.box, element);
       for (const auto& clip : clips)
-        if (record.order.collective < clip.collective) shown = shown && contains(Box::whole(clip.extent), element);
+        if (record.order.collective < clip.collective)
+          shown = shown && contains(Box::whole(clip.extent), element);
       if (shown && (best < 0 || record.order > best_order)) {
         best = static_cast<std::int64_t>(number);
         best_order = record.order;
@@ -74,8 +77,9 @@ void check_against(const Painting& truth, const Index& index, const Box& selecti
     for_each_element(truth.extent, hole,
                      [&](std::uint64_t at, const Box&) { REQUIRE(found.emplace(at, -1).second); });
   REQUIRE(found.size() == selection.elements());
-  for_each_element(truth.extent, selection,
-                   [&](std::uint64_t at, const Box& element) { REQUIRE(found[at] == truth.at(element)); });
+  for_each_element(truth.extent, selection, [&](std::uint64_t at, const Box& element) {
+    REQUIRE(found[at] == truth.at(element));
+  });
 }
 
 TEST_CASE("index: finds what painting finds, for any boxes, orders and clips", "[core][index]") {
@@ -139,7 +143,8 @@ TEST_CASE("index: refuses records of unknown datasets and of other rank", "[core
   REQUIRE(index.add(record).error().code == Code::kCorrupt);
 }
 
-TEST_CASE("index: many disjoint records, few hits, and a selection of all of them", "[core][index]") {
+TEST_CASE("index: many disjoint records, few hits, and a selection of all of them",
+          "[core][index]") {
   Index index;
   DatasetDeclaration declaration;
   declaration.rank = 2;

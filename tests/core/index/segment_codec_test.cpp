@@ -90,19 +90,22 @@ TEST_CASE("segment: a later version is refused by name", "[core][index]") {
   REQUIRE(refused.error().text.find("version 9") != std::string::npos);
 }
 
-TEST_CASE("entries: hostile bytes end in an error or in a segment, never in a crash", "[core][index]") {
+TEST_CASE("entries: hostile bytes end in an error or in a segment, never in a crash",
+          "[core][index]") {
   const auto good = encode_entries(sample());
   std::mt19937_64 random(4);
   for (int round = 0; round < 20000; ++round) {
     auto bad = good;
-    for (std::uint64_t i = 0; i < 1 + random() % 4; ++i) bad[random() % bad.size()] = static_cast<std::byte>(random());
+    for (std::uint64_t i = 0; i < 1 + random() % 4; ++i)
+      bad[random() % bad.size()] = static_cast<std::byte>(random());
     if (random() % 4 == 0) bad.resize(random() % bad.size());
     const auto decoded = decode_entries(bad);
     if (decoded) REQUIRE(decoded->records.size() <= bad.size());
   }
 }
 
-TEST_CASE("entries: equal slabs of many ranks cost a few bytes each besides their hash", "[core][index]") {
+TEST_CASE("entries: equal slabs of many ranks cost a few bytes each besides their hash",
+          "[core][index]") {
   constexpr std::uint32_t kRanks = 1000;
   constexpr std::uint32_t kDatasets = 8;
   Segment segment;
