@@ -82,8 +82,8 @@ def make_files():
 
 
 def timeless(text):
-    """Without what differs from run to run: addresses and the time of day."""
-    return re.sub(r"0x[0-9a-f]+|time = [^,]*,", "_", text)
+    """Without what differs from run to run: addresses, the time of day, times and rates."""
+    return re.sub(r"0x[0-9a-f]+|time = [^,]*,|[0-9.]+ s\b|[0-9.]+ MiB/s", "_", text)
 
 
 def check_same(command, ranks=0):
