@@ -3,6 +3,7 @@
 #include "core/index/index.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -57,6 +58,11 @@ struct Index::PerDataset {
   }
 
   [[nodiscard]] std::vector<std::size_t> candidates(const Box& selection) const {
+    if (rank() == 0) {  // a scalar's records all are the same element
+      std::vector<std::size_t> all(meta.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      return all;
+    }
     // A tail of new records is looked through one by one until it is worth a new tree.
     constexpr std::size_t kTail = 64;
     if (meta.size() - tree.size() > kTail + tree.size() / 4)
@@ -64,7 +70,7 @@ struct Index::PerDataset {
     std::vector<std::size_t> found;
     tree.find(visible, selection, found);
     for (std::size_t i = tree.size(); i < meta.size(); ++i)
-      if (rank() == 0 || corner_overlaps(&visible[i * stride()], selection)) found.push_back(i);
+      if (corner_overlaps(&visible[i * stride()], selection)) found.push_back(i);
     return found;
   }
 };
