@@ -223,8 +223,10 @@ Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
   fills_ = std::move(fills);
   if (!closing) return {};
 
-  // The SION view of a closed container; the step is safe already.
-  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+  // The SION view of a closed container; the step is safe already. Of several files, file 0 is no
+  // container while the others change.
+  if (plan_.files() > 1) BENTO_TRY(suspend_sion(*first, plan_, 0));
+  for (std::uint32_t index = plan_.files(); index-- > 0;) {
     BENTO_ASSIGN(File* const handle, file(index));
     const FilePlan& part = plan_.file(index);
     Position free = next.catalogue_end;

@@ -184,5 +184,31 @@ TEST_CASE("sion view: provisional is an empty container, unfinished is none",
   }
 }
 
+TEST_CASE("sion view: a session does not write over the META2 in use",
+          "[core][container][sionview]") {
+  for (const auto* groups : {&kOneFile, &kThreeFiles}) {
+    const auto plan = plan_of(*groups);
+    for (const Position end : {kInsideAChunk, kBehindTwoChunks, kManyBlocks}) {
+      const MemoryFileSystem disk;
+      const auto ends = write_all(disk, plan, State::kComplete, end);
+      make_room(disk, plan, end);
+      auto file = disk.open("box", OpenMode::kReadWrite).value();
+      // The root of a session that died before its last one: it does not know of META2 yet.
+      Position known = end;
+      const bool kept = guard_sion(*file, plan, 0, known).value();
+      CHECK(kept == (end != kManyBlocks));
+      CHECK(known >= ends[0]);
+      CHECK(SionReader::open(disk.opener(), "box").has_value() == kept);
+      Position later = ends[0] + 12345;
+      CHECK(guard_sion(*file, plan, 0, later).value() == kept);
+      CHECK(later == ends[0] + 12345);
+      // Closing it again brings it back.
+      const auto fills = some_fills(plan.writers());
+      REQUIRE(complete_sion(*file, plan, 0, of_file(fills, plan.file(0)), known));
+      CHECK(SionReader::open(disk.opener(), "box").has_value());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bento
