@@ -15,6 +15,7 @@
 #include "core/base/error.hpp"
 #include "core/base/hash.hpp"
 #include "core/container/plan.hpp"
+#include "core/fti/checksum.hpp"
 #include "core/io/file.hpp"
 
 namespace bento {
@@ -33,6 +34,7 @@ struct CatalogueRef {
 enum RootFlags : std::uint32_t {
   kRootProvisional = 1,  ///< laid out, nothing committed yet
   kRootClosed = 2,       ///< META2 is in place: the SION view is complete
+  kRootMd5 = 4,          ///< record hashes are MD5, not XXH3-128; fixed at create
 };
 
 struct Root {
@@ -52,6 +54,10 @@ struct Root {
   std::uint64_t superblock_address = 0;  ///< of the native view, 0 if there is none
   std::uint32_t superblock_crc = 0;
 
+  /// What the hashes of records are; one that is zero was not computed.
+  [[nodiscard]] fti::HashKind record_hash() const {
+    return (flags & kRootMd5) != 0 ? fti::HashKind::kMd5 : fti::HashKind::kXxh3;
+  }
   /// Physical files of all groups.
   [[nodiscard]] std::uint32_t files() const;
 };
