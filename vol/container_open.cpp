@@ -25,6 +25,18 @@ bool locking_wanted(hid_t fapl) {
   return fapl < 0 || H5Pget_file_locking(fapl, &use, &ignore_disabled) < 0 || use;
 }
 
+fti::HashKind hash_kind(Checksum checksum) {
+  switch (checksum) {
+    case Checksum::kNone:
+      return fti::HashKind::kNone;
+    case Checksum::kMd5:
+      return fti::HashKind::kMd5;
+    case Checksum::kXxh3:
+      break;
+  }
+  return fti::HashKind::kXxh3;
+}
+
 Result<Probe> probe_name(const char* name) {
   BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
   return probe(*file);
@@ -38,7 +50,7 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   options.chunk_bytes = config.chunk;
   options.stream.buffer_bytes = config.buffer;
   options.stream.align = config.align;
-  options.stream.hashes = config.checksum != Checksum::kNone;
+  options.stream.hash = hash_kind(config.checksum);
   options.lock = locking_wanted(fapl);
   return options;
 }

@@ -59,10 +59,9 @@ Status set_checksum(Config& config, std::string_view value) {
   else if (value == "none")
     config.checksum = Checksum::kNone;
   else if (value == "md5")
-    return fail(Code::kUnsupported,
-                "checksum=md5 is not available in this version; xxh3 and none are");
+    config.checksum = Checksum::kMd5;
   else
-    return bad_value("checksum", value, "xxh3 or none");
+    return bad_value("checksum", value, "xxh3, md5 or none");
   return {};
 }
 
@@ -241,6 +240,20 @@ Result<Config> load_config(std::string_view text, const Environment& environment
   return config;
 }
 
+namespace {
+std::string_view name_of(Checksum checksum) {
+  switch (checksum) {
+    case Checksum::kMd5:
+      return "md5";
+    case Checksum::kNone:
+      return "none";
+    case Checksum::kXxh3:
+      break;
+  }
+  return "xxh3";
+}
+}  // namespace
+
 std::string to_string(const Config& config) {
   const Config defaults;
   std::string out;
@@ -249,7 +262,7 @@ std::string to_string(const Config& config) {
   };
   if (config.align != defaults.align) add("align", config.align);
   if (config.buffer != defaults.buffer) add("buffer", config.buffer);
-  if (config.checksum != defaults.checksum) add("checksum", "none");
+  if (config.checksum != defaults.checksum) add("checksum", name_of(config.checksum));
   if (config.chunk != defaults.chunk) add("chunk", config.chunk);
   if (config.files != defaults.files) add("files", config.files);
   if (config.stats != defaults.stats) add("stats", config.stats);

@@ -16,7 +16,7 @@
 
 namespace bento {
 
-enum class Checksum { kXxh3, kNone };
+enum class Checksum { kXxh3, kMd5, kNone };
 
 struct Config {
   std::uint64_t chunk = 0;     ///< bytes; 0 = from what the program declares

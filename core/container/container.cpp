@@ -95,7 +95,13 @@ Result<std::unique_ptr<Container>> Container::create(const std::string& path, bo
   BENTO_ASSIGN(container->root_, decode_root(sector));
   BENTO_ASSIGN(container->plan_,
                ContainerPlan::of(container->root_.groups, container->root_.fs_block));
+  container->accept_rule();
   return container;
+}
+
+void Container::accept_rule() {
+  stream_.set_rule(root_.record_hash());
+  reader_.set_rule(root_.record_hash());
 }
 
 Status Container::owner_create(bool exclusive) {
@@ -132,6 +138,7 @@ Status Container::owner_create(bool exclusive) {
   }
 
   root_.flags = kRootProvisional;
+  if (options_.stream.hash == fti::HashKind::kMd5) root_.flags |= kRootMd5;
   root_.sequence = 1;
   root_.file_id = random_id();
   root_.groups.assign(plan_.groups().begin(), plan_.groups().end());
@@ -193,6 +200,8 @@ Result<Bytes> Container::owner_open() {
                 fmt::format("'{}' holds no committed data: its writer was ended before its first "
                             "H5Fflush or H5Fclose, or has not come to it yet",
                             path_));
+  // Whoever did not come to its close did not mark its dead records either.
+  if ((root_.flags & kRootClosed) == 0) touched_.assume_all();
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
   BENTO_ASSIGN(identity_, file_identity(*first));
   files_.resize(plan_.files());
@@ -269,6 +278,7 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   BENTO_ASSIGN(root_, decode_root(sector));
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
   layout_fixed_ = true;
+  accept_rule();
 
   BENTO_ASSIGN(const std::uint64_t fill_bytes, in.u64());
   BENTO_ASSIGN(const auto fill_view, in.bytes(fill_bytes));
@@ -320,6 +330,7 @@ DatasetNumber Container::declare(const std::array<std::byte, 16>& token,
 
 void Container::remove(DatasetNumber dataset) {
   stream_.forget(dataset);
+  touched_.note_removed(dataset, index_.size(dataset));
   index_.remove(dataset);
   pending_.deleted.push_back(dataset);
 }
@@ -393,17 +404,17 @@ Status Container::verify(DatasetNumber dataset, std::size_t record) {
   return stored ? Status{} : Status(fail(std::move(stored).error()));
 }
 
-Status Container::catch_up() {
-  if (loaded_segment_ == root_.segment) return {};
+Status Container::catch_up(const CatalogueRef& newest) {
+  if (loaded_segment_ == newest) return {};
   BENTO_ASSIGN(File* const first, file(0));
   Catalogue catalogue(*first, plan_.file(0));
-  BENTO_ASSIGN(const auto chain, read_segments(catalogue, root_.segment, loaded_segment_));
+  BENTO_ASSIGN(const auto chain, read_segments(catalogue, newest, loaded_segment_));
   for (const auto& bytes : chain) {
     auto segment = decode_segment(bytes);
     if (!segment) return fail(std::move(segment).error().with_context(path_));
     BENTO_TRY(add_others(*segment));
   }
-  loaded_segment_ = root_.segment;
+  loaded_segment_ = newest;
   return {};
 }
 

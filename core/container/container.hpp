@@ -20,6 +20,7 @@
 #include "core/container/plan.hpp"
 #include "core/container/record_reader.hpp"
 #include "core/container/root.hpp"
+#include "core/container/stream_liveness.hpp"
 #include "core/container/stream_writer.hpp"
 #include "core/index/index.hpp"
 #include "core/io/file.hpp"
@@ -127,9 +128,11 @@ class Container {
   Result<bool> add_missing_writers();
   Result<Bytes> owner_open();
   Status accept_opened(std::span<const std::byte> blob);
+  void accept_rule();
   Status fix_layout(std::uint64_t declared);
   Status attach();
-  Status catch_up();
+  Status catch_up() { return catch_up(root_.segment); }
+  Status catch_up(const CatalogueRef& newest);
   Status commit_impl(bool closing, const ViewBuilder& view);
   [[nodiscard]] Bytes encode_contribution(const Status& mine, std::size_t first_slot) const;
   Status owner_commit(const std::vector<Bytes>& gathered, bool closing, const ViewBuilder& view,
@@ -138,6 +141,8 @@ class Container {
   Result<NativeView> owner_build_view(const ViewBuilder& view, Root& next,
                                       std::vector<Position>& free);
   Result<bool> owner_view_edited(File& first);
+  Result<Bytes> owner_liveness(const Root& next);
+  Status finish_streams(const LivenessPlan& plan, bool changed);
   Status owner_write_root(File& first, Root& next, unsigned& slot);
   Status add_others(const Segment& segment);
   std::uint64_t now_ns();
@@ -156,6 +161,7 @@ class Container {
   PagedImage skeleton_;
   std::vector<Catalogue::PagePlace> page_places_;  ///< owner
   std::vector<ChunkFill> fills_;                   ///< owner: of all writers, as committed
+  TouchedDatasets touched_;                        ///< owner: since the last close
   Index index_;
   StreamWriter stream_;
   RecordReader reader_;

@@ -148,9 +148,20 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   Root next = root_;
   unsigned next_slot = slot_;
   if (rank == 0) {
-    const Status done = owner_commit(gathered, closing, view, next, next_slot);
+    Status done = owner_commit(gathered, closing, view, next, next_slot);
+    Bytes liveness;
+    if (done && closing) {
+      auto found = owner_liveness(next);
+      if (found)
+        liveness = std::move(*found);
+      else
+        done = fail(std::move(found).error());
+    }
     put_status(out, done);
-    if (done) out.bytes(encode_root(next));
+    if (done) {
+      out.bytes(encode_root(next));
+      out.bytes(liveness);
+    }
   }
   BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "commit message");
@@ -165,7 +176,42 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   exchanged_ = 0;
   stream_.mark_committed();
   skeleton_.clear_dirty();
-  if (changed && stream_.attached()) return stream_.write_file_block(now_ns());
+  if (closing) {
+    BENTO_ASSIGN(const LivenessPlan plan,
+                 decode_liveness(std::span<const std::byte>(blob).subspan(in.offset())));
+    return finish_streams(plan, changed);
+  }
+  if (changed && stream_.attached()) return stream_.write_file_block(now_ns(), false);
+  return {};
+}
+
+Result<Bytes> Container::owner_liveness(const Root& next) {
+  if (next.sequence == root_.sequence || (touched_.datasets().empty() && !touched_.all()))
+    return Bytes{};
+  BENTO_ASSIGN(const LivenessPlan plan, plan_liveness(index_, touched_, plan_.writers()));
+  return encode_liveness(plan);
+}
+
+// The streams of writers that take no part in this session are shared among the ranks.
+Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
+  const auto me = static_cast<std::uint32_t>(comm_->rank());
+  const auto ranks = static_cast<std::uint32_t>(comm_->size());
+  const auto mark = [&](std::uint32_t writer, const ChunkFill& fill,
+                        std::span<const Position> orphans) -> Status {
+    const std::uint32_t index = plan_.file_of(writer);
+    BENTO_ASSIGN(File* const handle, file(index));
+    return mark_stream({handle, plan_.file(index), plan_.local_task(writer), writer}, fill, plan,
+                       orphans, root_.record_hash(), now_ns());
+  };
+  for (const auto& entry : plan.live)
+    if (entry.first % ranks == me && entry.first != me && entry.first < fills_.size())
+      BENTO_TRY(mark(entry.first, fills_[entry.first], {}));
+  if (stream_.attached()) {
+    if (plan.live.contains(me) || !stream_.orphans().empty())
+      return mark(me, stream_.fill(), stream_.orphans());
+    return changed ? stream_.write_file_block(now_ns(), true) : Status{};
+  }
+  if (plan.live.contains(me) && me < fills_.size()) return mark(me, fills_[me], {});
   return {};
 }
 
@@ -222,12 +268,11 @@ Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
   BENTO_TRY(owner_write_root(*first, next, next_slot));
   page_places_ = std::move(places);
   fills_ = std::move(fills);
+  touched_.note(segment);
   if (!closing) return {};
 
   // What other readers see; the step is safe already. The owner's index learns the others' records.
-  BENTO_TRY(catch_up());
-  BENTO_TRY(add_others(segment));
-  loaded_segment_ = next.segment;
+  if (comm_->size() > 1) BENTO_TRY(catch_up(next.segment));
   return owner_complete(view, next, next_slot);
 }
 

@@ -42,7 +42,7 @@ Status RecordReader::read_whole(const Record& record, const Source& source,
                                 std::span<std::byte> into) {
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
   if (record.hash == Hash128{}) return source.file->read_at(address, into);
-  Hasher hasher;
+  fti::ChunkHasher hasher(rule_);
   for (std::size_t done = 0; done < into.size(); done += kPieceBytes) {
     const auto piece = into.subspan(done, std::min(kPieceBytes, into.size() - done));
     BENTO_TRY(source.file->read_at(address + done, piece));

@@ -33,6 +33,9 @@ class RecordReader {
 
   RecordReader(Locate locate, const StreamWriter* own) : locate_(std::move(locate)), own_(own) {}
 
+  /// What the records' hashes are.
+  void set_rule(fti::HashKind rule) { rule_ = rule; }
+
   /// Copies the elements of `part` into the row-major buffer of `to_box` (part lies in both boxes).
   /// Errors: kCorrupt (hash, location outside its chunk or the file), kIo.
   Status read(const Record& record, std::uint64_t element_bytes, const Box& part, const Box& to_box,
@@ -58,6 +61,7 @@ class RecordReader {
   Locate locate_;
   const StreamWriter* own_;
   std::uint64_t verify_bytes_ = kVerifyBytes;
+  fti::HashKind rule_ = fti::HashKind::kXxh3;
   Location cached_at_;
   std::vector<std::byte> cached_;
 };

@@ -15,6 +15,7 @@
 #include "core/base/error.hpp"
 #include "core/base/hash.hpp"
 #include "core/container/plan.hpp"
+#include "core/fti/checksum.hpp"
 #include "core/io/file.hpp"
 
 namespace bento {
@@ -33,6 +34,7 @@ struct CatalogueRef {
 enum RootFlags : std::uint32_t {
   kRootProvisional = 1,  ///< laid out, nothing committed yet
   kRootClosed = 2,       ///< META2 is in place: the SION view is complete
+  kRootMd5 = 4,          ///< record hashes are MD5, not XXH3-128; fixed at create
 };
 
 struct Root {
@@ -53,6 +55,10 @@ struct Root {
   Hash128 superblock{};         ///< of the superblock's bytes at P, zeros if no view
   Hash128 superblock_before{};  ///< the same before this root: the switch comes after it
 
+  /// What the hashes of records are; one that is zero was not computed.
+  [[nodiscard]] fti::HashKind record_hash() const {
+    return (flags & kRootMd5) != 0 ? fti::HashKind::kMd5 : fti::HashKind::kXxh3;
+  }
   /// Physical files of all groups.
   [[nodiscard]] std::uint32_t files() const;
 };

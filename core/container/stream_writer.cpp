@@ -68,35 +68,22 @@ Status StreamWriter::attach(const FilePlan& plan, std::uint32_t local_task, File
 }
 
 Status StreamWriter::resume() {
-  for (std::size_t block = 0; block < fill_.size(); ++block) {
-    std::uint64_t at = block == 0 ? fti::v11::kFileBlockBytes : 0;
-    while (at < fill_[block]) {
-      const std::uint64_t address = plan_.address(local_task_, block * plan_.chunk_bytes + at);
-      const auto where = [&] {
-        return fmt::format("stream of writer {}, block at byte {}", writer_, address);
-      };
-      std::array<std::byte, fti::v11::kDataBlockHeadBytes> head_bytes{};
-      BENTO_TRY(file_->read_at(address, head_bytes));
-      auto head = fti::v11::decode_data_block(head_bytes);
-      if (!head) return fail(std::move(head).error().with_context(where()));
-      if (head->dbsize < header_bytes(head->numvars) || head->dbsize > fill_[block] - at)
-        return fail(Code::kCorrupt, fmt::format("{}: {} bytes, {} left in its chunk", where(),
-                                                head->dbsize, fill_[block] - at));
-      std::vector<std::byte> vars(head->numvars * fti::v11::kDbVarBytes);
-      BENTO_TRY(file_->read_at(address + head_bytes.size(), vars));
-      for (std::size_t i = 0; i < head->numvars; ++i) {
-        auto var = fti::v11::decode_dbvar(std::span(vars).subspan(i * fti::v11::kDbVarBytes));
-        if (!var) return fail(std::move(var).error().with_context(where()));
-        if (var->id == fti::kFillerId) continue;
-        auto& numbering = numbering_[static_cast<DatasetNumber>(var->id)];
-        numbering.containers = var->containerid + 1;
-        numbering.bytes = var->dptr + var->containersize;
-        if (var->hascontent) hash_of_hashes_.add(var->hash);
-      }
-      at += head->dbsize;
+  numbering_.clear();
+  hash_of_hashes_ = {};
+  hashed_ = false;
+  miscounted_ = false;
+  return walk_stream(place(), fill_, [this](const StreamBlock& block) -> Status {
+    for (const DbVar& var : block.vars) {
+      hashed_ = hashed_ || var.hash != fti::Digest{};
+      if (var.id == fti::kFillerId) continue;
+      auto& numbering = numbering_[static_cast<DatasetNumber>(var.id)];
+      numbering.containers = var.containerid + 1;
+      if (!var.hascontent) continue;
+      numbering.bytes += var.chunksize;
+      hash_of_hashes_.add(var.hash);
     }
-  }
-  return {};
+    return {};
+  });
 }
 
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
@@ -108,7 +95,11 @@ Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
   }
   mergeable_ = false;
   std::vector<Record> placed;
-  BENTO_TRY(write_large(record, element_bytes, data, placed));
+  auto written = write_large(record, element_bytes, data, placed);
+  if (!written) {
+    for (const auto& part : placed) orphans_.push_back(part.where.offset);
+    return written;
+  }
   for (const auto& part : placed) {
     BENTO_ASSIGN(const std::size_t position, index_.add(part));
     uncommitted_.push_back({part.dataset, position});
@@ -253,7 +244,12 @@ void StreamWriter::forget(DatasetNumber dataset) {
     by_box_.clear();
     for (std::size_t i = 0; i < pending_.size(); ++i) by_box_[pending_[i].key] = i;
   }
-  std::erase_if(uncommitted_, [&](const Slot& slot) { return slot.dataset == dataset; });
+  std::erase_if(uncommitted_, [&](const Slot& slot) {
+    if (slot.dataset != dataset) return false;
+    const Location where = index_.record(slot.dataset, slot.position).where;
+    if (!buffered(where)) orphans_.push_back(where.offset);
+    return true;
+  });
   mergeable_ = false;
 }
 
@@ -273,13 +269,14 @@ Status StreamWriter::next_chunk() {
 
 Status StreamWriter::write_hashed(std::uint64_t address, std::span<const std::byte> data,
                                   Hash128& hash) {
+  const fti::HashKind kind = record_kind();
   hash = {};
-  if (!options_.hashes) return file_->write_at(address, data);
+  if (kind == fti::HashKind::kNone) return file_->write_at(address, data);
   if (data.size() <= kPieceBytes) {
-    hash = hash128(data);
+    hash = fti::chunk_hash(kind, data);
     return file_->write_at(address, data);
   }
-  Hasher hasher;
+  fti::ChunkHasher hasher(kind);
   for (std::size_t done = 0; done < data.size(); done += kPieceBytes) {
     const auto piece = data.subspan(done, std::min(kPieceBytes, data.size() - done));
     hasher.update(piece);
@@ -303,12 +300,13 @@ DbVar StreamWriter::next_var(const Record& record, std::uint64_t stream_at) {
   var.hash = record.hash;
   numbering.bytes += record.stored_bytes;
   hash_of_hashes_.add(record.hash);
+  hashed_ = hashed_ || record.hash != Hash128{};
   return var;
 }
 
 Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
                                  std::span<const std::byte> data, std::vector<Record>& placed) {
-  const auto kind = options_.hashes ? fti::HashKind::kXxh3 : fti::HashKind::kNone;
+  const fti::HashKind kind = record_kind();
   std::vector<Box> todo{record.box};
   while (!todo.empty()) {
     Box box = todo.back();
@@ -358,10 +356,13 @@ Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
     const std::uint64_t stream_at = stream_bytes(fill_);
     const std::uint64_t filler_at = stream_at + header_bytes(2);
     const std::uint64_t filler_bytes = data_at(begin) - begin - header_bytes(2);
+    if (miscounted_) BENTO_TRY(resume());
     const std::array<DbVar, 2> vars = {fti::v11::make_filler(filler_at, filler_bytes, kind),
                                        next_var(part, filler_at + filler_bytes)};
+    miscounted_ = true;
     BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin),
                               fti::v11::encode_header(vars)));
+    miscounted_ = false;
     fill_.back() = data_at(begin) + part.stored_bytes;
     bytes_written_ += part.stored_bytes;
     placed.push_back(part);
@@ -387,19 +388,22 @@ Status StreamWriter::write_block(std::span<const Pending> group) {
                                         static_cast<std::size_t>(data_bytes));
   BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin + header), data));
 
+  if (miscounted_) BENTO_TRY(resume());
   std::uint64_t at = 0;
   for (const auto& pending : group) {
     Record record = index_.record(pending.slot.dataset, pending.slot.position);
     const auto bytes =
         data.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(pending.bytes));
-    record.hash = options_.hashes ? hash128(bytes) : Hash128{};
+    record.hash = fti::chunk_hash(record_kind(), bytes);
     record.where = {writer_, block_start + begin + header + at};
     vars.push_back(next_var(record, stream_at + header + at));
     records.push_back(record);
     at += pending.bytes;
   }
+  miscounted_ = true;
   BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin),
                             fti::v11::encode_header(vars)));
+  miscounted_ = false;
   fill_.back() = begin + header + data_bytes;
   bytes_written_ += data_bytes;
   for (std::size_t i = 0; i < group.size(); ++i)
@@ -420,7 +424,10 @@ Status StreamWriter::flush() {
                                             static_cast<std::size_t>(first.bytes));
       status = write_large(index_.record(first.slot.dataset, first.slot.position),
                            first.element_bytes, data, placed);
-      if (!status) break;
+      if (!status) {
+        for (const auto& part : placed) orphans_.push_back(part.where.offset);
+        break;
+      }
       index_.replace(first.slot.dataset, first.slot.position, placed.front());
       for (std::size_t i = 1; i < placed.size() && status; ++i) {
         auto position = index_.add(placed[i]);
@@ -464,15 +471,16 @@ Status StreamWriter::flush() {
   return status;
 }
 
-Status StreamWriter::write_file_block(std::uint64_t time_ns) {
-  fti::v11::FileBlock block;
-  fti::v11::set_hash_kind(block, options_.hashes ? fti::HashKind::kXxh3 : fti::HashKind::kNone);
-  if (options_.hashes) block.checksum = hash_of_hashes_.text();
-  block.ckpt_size = stream_bytes(fill_);
-  block.fs = block.ckpt_size;
-  block.timestamp = time_ns;
-  fti::v11::seal(block);
-  return file_->write_at(plan_.address(local_task_, 0), fti::v11::encode(block));
+Status StreamWriter::write_file_block(std::uint64_t time_ns, bool complete) {
+  if (miscounted_) BENTO_TRY(resume());
+  // The container's rule also after a session without hashes, if some records have one.
+  fti::HashKind kind = hashed_ ? rule_ : record_kind();
+  if (kind == fti::HashKind::kMd5 && !complete) kind = fti::HashKind::kNone;
+  fti::ChecksumText checksum = hash_of_hashes_.text();
+  if (kind == fti::HashKind::kMd5) {
+    BENTO_ASSIGN(checksum, md5_of_stream(place(), fill_));
+  }
+  return bento::write_file_block(place(), fill_, kind, checksum, time_ns);
 }
 
 }  // namespace bento

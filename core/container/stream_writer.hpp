@@ -17,6 +17,7 @@
 #include "core/base/hash.hpp"
 #include "core/container/chunk_fill.hpp"
 #include "core/container/plan.hpp"
+#include "core/container/stream_walk.hpp"
 #include "core/fti/v11.hpp"
 #include "core/index/index.hpp"
 #include "core/io/file.hpp"
@@ -26,7 +27,9 @@ namespace bento {
 struct StreamOptions {
   std::uint64_t buffer_bytes = 4u << 20;  ///< small records gather up to this many bytes
   std::uint64_t align = 4096;  ///< large records begin at a multiple of this, a power of two
-  bool hashes = true;          ///< false with checksum=none
+  /// kNone: this session's records get no hash. Else a new container's rule; an existing one keeps
+  /// its own.
+  fti::HashKind hash = fti::HashKind::kXxh3;
 };
 
 inline constexpr std::uint64_t kLargeRecordBytes =
@@ -41,6 +44,10 @@ class StreamWriter {
   };
 
   StreamWriter(Index& index, std::uint32_t writer, StreamOptions options);
+
+  /// Which hash the container's records carry (kMd5 or kXxh3), whatever the options say; before
+  /// anything is written.
+  void set_rule(fti::HashKind rule) { rule_ = rule; }
 
   /// Gives the stream its chunks; from now on the buffer may be written out. `fill` is empty for a
   /// new stream; else the stream goes on behind its last used byte, and its blocks are walked once
@@ -57,8 +64,9 @@ class StreamWriter {
 
   /// Writes the buffer out. Errors as write(); unwritten records stay buffered.
   Status flush();
-  /// Brings FB up to date; called after a commit's root is in place.
-  Status write_file_block(std::uint64_t time_ns);
+  /// Brings FB up to date; called after a commit's root is in place. With MD5 the file checksum is
+  /// zero until the stream is `complete`; then the stream is read back for it.
+  Status write_file_block(std::uint64_t time_ns, bool complete);
 
   /// Is the record still in the buffer? Then read_buffered() serves it.
   [[nodiscard]] static bool buffered(const Location& where) {
@@ -75,6 +83,9 @@ class StreamWriter {
   void mark_committed() { uncommitted_.clear(); }
   [[nodiscard]] const ChunkFill& fill() const { return fill_; }
   [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
+  /// Positions of records in the stream that no index knows: their write failed half-way, or their
+  /// dataset was deleted before a commit. In no order.
+  [[nodiscard]] const std::vector<Position>& orphans() const { return orphans_; }
 
  private:
   struct Pending {
@@ -101,10 +112,15 @@ class StreamWriter {
   Status next_chunk();
   [[nodiscard]] std::uint64_t room() const { return plan_.chunk_bytes - fill_.back(); }
   Status resume();
+  [[nodiscard]] fti::HashKind record_kind() const {
+    return options_.hash == fti::HashKind::kNone ? fti::HashKind::kNone : rule_;
+  }
+  [[nodiscard]] StreamPlace place() const { return {file_, plan_, local_task_, writer_}; }
 
   Index& index_;
   std::uint32_t writer_;
   StreamOptions options_;
+  fti::HashKind rule_ = fti::HashKind::kXxh3;
   FilePlan plan_;
   std::uint32_t local_task_ = 0;
   File* file_ = nullptr;
@@ -121,6 +137,10 @@ class StreamWriter {
   std::vector<Slot> uncommitted_;
   std::map<DatasetNumber, Numbering> numbering_;
   fti::v11::HashOfHashes hash_of_hashes_;
+  /// A write failed after its containers were numbered: numbers and hashes are counted anew.
+  bool miscounted_ = false;
+  bool hashed_ = false;  ///< some container of the stream has a hash
+  std::vector<Position> orphans_;
   std::uint64_t bytes_written_ = 0;
 };
 

@@ -101,8 +101,9 @@ void check_empty(const Checkpoint& checkpoint, Findings& findings) {
 
 class DataCheck {
  public:
-  DataCheck(Source& source, std::uint64_t size, Verdict& verdict)
+  DataCheck(Source& source, std::uint64_t size, Rules rules, Verdict& verdict)
       : source_(source),
+        rules_(rules),
         size_(size),
         verdict_(verdict),
         kind_(verdict.hash_kind),
@@ -121,7 +122,7 @@ class DataCheck {
     Digest found = empty_;
     const bool inside = c.fptr <= size_ && c.chunksize <= size_ - c.fptr;
     // Out of range: walk() has already found fault with this record.
-    if (inside && c.chunksize > 0 && kind_ != HashKind::kNone) {
+    if (inside && c.chunksize > 0 && kind_ != HashKind::kNone && !not_computed(c)) {
       ChunkHasher hasher(kind_);
       BENTO_TRY(for_each_piece(source_, c.fptr, c.fptr + c.chunksize,
                                [&](std::span<const std::byte> piece) { hasher.update(piece); }));
@@ -132,15 +133,20 @@ class DataCheck {
     stored_.update(c.hash);
     if (c.hascontent) content_.update(found);
     if (c.hascontent && hashes_) hashes_->add(c.hash);
+    if (c.hascontent && not_computed(c)) ++verdict_.unhashed;
     if (!ok && must_match(c)) report(c);
     return {};
   }
 
-  /// FTI 1.6 leaves the hash of former content in an emptied container, and in our XXH3 streams a
-  /// dead record may keep its hash. FTI 1.1 recomputes it, and compares it at recovery.
+  [[nodiscard]] bool not_computed(const Container& c) const {
+    return rules_ == Rules::kStream && kind_ != HashKind::kNone && c.hash == Digest{};
+  }
+
+  /// FTI 1.6 leaves the hash of former content in an emptied container. FTI 1.1 recomputes it, and
+  /// compares it at recovery; our streams do as FTI 1.1.
   [[nodiscard]] bool must_match(const Container& c) const {
-    return c.hascontent || kind_ == HashKind::kNone ||
-           (kind_ == HashKind::kMd5 && verdict_.checkpoint.layout == Layout::kV11);
+    if (not_computed(c)) return false;
+    return c.hascontent || verdict_.checkpoint.layout == Layout::kV11;
   }
 
   void report(const Container& c) {
@@ -201,6 +207,7 @@ class DataCheck {
   }
 
   Source& source_;
+  Rules rules_;
   std::uint64_t size_;
   Verdict& verdict_;
   HashKind kind_;
@@ -230,7 +237,7 @@ Result<Verdict> verify(Source& source, const VerifyOptions& options) {
     check_order_fti(verdict.checkpoint, verdict.findings);
   else
     check_order_stream(verdict.checkpoint, verdict.findings);
-  if (options.data) BENTO_TRY(DataCheck(source, size, verdict).run());
+  if (options.data) BENTO_TRY(DataCheck(source, size, options.rules, verdict).run());
   return verdict;
 }
 

@@ -19,8 +19,10 @@ namespace bento::fti {
 
 /// Whose rules containerid, dptr and hascontent follow.
 enum class Rules {
-  kFti,     ///< section 2: a variable fills its containers in order
-  kStream,  ///< ours: live containers in any order, dead ones and fillers between
+  kFti,  ///< section 2: a variable fills its containers in order
+  /// Ours: live containers in any order, dead ones and fillers between. A hash of zeros was not
+  /// computed (a session with checksum=none), whatever the others are.
+  kStream,
 };
 
 struct VerifyOptions {
@@ -41,6 +43,7 @@ struct Verdict {
   bool checksum_reader_rule_ok = false;  ///< 1.6: MD5 over the hashes of the chunks with content
   /// @}
   std::vector<bool> chunk_ok;  ///< stored hash is that of the chunk; all containers in file order
+  std::uint64_t unhashed = 0;  ///< containers with content that have no hash among those that do
   Findings findings;
 
   /// Nothing contradicts anything. That includes 1.6 files that fit only the writer's rule.
@@ -49,7 +52,7 @@ struct Verdict {
   /// its own (formats/fti-ff.md 1.5); no release knows XXH3. Needs `data`. A program must still
   /// protect the very ids of the file, and FTI takes fillers for one more variable: export first.
   [[nodiscard]] bool fti_accepts() const {
-    return sound() && hash_kind == HashKind::kMd5 && checksum_reader_rule_ok;
+    return sound() && hash_kind == HashKind::kMd5 && checksum_reader_rule_ok && unhashed == 0;
   }
 };
 

@@ -136,9 +136,17 @@ Record Index::record(DatasetNumber dataset, std::size_t position) const {
   return record;
 }
 
+Order Index::order(DatasetNumber dataset, std::size_t position) const {
+  return datasets_.at(dataset)->meta[position].order;
+}
+
 std::size_t Index::size(DatasetNumber dataset) const {
   const auto found = datasets_.find(dataset);
   return found == datasets_.end() ? 0 : found->second->meta.size();
+}
+
+std::span<const std::uint64_t> Index::visible_corners(DatasetNumber dataset) const {
+  return datasets_.at(dataset)->visible;
 }
 
 void Index::erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop) {

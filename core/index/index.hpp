@@ -48,7 +48,11 @@ class Index {
   /// Replaces a record in place: it grew, or its final location became known.
   void replace(DatasetNumber dataset, std::size_t position, const Record& record);
   [[nodiscard]] Record record(DatasetNumber dataset, std::size_t position) const;
+  [[nodiscard]] Order order(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] std::size_t size(DatasetNumber dataset) const;
+  /// What changes of extent have left of each record's box: rank starts, then rank counts, record
+  /// by record. Valid until the dataset changes.
+  [[nodiscard]] std::span<const std::uint64_t> visible_corners(DatasetNumber dataset) const;
   /// Drops the records for which `drop` is true; positions of that dataset change. Clips stay
   /// attached.
   void erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop);

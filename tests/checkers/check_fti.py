@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: The h5bento developers
 """Checks a rank's stream as an FTI-FF 1.1 file, without any of h5bento's own code.
 
-Written from formats/fti-ff.md section 5 and design section 3 alone. As a module:
+Written from formats/fti-ff.md section 5, design section 3 and docs/format.md ("A rank's stream") alone. As a module:
 
     report = check_stream(data)            # bytes of one logical stream
     report.problems                        # [(offset, text)], empty if all is well
@@ -68,6 +68,8 @@ class Report:
         self.blocks = 0
         self.containers = 0
         self.fillers = 0
+        self.dead = 0
+        self.unhashed = 0  # containers with content and without a hash, in a stream of hashes
         self.live_bytes = 0
 
     def wrong(self, offset, text):
@@ -82,7 +84,7 @@ class Report:
         return not self.problems
 
     def summary(self):
-        return (f"{self.blocks} blocks, {self.containers} containers ({self.fillers} fillers), "
+        return (f"{self.blocks} blocks, {self.containers} containers ({self.fillers} fillers, {self.dead} dead), "
                 f"{self.live_bytes} live bytes, hashes {self.kind}")
 
 
@@ -191,21 +193,18 @@ def check_fillers(blocks, report):
 
 
 def check_stream_order(blocks, report):
-    """Live chunks of an id are its bytes, each once; no containerid occurs twice."""
-    by_id = {}
+    """docs/format.md, "A rank's stream": containerid counts all containers of an id, dptr the bytes of those with
+    content, both in file order; a container with content is full."""
+    state = {}
     for r in (r for _, _, records in blocks for r in records if not r.filler):
-        by_id.setdefault(r.id, []).append(r)
-    for variable, records in by_id.items():
-        taken = {}
-        for r in records:
-            if r.containerid < 0 or r.containerid in taken:
-                report.wrong(r.at + 8, f"id {variable}: containerid {r.containerid} is negative or taken")
-            taken[r.containerid] = r
-        at = 0
-        for r in sorted((r for r in records if r.content and r.chunk), key=lambda r: r.dptr):
-            if r.dptr != at:
-                report.wrong(r.at + 16, f"id {variable}: dptr is {r.dptr}, want {at}")
-            at = r.dptr + r.chunk
+        count, live = state.get(r.id, (0, 0))
+        if r.containerid != count:
+            report.wrong(r.at + 8, f"id {r.id}: containerid is {r.containerid}, want {count}")
+        if r.dptr != live:
+            report.wrong(r.at + 16, f"id {r.id}: dptr is {r.dptr}, want {live}")
+        if r.content and r.chunk != r.size:
+            report.wrong(r.at + 32, f"id {r.id}: chunksize is {r.chunk} in a container of {r.size} with content")
+        state[r.id] = (count + 1, live + r.chunk)
 
 
 def check_fti_order(blocks, report):
@@ -225,7 +224,7 @@ def check_fti_order(blocks, report):
             state[r.id] = (count + 1, reserved + r.size, open_end and bool(r.content) and r.chunk == r.size)
 
 
-def check_hashes(data, blocks, checksum, report):
+def check_hashes(data, blocks, checksum, report, rules):
     of_hashes = b""
     for _, _, records in blocks:
         for r in records:
@@ -234,9 +233,10 @@ def check_hashes(data, blocks, checksum, report):
             if not 0 <= r.fptr <= r.fptr + r.chunk <= len(data):
                 continue  # check_places() has said so
             want = hash_of(report.kind, data[r.fptr:r.fptr + r.chunk], report)
-            # A dead record of an XXH3 stream may keep the hash of what it held.
-            free = report.kind == "xxh3" and not r.content and not r.filler
-            if want is not None and want != r.hash and not free:
+            # Our sessions with checksum=none leave records without a hash among others.
+            bare = rules == "stream" and r.hash == bytes(16)
+            report.unhashed += bool(bare and r.content and report.kind != "none")
+            if want is not None and want != r.hash and not bare:
                 report.wrong(r.fptr if r.chunk else r.at + 48,
                              f"id {r.id} container {r.containerid}: its {r.chunk} bytes do not have the hash "
                              f"at byte {r.at + 48}")
@@ -264,16 +264,17 @@ def check_stream(data, rules="stream"):
         check_stream_order(blocks, report)
     else:
         check_fti_order(blocks, report)
-    check_hashes(data, blocks, checksum, report)
+    check_hashes(data, blocks, checksum, report, rules)
     every = [r for _, _, records in blocks for r in records]
     report.blocks, report.containers = len(blocks), len(every)
     report.fillers = sum(r.filler for r in every)
+    report.dead = sum(not r.content and not r.filler for r in every)
     report.live_bytes = sum(r.chunk for r in every if r.content)
     return report
 
 
 def build_stream(kind):
-    """A small stream by the rules of design section 3: fillers, two live pieces of id 0, a dead one, slack."""
+    """A small stream by the rules of docs/format.md: a filler, dead and live pieces of id 0, a dead one of id 3."""
     silent = Report()
 
     def record(variable, containerid, content, dptr, fptr, chunk, size):
@@ -301,8 +302,9 @@ def build_stream(kind):
         body += struct.pack("<iq", len(pieces), HEAD + len(records) + len(data)) + records + data
 
     first = 1024 - (FB + HEAD + 2 * RECORD)
-    block([(FILLER, 0, 0, 0, b"", first), (0, 0, 1, 50, numbers(1, 700), 700)])
-    block([(0, 1, 1, 0, numbers(7, 50), 64), (3, 0, 0, 0, numbers(9, 20), 20), (4, 0, 1, 0, b"x", 1)])
+    block([(FILLER, 0, 0, 0, b"", first), (0, 0, 1, 0, numbers(1, 700), 700)])
+    block([(0, 1, 0, 700, numbers(5, 30), 30), (0, 2, 1, 700, numbers(7, 50), 50), (3, 0, 0, 0, numbers(9, 20), 20),
+           (4, 0, 1, 0, b"x", 1)])
     total = hash_of(kind, body if kind == "md5" else live, silent) or bytes(16)
     checksum = bytes(33) if kind == "none" else total.hex().encode() + b"\0"
     size = FB + len(body)
@@ -310,6 +312,44 @@ def build_stream(kind):
     my_hash = hashlib.md5(checksum + struct.pack("<Qqqqq", timestamp, size, size, -1, -1)).digest()
     pad = XXH3_MARK if kind == "xxh3" else bytes(7)
     return struct.pack("<33s16s7sqqqqQ", checksum, my_hash, pad, size, size, -1, -1, timestamp) + body
+
+
+def reseal(stream):
+    """A changed md5 stream with a right checksum and a right myHash: only rules are left to find the change."""
+    head = bytearray(stream[:FB])
+    head[:33] = hashlib.md5(stream[FB:]).hexdigest().encode() + b"\0"
+    ckpt_size, fs, max_fs, pt_fs, timestamp = struct.unpack_from("<qqqqQ", head, 56)
+    head[33:49] = hashlib.md5(bytes(head[:33]) + struct.pack("<Qqqqq", timestamp, ckpt_size, fs, pt_fs, max_fs)).digest()
+    return bytes(head) + stream[FB:]
+
+
+def wrong_by_the_rules():
+    """[(what, md5 stream)]: each breaks one rule, and has all hashes of the file right."""
+    good = build_stream("md5")
+    second = 1024 + 700 + HEAD  # records of the second block: id 0 dead, id 0, id 3 dead, id 4
+    dead, live, other = second, second + RECORD, second + 2 * RECORD
+
+    def with_bytes(at, new):
+        return reseal(good[:at] + new + good[at + len(new):])
+
+    data_of_dead = struct.unpack_from("<q", good, dead + 24)[0]
+    empty = hashlib.md5(b"").digest()
+    return [
+        ("a live container's dptr counts a dead one", with_bytes(live + 16, struct.pack("<q", 730))),
+        ("a dead container's dptr", with_bytes(dead + 16, struct.pack("<q", 0))),
+        ("a containerid that counts live ones only", with_bytes(live + 8, struct.pack("<i", 1))),
+        ("a dead container with a chunksize", with_bytes(dead + 32, struct.pack("<q", 30))),
+        ("a dead container with the hash of its old data",
+         with_bytes(dead + 48, hashlib.md5(good[data_of_dead:data_of_dead + 30]).digest())),
+        ("a live container that is marked dead", with_bytes(live + 12, b"\0")),
+        ("the same with chunksize and hash to match, but dptr of none behind it: sound",
+         with_bytes(live + 12, b"\0" + good[live + 13:live + 32] + bytes(8) + good[live + 40:live + 48] + empty)),
+        ("a dead container that is marked live", with_bytes(other + 12, b"\1")),
+        ("a filler with the hash of something", with_bytes(FB + HEAD + 48, hashlib.md5(b"x").digest())),
+        ("a live container that is not full", with_bytes(live + 32, struct.pack("<q", 49))),
+        ("another hash", with_bytes(live + 48, hashlib.md5(b"y").digest())),
+        ("a hash that was not computed: sound", with_bytes(live + 48, bytes(16))),
+    ]
 
 
 def self_test(folder):
@@ -347,7 +387,7 @@ def self_test(folder):
         report = check_stream(stream)
         print("".join(f"self-test: {text}\n" for text in report.skipped), end="")
         expect(report.ok and report.kind == kind, f"built {kind} stream: {report.problems[:3]}")
-        expect((report.blocks, report.containers, report.fillers, report.live_bytes) == (2, 5, 1, 751),
+        expect((report.blocks, report.containers, report.fillers, report.live_bytes) == (2, 6, 1, 751),
                f"built {kind} stream: {report.summary()}")
         record = FB + HEAD + RECORD
         if kind == "md5":
@@ -366,7 +406,14 @@ def self_test(folder):
             changed = stream[:at] + bytes([stream[at] ^ 1]) + stream[at + 1:]
             expect(not check_stream(changed).ok, f"built {kind} stream: byte {at} changed, not noticed")
 
+    rules = wrong_by_the_rules()
+    for what, stream in rules:
+        expect(check_stream(stream).ok == what.endswith(": sound"), f"md5 stream, resealed: {what}")
+    expect(check_stream(reseal(build_stream("md5"))).ok, "md5 stream, resealed without a change")
+
     print("".join(f"self-test: {text}\n" for text in failures[:20]), end="")
+    print(f"self-test: md5 streams: FB checksum and record hashes by hashlib, {len(rules)} changes of hascontent, dptr, "
+          "containerid and hashes under a right checksum judged by the rules")
     print(f"self-test: {golden} golden files, {damaged} damaged copies, {len(failures)} failures")
     return not failures
 

@@ -776,6 +776,7 @@ def test(options):
             raise Failure(
                 f"{len(bad)} of {count} sequences differ: {sorted(bad)[:20]}\n{shrink(options, seed, bad[seed])}"
             )
+        check_all_containers("bento")
         seeds += new
         first, number = first + count, number + 1
         for folder in ("native", "bento"):
@@ -827,6 +828,7 @@ if __name__ == "__main__":
         Failure,
         bento_env,
         check,
+        check_all_containers,
         check_container,
         check_diverted,
         mpirun,

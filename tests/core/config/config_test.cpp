@@ -84,7 +84,7 @@ TEST_CASE("config: a bad value names the key, the value and what is accepted", "
       {"files=0", "1 to 999999"},
       {"files=two", "1 to 999999"},
       {"files=1000000", "1 to 999999"},
-      {"checksum=crc", "xxh3"},
+      {"checksum=crc", "xxh3, md5 or none"},
       {"timeout=-1", "seconds"},
       {"timeout=5s", "seconds"},
       {"timeout=inf", "seconds"},
@@ -114,9 +114,9 @@ TEST_CASE("config: unknown keys are refused with the known ones", "[core][config
 }
 
 TEST_CASE("config: what this version does not have is refused, not ignored", "[core][config]") {
-  const std::string text = GENERATE("cache=/tmp", "flush=1", "evict=on", "bw=1G", "percent=5",
-                                    "step=3", "keep=2", "keep=all", "minmax=on", "durability=power",
-                                    "files=node", "files=auto", "checksum=md5");
+  const std::string text =
+      GENERATE("cache=/tmp", "flush=1", "evict=on", "bw=1G", "percent=5", "step=3", "keep=2",
+               "keep=all", "minmax=on", "durability=power", "files=node", "files=auto");
   CAPTURE(text);
   const auto config = parse_config(text);
   REQUIRE_FALSE(config);
@@ -168,4 +168,5 @@ TEST_CASE("config: the canonical string reads back as the same", "[core][config]
   CHECK(to_string(*config) == text);
   CHECK(*parse_config(to_string(*config)) == *config);
   CHECK(to_string(*parse_config("timeout=0;files=1")) == "timeout=0");
+  CHECK(to_string(*parse_config("checksum=md5")) == "checksum=md5");
 }

@@ -74,7 +74,8 @@ TEST_CASE("damage: any shorter file gives an error or the right data", "[core][c
   const MemoryFileSystem disk;
   REQUIRE(write_small(small_options(disk.opener()), 1));
   const auto good = disk.content("box");
-  for (std::size_t length = 0; length < good.size(); length += length % kPageBytes < 64 ? 1u : 97u) {
+  for (std::size_t length = 0; length < good.size();
+       length += length % kPageBytes < 64 ? 1u : 97u) {
     disk.put("box", {good.begin(), good.begin() + static_cast<std::ptrdiff_t>(length)});
     (void)reads_as(disk.opener(), 1);
   }

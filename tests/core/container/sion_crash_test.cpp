@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/bytes/byte_reader.hpp"
 #include "core/container/container.hpp"
 #include "core/container/root.hpp"
 #include "core/io/fault_file.hpp"
@@ -21,7 +22,6 @@ namespace {
 
 using namespace test;
 
-/// FTI's file block: renewed after each commit, whatever META2 says.
 constexpr std::size_t kFileBlockBytes = 96;
 
 struct Session {
@@ -77,9 +77,27 @@ MemoryFileSystem copy_of(const MemoryFileSystem& disk) {
   return copy;
 }
 
+/// Blanks what a commit or a close renews in place, whatever META2 says: the file block, and the
+/// records in front of the containers.
+void blank_renewed(std::span<std::byte> stream) {
+  constexpr std::size_t kHead = 12;  // number of records, bytes of the block
+  constexpr std::size_t kRecord = 64;
+  std::ranges::fill(stream.first(std::min(stream.size(), kFileBlockBytes)), std::byte{0});
+  for (std::size_t at = kFileBlockBytes; at + kHead <= stream.size();) {
+    ByteReader in(stream.subspan(at), std::endian::little, "block");
+    const std::size_t records = in.u32().value() * kRecord;
+    const std::size_t block = static_cast<std::size_t>(in.u64().value());
+    REQUIRE(records + kHead <= block);
+    REQUIRE(block <= stream.size() - at);
+    std::ranges::fill(stream.subspan(at + kHead, records), std::byte{0});
+    at += block;
+  }
+}
+
 struct View {
   SionMapping mapping;
-  std::vector<std::vector<std::byte>> streams;  ///< by global task, file blocks left out
+  std::vector<std::vector<std::byte>>
+      streams;  ///< by global task, what is renewed in place left out
   bool operator==(const View&) const = default;
   [[nodiscard]] bool empty() const {
     return std::ranges::all_of(streams, [](const auto& stream) { return stream.empty(); });
@@ -100,8 +118,7 @@ std::optional<View> view_of(const MemoryFileSystem& disk) {
     std::vector<std::byte> stream(static_cast<std::size_t>(reader->stream_bytes(task)));
     REQUIRE(reader->read_stream(task, 0, stream));
     const bool catalogue = view.mapping[task].task + 1 == info.meta1.tasks();
-    if (!catalogue)
-      std::fill_n(stream.begin(), std::min(stream.size(), kFileBlockBytes), std::byte{0});
+    if (!catalogue) blank_renewed(stream);
     view.streams.push_back(std::move(stream));
   }
   return view;

@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "core/fti/evolve.hpp"
+#include "core/fti/verify.hpp"
+#include "core/fti/writer.hpp"
 #include "tests/core/fti/golden.hpp"
 
 using namespace bento;
@@ -107,6 +109,28 @@ TEST_CASE("fti evolve: the published seven checkpoints, in both layouts, at both
         checkpoint = value_of(fti::next_checkpoint(checkpoint, published_sizes(step, unit)));
         check_step(checkpoint, kSteps.at(static_cast<std::size_t>(step - 1)), unit);
       }
+    }
+  }
+}
+
+TEST_CASE("fti evolve: the published seven checkpoints written at full size read back as the table",
+          "[core][fti][full]") {
+  // In memory: 108 MB, one file at a time, written and verified as FTI does.
+  for (const Layout layout : {Layout::kV11, Layout::kV16}) {
+    std::optional<fti::Checkpoint> checkpoint;
+    for (int step = 1; step <= 7; ++step) {
+      INFO(fti::to_string(layout) << " checkpoint " << step);
+      const auto sizes = published_sizes(step, 1'000'000);
+      checkpoint = value_of(checkpoint ? fti::next_checkpoint(*checkpoint, sizes)
+                                       : fti::first_checkpoint(layout, sizes));
+      ScratchFile file;
+      require_ok(fti::write_checkpoint(*file, *checkpoint, golden_data(0), {}));
+      fti::FileSource source(*file);
+      const auto verdict = value_of(fti::verify(source));
+      CHECK(verdict.fti_accepts());
+      CHECK(verdict.layout == layout);
+      check_step(verdict.checkpoint, kSteps.at(static_cast<std::size_t>(step - 1)), 1'000'000);
+      CHECK(value_of((*file).size()) == verdict.checkpoint.meta.ckpt_size);
     }
   }
 }

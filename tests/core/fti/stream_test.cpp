@@ -34,6 +34,7 @@ class StreamBuilder {
     Bytes data;
     std::uint64_t slack = 0;
     bool live = true;
+    bool hashed = true;
   };
 
   void small(const std::vector<Piece>& pieces) {
@@ -76,8 +77,8 @@ class StreamBuilder {
       var.fptr = at;
       var.chunksize = piece.live ? piece.data.size() : 0;
       var.containersize = piece.data.size() + piece.slack;
-      var.hash = piece.live || kind_ == HashKind::kXxh3 ? fti::chunk_hash(kind_, piece.data)
-                                                        : fti::empty_chunk_hash(kind_);
+      var.hash = piece.live ? fti::chunk_hash(kind_, piece.data) : fti::empty_chunk_hash(kind_);
+      if (!piece.hashed) var.hash = {};
       if (piece.live) hashes_.add(var.hash);
       at += var.containersize;
       vars.push_back(var);
@@ -137,6 +138,36 @@ TEST_CASE("fti streams: fillers, dead containers and any order verify, with each
     // FTI's own rules do not allow it: that is what the export is for.
     fti::MemorySource source(bytes);
     CHECK_FALSE(value_of(fti::verify(source)).sound());
+  }
+}
+
+TEST_CASE("fti streams: records of a session without hashes may lie among others", "[core][fti]") {
+  for (const auto kind : {HashKind::kXxh3, HashKind::kMd5}) {
+    StreamBuilder stream(kind);
+    stream.small({{0, 0, 0, data(0, 0, 100)},
+                  {0, 1, 100, data(0, 100, 50), 0, true, false},
+                  {0, 2, 0, data(0, 0, 7), 0, false, false}});
+    const Bytes bytes = stream.finish();
+    const auto verdict = verdict_of(bytes);
+    CHECK(verdict.sound());
+    CHECK(verdict.unhashed == 1);
+    CHECK_FALSE(verdict.fti_accepts());
+    fti::MemorySource source(bytes);  // no release of FTI knows such a thing
+    CHECK_FALSE(value_of(fti::verify(source)).sound());
+  }
+}
+
+TEST_CASE("fti streams: a dead container carries the hash of no bytes", "[core][fti]") {
+  for (const auto kind : {HashKind::kXxh3, HashKind::kMd5, HashKind::kNone}) {
+    StreamBuilder stream(kind);
+    stream.small({{0, 0, 0, data(0, 0, 10), 0, false}});
+    Bytes bytes = stream.finish();
+    CHECK(verdict_of(bytes).sound());
+    bytes[96 + 12 + 48] ^= std::byte{1};
+    const auto verdict = verdict_of(bytes);
+    REQUIRE_FALSE(verdict.sound());
+    CHECK(verdict.findings.kept()[0].damage == fti::Damage::kChunkHash);
+    CHECK(verdict.findings.kept()[0].offset == 96 + 12 + 48);
   }
 }
 

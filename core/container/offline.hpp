@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// A committed container opened by one process for looking at it as a whole: root, layout, how full
+/// the streams are, and the index. For checks and exports; a program's reads go through Container.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/container/chunk_fill.hpp"
+#include "core/container/plan.hpp"
+#include "core/container/root.hpp"
+#include "core/container/stream_walk.hpp"
+#include "core/index/index.hpp"
+#include "core/io/file.hpp"
+
+namespace bento {
+
+class OfflineContainer {
+ public:
+  /// Reads root, stream table and all index segments; takes no lock. Errors: kNotFound (no file, or
+  /// nothing committed), kCorrupt, kUnsupported, kIo.
+  static Result<std::unique_ptr<OfflineContainer>> open(const std::string& path,
+                                                        const FileOpener& opener);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const Root& root() const { return root_; }
+  [[nodiscard]] bool closed() const { return (root_.flags & kRootClosed) != 0; }
+  [[nodiscard]] const ContainerPlan& plan() const { return plan_; }
+  [[nodiscard]] const Index& index() const { return index_; }
+  [[nodiscard]] const ChunkFill& fill(std::uint32_t writer) const { return fills_[writer]; }
+  /// Where a writer's stream lies. Errors: those of the opener.
+  Result<StreamPlace> place(std::uint32_t writer);
+
+ private:
+  OfflineContainer(std::string path, FileOpener opener)
+      : path_(std::move(path)), opener_(std::move(opener)) {}
+  Result<File*> file(std::uint32_t index);
+
+  std::string path_;
+  FileOpener opener_;
+  Root root_;
+  ContainerPlan plan_;
+  std::vector<ChunkFill> fills_;
+  Index index_;
+  std::vector<std::unique_ptr<File>> files_;
+};
+
+}  // namespace bento

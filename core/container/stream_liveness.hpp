@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// At close the streams learn which of their records nobody can see any more: the owner finds them
+/// in the index, every rank marks them in its share of the streams. Source: docs/format.md, "A
+/// rank's stream".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/comm/communicator.hpp"
+#include "core/container/stream_walk.hpp"
+#include "core/index/index.hpp"
+
+namespace bento {
+
+/// Datasets of which records may have died since the streams were last marked. On the owner only.
+class TouchedDatasets {
+ public:
+  /// Nothing is known about how the streams were left, so all are marked anew.
+  void assume_all() { all_ = true; }
+  /// What a commit adds to the index.
+  void note(const Segment& segment);
+  /// A dataset is about to be deleted; `records` is how many of it the index knows.
+  void note_removed(DatasetNumber dataset, std::size_t records) {
+    if (records != 0) datasets_.insert(dataset);
+  }
+  [[nodiscard]] bool all() const { return all_; }
+  [[nodiscard]] const std::set<DatasetNumber>& datasets() const { return datasets_; }
+
+ private:
+  std::set<DatasetNumber> datasets_;
+  bool all_ = false;
+};
+
+/// Which records stay alive, for the datasets and writers that have dead ones.
+struct LivenessPlan {
+  bool all = false;                ///< every dataset, of which only the live records are known
+  std::set<DatasetNumber> marked;  ///< the datasets to mark, unless all
+  /// Per writer with something to mark: positions of the live records of the marked datasets,
+  /// ascending.
+  std::map<std::uint32_t, std::vector<Position>> live;
+
+  [[nodiscard]] bool empty() const { return live.empty(); }
+};
+
+/// Owner: `index` must hold the records of all ranks. Costs nothing to speak of where no records
+/// overlap and nothing was deleted; the plan is then empty.
+Result<LivenessPlan> plan_liveness(const Index& index, const TouchedDatasets& touched,
+                                   std::uint32_t writers);
+
+/// For the closing broadcast; an empty plan takes no bytes. Errors of the reverse: kCorrupt.
+Bytes encode_liveness(const LivenessPlan& plan);
+Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes);
+
+/// Marks one writer's stream: hascontent, chunksize and hash of containers that died, dptr of those
+/// behind them, then FB. Only records that differ are written. `orphans` are positions of records
+/// that no index knows. Task-local; nobody else may write this stream.
+/// Errors: kIo, kNoSpace, kCorrupt (blocks that contradict their chunk).
+Status mark_stream(const StreamPlace& place, const ChunkFill& fill, const LivenessPlan& plan,
+                   std::span<const Position> orphans, fti::HashKind rule, std::uint64_t time_ns);
+
+}  // namespace bento
