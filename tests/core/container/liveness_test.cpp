@@ -280,6 +280,54 @@ TEST_CASE("liveness: a container keeps its hash; sessions without one leave reco
   CHECK(bare.containers(0, 0) == "- 0+480");
 }
 
+TEST_CASE("liveness: the plan takes no bytes where nothing died, and travels otherwise",
+          "[core][container]") {
+  Index index;
+  TouchedDatasets touched;
+  Segment segment;
+  for (DatasetNumber dataset = 0; dataset < 2; ++dataset) {
+    segment.datasets.push_back({dataset, {}, 8, 1, 0});
+    for (std::uint32_t writer = 0; writer < 4; ++writer) {
+      Record record;
+      record.dataset = dataset;
+      record.box = {Dims{writer * 10}, Dims{10}};
+      record.order = {0, 1, writer};
+      record.where = {writer, 1000 + dataset * 4096};
+      segment.records.push_back(record);
+    }
+  }
+  REQUIRE(index.add(segment));
+  touched.note(segment);
+  auto plan = plan_liveness(index, touched, 4);
+  REQUIRE(plan);
+  CHECK(plan->empty());
+  CHECK(encode_liveness(*plan).empty());
+  CHECK(decode_liveness({})->empty());
+
+  Record over = segment.records[1];  // dataset 0, writer 1
+  over.order.time_ns = 2;
+  over.where = {1, 9000};
+  REQUIRE(index.add(over));
+  plan = plan_liveness(index, touched, 4);
+  REQUIRE(plan);
+  CHECK(plan->marked == std::set<DatasetNumber>{0});
+  CHECK(plan->live == std::map<std::uint32_t, std::vector<Position>>{{1, {9000}}});
+
+  touched.assume_all();
+  plan = plan_liveness(index, touched, 4);
+  REQUIRE(plan);
+  const Bytes message = encode_liveness(*plan);
+  const auto again = decode_liveness(message);
+  REQUIRE(again);
+  CHECK(again->all);
+  CHECK(again->marked == plan->marked);
+  CHECK(again->live == plan->live);
+  CHECK(again->live.at(1) == std::vector<Position>{5096, 9000});
+  CHECK(again->live.at(3) == std::vector<Position>{1000, 5096});
+  for (std::size_t length = 1; length < message.size(); ++length)
+    CHECK_FALSE(decode_liveness(std::span(message).first(length)));
+}
+
 TEST_CASE("md5: records are verified with it on reading", "[core][container]") {
   StreamSessions box(HashKind::kMd5);
   box.create(1, first_step());
