@@ -7,12 +7,18 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 
-#include "tests/fuzz/target.hpp"
+#include "core/container/root.hpp"
+#include "core/fti/reader.hpp"
+#include "core/index/segment_codec.hpp"
+#include "core/io/memory_file.hpp"
+#include "core/sion/reader.hpp"
+#include "tests/fuzz/sion_input.hpp"
 
 namespace bento {
 namespace {
@@ -95,6 +101,51 @@ TEST_CASE("fuzz: the corpus, cut and with bytes changed, breaks no promise", "[c
       });
     }
   }
+}
+
+/// Seeds that the first check refuses would test nothing behind it.
+TEST_CASE("fuzz: the seeds get past the first check", "[core][fuzz]") {
+  std::size_t containers = 0;
+  std::size_t several = 0;
+  for (const auto& file : corpus_of("sion")) {
+    const Bytes input = content_of(file);
+    fuzz::Dice dice(input);
+    (void)dice.number(1);
+    const auto files = fuzz::unpack(dice);
+    const MemoryFileSystem disk;
+    for (std::uint32_t index = 0; index < files.size(); ++index)
+      if (!files[index].empty()) disk.put(sion_file_name("box", index), files[index]);
+    const auto reader = SionReader::open(disk.opener(), "box");
+    containers += reader ? 1u : 0u;
+    several += reader && reader->files() > 1 ? 1u : 0u;
+  }
+  CHECK(containers >= 10);
+  CHECK(several >= 3);
+
+  std::set<fti::Layout> layouts;
+  for (const auto& file : corpus_of("fti")) {
+    const Bytes input = content_of(file);
+    const Bytes content(input.begin() + 1, input.end());
+    fti::MemorySource source(content);
+    if (const auto checkpoint = fti::read_checkpoint(source)) layouts.insert(checkpoint->layout);
+  }
+  CHECK(layouts == std::set{fti::Layout::kV11, fti::Layout::kV16});
+
+  std::size_t segments = 0;
+  for (const auto& file : corpus_of("segment")) {
+    const Bytes input = content_of(file);
+    const auto body = std::span(input).subspan(1);
+    segments += decode_segment(body) || decode_entries(body) ? 1u : 0u;
+  }
+  CHECK(segments >= 5);
+
+  std::size_t roots = 0;
+  for (const auto& file : corpus_of("root")) {
+    const Bytes input = content_of(file);
+    if (input.size() >= 3 + kSectorBytes)
+      roots += decode_root(std::span(input).subspan(3, kSectorBytes)) ? 1u : 0u;
+  }
+  CHECK(roots >= 2);
 }
 
 }  // namespace
