@@ -52,6 +52,9 @@ Status ContainerPlan::add(const FileGroup& group) {
       group.files > group.writers)
     return fail(Code::kInvalidArgument, fmt::format("{} writers in {} files behind {} writers",
                                                     group.writers, group.files, writers_));
+  if (group.files > kMaxPhysicalFiles - files())
+    return fail(Code::kUnsupported, fmt::format("{} physical files behind {}, at most {} in all",
+                                                group.files, files(), kMaxPhysicalFiles));
   if (groups_.size() == kMaxGroups)
     return fail(Code::kUnsupported,
                 fmt::format("{} sessions with ever more writers; copy the container with h5repack",

@@ -66,6 +66,8 @@ struct FileGroup {
 };
 
 inline constexpr std::size_t kMaxGroups = 128;
+/// Physical files; a root of one sector must not cost a reader hundreds of megabytes.
+inline constexpr std::uint32_t kMaxPhysicalFiles = 1u << 20;
 
 /// All physical files of a container, from the numbers a root stores.
 class ContainerPlan {
@@ -79,7 +81,8 @@ class ContainerPlan {
   /// An existing one. Errors: as make().
   static Result<ContainerPlan> of(std::span<const FileGroup> groups, std::uint32_t fs_block);
 
-  /// Adds a group of physical files behind the others. Errors: kUnsupported (more than kMaxGroups).
+  /// Adds a group of physical files behind the others. Errors: kUnsupported (more than kMaxGroups
+  /// or kMaxPhysicalFiles), kInvalidArgument (no writers, no files, more files than writers).
   Status add(const FileGroup& group);
 
   [[nodiscard]] std::uint32_t writers() const { return writers_; }

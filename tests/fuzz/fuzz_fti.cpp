@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 //
-// FTI-FF files of both layouts, rank files and RSed files. The first byte of the input says how the
-// rest is taken, so that the fuzzer gets past the hashes, which it cannot guess. Besides the
-// sanitizers' checks: what the strict reader accepts can be read by variable, and what the verifier
-// calls sound the reader accepts.
+/// \file
+/// FTI-FF files of both layouts, rank files and RSed files. The first byte of the input says how
+/// the rest is taken, so that the fuzzer gets past the hashes, which it cannot guess. Besides the
+/// sanitizers' checks: what the strict reader accepts can be read by variable, and what the
+/// verifier calls sound the reader accepts.
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
@@ -17,15 +15,12 @@
 #include "core/fti/rsed.hpp"
 #include "core/fti/variables.hpp"
 #include "core/fti/verify.hpp"
+#include "tests/fuzz/target.hpp"
 
+namespace bento::fuzz {
 namespace {
 
-using namespace bento;
 using fti::Layout;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 /// Makes sizes and hash of the file meta right.
 void seal(Layout layout, std::vector<std::byte>& bytes) {
@@ -47,9 +42,9 @@ void use_variables(fti::Source& source, const fti::Checkpoint& checkpoint) {
   if (!variables) return;
   const auto size = source.size();
   for (const auto& variable : variables->list()) {
-    require(variable.bytes <= *size);
+    require(variable.bytes <= *size, "a variable fits the file");
     std::vector<std::byte> content(static_cast<std::size_t>(variable.bytes));
-    require(variables->read(source, variable.id, 0, content).has_value());
+    require(variables->read(source, variable.id, 0, content).has_value(), "a variable can be read");
   }
 }
 
@@ -58,17 +53,17 @@ void encodes_back(std::span<const std::byte> bytes, const fti::Checkpoint& check
     ByteWriter header;
     fti::encode(header, checkpoint.layout, block);
     const auto there = bytes.subspan(static_cast<std::size_t>(block.head_offset), header.size());
-    require(std::equal(there.begin(), there.end(), header.view().begin()));
+    require(std::equal(there.begin(), there.end(), header.view().begin()),
+            "a header is written as it was read");
   }
 }
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
-  const unsigned how = data[0];
-  const auto raw = std::as_bytes(std::span(data + 1, size - 1));
-  std::vector<std::byte> bytes(raw.begin(), raw.end());
+void fti_ff(Input input) {
+  Dice dice(input);
+  const auto how = dice.number(1);
+  std::vector<std::byte> bytes(dice.rest().begin(), dice.rest().end());
   const Layout layout = (how & 1u) != 0 ? Layout::kV16 : Layout::kV11;
   if ((how & 2u) != 0) seal(layout, bytes);
 
@@ -83,9 +78,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     encodes_back(bytes, *checkpoint);
     use_variables(source, *checkpoint);
     fti::Checkpoint placed = *checkpoint;
-    require(fti::place(placed).has_value() && placed == *checkpoint);
+    require(fti::place(placed).has_value() && placed == *checkpoint,
+            "places are computed as stored");
   }
-  if (verdict && verdict->sound()) require(checkpoint.has_value());
+  if (verdict && verdict->sound()) require(checkpoint.has_value(), "what is sound can be read");
 
   fti::Findings findings;
   // Damaged containers may overlap, so that variables need not fit the file: only that it returns
@@ -93,5 +89,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto damaged = fti::read_damaged(source, layout, findings, options.limits))
     (void)fti::Variables::of(*damaged);
   (void)fti::verify_rsed(source);
-  return 0;
 }
+
+}  // namespace bento::fuzz
+
+BENTO_FUZZ_MAIN(fti_ff)
