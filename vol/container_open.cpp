@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "core/comm/status_message.hpp"
 #include "core/io/host.hpp"
@@ -25,6 +26,11 @@ bool locking_wanted(hid_t fapl) {
   return fapl < 0 || H5Pget_file_locking(fapl, &use, &ignore_disabled) < 0 || use;
 }
 
+FileOpener& file_opener() {
+  static FileOpener opener = open_posix_file;
+  return opener;
+}
+
 Result<Probe> probe_name(const char* name) {
   BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
   return probe(*file);
@@ -32,8 +38,13 @@ Result<Probe> probe_name(const char* name) {
 
 }  // namespace
 
+void set_file_opener(FileOpener opener) {
+  file_opener() = std::move(opener);
+}
+
 ContainerOptions container_options(const Config& config, hid_t fapl) {
   ContainerOptions options;
+  options.opener = file_opener();
   options.files = config.files;
   options.chunk_bytes = config.chunk;
   options.stream.buffer_bytes = config.buffer;
