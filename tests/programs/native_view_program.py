@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A serial h5py program that writes about everything HDF5 can hold into files of a folder.
 
-    native_view_program.py FOLDER first|second|stock [LIBVER]
+    native_view_program.py FOLDER first|second|stock|values [LIBVER]
 
 first: creates the files. second: opens main.h5 again; overwrites, deletes, renames, adds. stock: what
-somebody without the connector may do to it in an r+ session. LIBVER: earliest or latest (default).
+somebody without the connector may do to it in an r+ session; values: the same, where the data lies. LIBVER: earliest or latest (default).
 """
 
 import os
@@ -408,6 +408,8 @@ def first(folder, libver):
     with h5py.File(os.path.join(folder, "other.h5"), "w", libver=libver) as file:
         put(file.create_dataset("inner/data", (LARGE // 4,), "f4"), slice(None), np.arange(LARGE // 4))
         file["inner/data"].attrs["from"] = "the other file"
+        for part in (spaces, committed, many_types):  # all that h5repack can do: not references
+            part(file)
     with h5py.File(os.path.join(folder, "dangling.h5"), "w", libver=libver) as file:
         dangling(file)
     with h5py.File(os.path.join(folder, "main.h5"), "w", libver=libver, track_order=True) as file:
@@ -447,16 +449,24 @@ def stock(folder, libver):
     with h5py.File(os.path.join(folder, "main.h5"), "r+") as file:
         file["added"] = np.arange(30000)
         file["types/f4/large"].attrs["added"] = "by stock HDF5"
-        file["types/f8/large"][5:10] = [1, 2, 3, 4, 5]
-        file["boxes"][100:120, 100:120] = 77
         file.create_group("added group")["link"] = file["later"]
         del file["odd names/100%"], file["strings/ascii"]
         file.attrs["session"] = 3
 
 
+def changed_values(folder, libver):
+    with h5py.File(os.path.join(folder, "main.h5"), "r+") as file:
+        file["types/f8/large"][5:10] = [1, 2, 3, 4, 5]
+        file["types/i4/small"][...] = 8
+        file["boxes"][100:120, 100:120] = 77
+        file["spaces/growing"][10:50, 100:200] = 0.25
+
+
+SESSIONS = {"first": first, "second": second, "stock": stock, "values": changed_values}
+
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4) or sys.argv[1] in ("-h", "--help"):
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:] and sys.argv[1] in ("-h", "--help") else 2)
-    {"first": first, "second": second, "stock": stock}[sys.argv[2]](sys.argv[1], (sys.argv[3:] or ["latest"])[0])
+    SESSIONS[sys.argv[2]](sys.argv[1], (sys.argv[3:] or ["latest"])[0])
     print(f"bytes: {BYTES}")
