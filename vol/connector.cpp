@@ -8,6 +8,7 @@
 #include "vol/container_open.hpp"
 #include "vol/h5/error_bridge.hpp"
 #include "vol/skeleton/driver.hpp"
+#include "vol/view/view_file.hpp"
 #include "vol/stats.hpp"
 
 namespace bento::vol {
@@ -38,6 +39,7 @@ herr_t terminate() noexcept {
   error_class_forget();
   native_connector_forget();
   skeleton_driver_forget();
+  view_driver_forget();
   return done;
 }
 

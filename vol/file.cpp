@@ -118,6 +118,12 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
                             name));
   BENTO_ASSIGN(auto container,
                Container::open(name, writable, container_options(config, fapl), comm));
+  if (container->view_edited() && comm->rank() == 0)
+    fmt::print(
+        stderr,
+        "h5bento: warning: '{}' was changed by another program through its native HDF5 view; "
+        "what h5bento committed is read, not that change\n",
+        name);
   auto context = std::make_shared<FileContext>(name, config, access, comm, std::move(container));
   return open_skeleton(name, fapl, access, context, native_open);
 }

@@ -3,6 +3,11 @@
 #include "vol/file_context.hpp"
 
 #include <algorithm>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "vol/view/view_builder.hpp"
 
 namespace bento::vol {
 
@@ -41,7 +46,15 @@ FileIdentity FileContext::identity() const {
 
 Status FileContext::finalise() {
   finalised_ = true;
-  return container_->close();
+  ViewBuilder view;
+  if (config_.view)
+    view = [this](ViewJob& job) {
+      return build_native_view({config_.view_maps, config_.view_copy}, job);
+    };
+  Status closed = container_->close(view);
+  for (const auto& note : container_->notes())
+    fmt::print(stderr, "h5bento: '{}': {}\n", name_, note);
+  return closed;
 }
 
 DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes,

@@ -12,9 +12,6 @@ namespace bento::vol {
 
 namespace {
 
-using FileHandle = Handle<&H5Fclose>;
-using DatasetHandle = Handle<&H5Dclose>;
-
 /// A dataset of exactly one chunk in a memory-only file of the native connector.
 struct Scratch {
   FileHandle file;

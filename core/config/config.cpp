@@ -86,6 +86,25 @@ Status set_stats(Config& config, std::string_view value) {
   return {};
 }
 
+Status set_view(Config& config, std::string_view value) {
+  if (value != "on" && value != "off") return bad_value("view", value, "on or off");
+  config.view = value == "on";
+  return {};
+}
+
+Status set_view_copy(Config& config, std::string_view value) {
+  return set_size(config.view_copy, "view_copy", value, 1);
+}
+
+Status set_view_maps(Config& config, std::string_view value) {
+  std::uint64_t maps = 0;
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), maps);
+  if (problem != std::errc{} || end != value.data() + value.size() || maps == 0)
+    return bad_value("view_maps", value, "a number of mappings per dataset from 1 on");
+  config.view_maps = maps;
+  return {};
+}
+
 Status only(std::string_view key, std::string_view value, std::string_view accepted) {
   if (value == accepted) return {};
   return fail(Code::kUnsupported,
@@ -117,8 +136,9 @@ constexpr std::array kKeys = {
     Key{"stats", set_stats},
     Key{"step"},
     Key{"timeout", set_timeout},
-    Key{"view", [](Config&, std::string_view value) { return only("view", value, "off"); }},
-    Key{"view_copy"},
+    Key{"view", set_view},
+    Key{"view_copy", set_view_copy},
+    Key{"view_maps", set_view_maps},
 };
 
 std::string known_keys() {
@@ -234,6 +254,9 @@ std::string to_string(const Config& config) {
   if (config.files != defaults.files) add("files", config.files);
   if (config.stats != defaults.stats) add("stats", config.stats);
   if (config.timeout != defaults.timeout) add("timeout", config.timeout);
+  if (config.view != defaults.view) add("view", "off");
+  if (config.view_copy != defaults.view_copy) add("view_copy", config.view_copy);
+  if (config.view_maps != defaults.view_maps) add("view_maps", config.view_maps);
   return out;
 }
 

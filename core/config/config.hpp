@@ -26,6 +26,9 @@ struct Config {
   std::uint64_t buffer = 4u << 20;  ///< bytes in which small records gather
   double timeout = 300;             ///< seconds a rank waits for another, 0 = for ever
   std::string stats;                ///< file for statistics, empty = none
+  bool view = true;                 ///< leave a native HDF5 view behind at close
+  std::uint64_t view_copy = 0;      ///< bytes copied into it where mappings are too many; 0 = auto
+  std::uint64_t view_maps = 4096;   ///< mappings per dataset
 
   bool operator==(const Config&) const = default;
 };

@@ -71,6 +71,20 @@ Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::str
   return bytes;
 }
 
+Result<CatalogueRef> Catalogue::hash_of(Position position, std::uint64_t bytes) {
+  constexpr std::uint64_t kPiece = 1u << 20;
+  CatalogueRef ref{position, bytes, {}};
+  Hasher hasher;
+  std::vector<std::byte> piece;
+  for (std::uint64_t done = 0; done < bytes; done += piece.size()) {
+    piece.resize(static_cast<std::size_t>(std::min(kPiece, bytes - done)));
+    BENTO_TRY(transfer_read(position + done, piece));
+    hasher.update(piece);
+  }
+  ref.hash = hasher.digest();
+  return ref;
+}
+
 Result<CatalogueRef> Catalogue::store(const PagedImage& image, std::vector<PagePlace>& places,
                                       Position& end) {
   std::vector<PagePlace> fresh = places;

@@ -24,6 +24,10 @@ class Catalogue {
   /// Errors: kCorrupt (outside the file, checksum), kIo.
   Result<std::vector<std::byte>> read(const CatalogueRef& ref, std::string_view what);
 
+  /// A reference to `bytes` bytes that lie at `position` already, holes included. Errors: kIo,
+  /// kCorrupt (outside the file).
+  Result<CatalogueRef> hash_of(Position position, std::uint64_t bytes);
+
   /// Stores the changed pages of `image` and a new page table; unchanged pages keep their place in
   /// `places`, which has one entry per page and is updated.
   struct PagePlace {

@@ -209,6 +209,15 @@ Result<Bytes> Container::owner_open() {
   BENTO_ASSIGN(fills_, decode_fills(fill_bytes, plan_.writers(), plan_.largest_chunk()));
   BENTO_ASSIGN(const auto chain, read_segments(catalogue, root_.segment, {}));
 
+  BENTO_ASSIGN(view_edited_, owner_view_edited(*files_[0]));
+  if (view_edited_ && writable_)
+    return fail(Code::kPermission,
+                fmt::format("'{}' was changed by another program through its native HDF5 view: "
+                            "h5bento does not write to it before that change is taken over or "
+                            "dropped (it can be opened for reading; errno = {})",
+                            path_, EACCES),
+                EACCES);
+
   // More writers than tasks: the missing ones get a physical file of their own. No root knows it
   // before the next commit, and nfiles in META1 says so only when the SION view is complete again.
   BENTO_ASSIGN(const bool grown, add_missing_writers());
@@ -222,6 +231,7 @@ Result<Bytes> Container::owner_open() {
   ByteWriter out;
   out.u64(identity_.first);
   out.u64(identity_.second);
+  out.u8(view_edited_ ? 1 : 0);
   out.bytes(encode_root(root_));
   out.u64(fill_bytes.size());
   out.bytes(fill_bytes);
@@ -246,6 +256,8 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   ByteReader in(blob, std::endian::little, "open message");
   BENTO_ASSIGN(identity_.first, in.u64());
   BENTO_ASSIGN(identity_.second, in.u64());
+  BENTO_ASSIGN(const std::uint8_t edited, in.u8());
+  view_edited_ = edited != 0;
   BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
   BENTO_ASSIGN(root_, decode_root(sector));
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));

@@ -15,6 +15,7 @@
 #include "core/base/error.hpp"
 #include "core/comm/communicator.hpp"
 #include "core/container/catalogue.hpp"
+#include "core/container/native_view.hpp"
 #include "core/container/paged_image.hpp"
 #include "core/container/plan.hpp"
 #include "core/container/record_reader.hpp"
@@ -98,8 +99,14 @@ class Container {
   /// ranks and name file, rank and errno; earlier steps stay intact, and a later commit may
   /// succeed.
   Status commit();
-  /// Commits, completes the SION view (META2) and closes all files. Collective.
-  Status close();
+  /// Commits, completes what other readers see (META2, and the native view that `view` builds on
+  /// the owner; without one an old native view is switched off) and closes all files. Collective.
+  Status close(const ViewBuilder& view = {});
+  /// What close() has to tell the user on rank 0: datasets that the native view does not show.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// Did another program change the file through its native view? Asked at open, equal on all
+  /// ranks. The committed content is served all the same; opening for writing is refused.
+  [[nodiscard]] bool view_edited() const { return view_edited_; }
   /// Closes without committing or communicating: after a failed open, or when MPI is gone.
   void abandon();
 
@@ -116,10 +123,14 @@ class Container {
   Status fix_layout(std::uint64_t declared);
   Status attach();
   Status catch_up();
-  Status commit_impl(bool closing);
+  Status commit_impl(bool closing, const ViewBuilder& view);
   [[nodiscard]] Bytes encode_contribution(const Status& mine, std::size_t first_slot) const;
-  Status owner_commit(const std::vector<Bytes>& gathered, bool closing, Root& next,
-                      unsigned& next_slot);
+  Status owner_commit(const std::vector<Bytes>& gathered, bool closing, const ViewBuilder& view,
+                      Root& next, unsigned& next_slot);
+  Status owner_complete(const ViewBuilder& view, Root& next, unsigned& next_slot);
+  Result<NativeView> owner_build_view(const ViewBuilder& view, Root& next,
+                                      std::vector<Position>& free);
+  Result<bool> owner_view_edited(File& first);
   Status owner_write_root(File& first, Root& next, unsigned& slot);
   Status add_others(const Segment& segment);
   std::uint64_t now_ns();
@@ -152,6 +163,8 @@ class Container {
   std::uint64_t operation_hash_ = 0;
   std::uint64_t last_ns_ = 0;
   Status deferred_;  ///< first failure on this rank since the last commit
+  bool view_edited_ = false;
+  std::vector<std::string> notes_;
 };
 
 /// Removes a container: all its physical files. Not collective. Errors: kNotFound, kPermission,

@@ -117,11 +117,11 @@ Status Container::exchange() {
 }
 
 Status Container::commit() {
-  return commit_impl(false);
+  return commit_impl(false, {});
 }
 
-Status Container::close() {
-  Status status = writable_ ? commit_impl(true) : Status{};
+Status Container::close(const ViewBuilder& view) {
+  Status status = writable_ ? commit_impl(true, view) : Status{};
   for (auto& handle : files_) {
     if (!handle) continue;
     auto closed = handle->close();
@@ -131,7 +131,7 @@ Status Container::close() {
   return status;
 }
 
-Status Container::commit_impl(bool closing) {
+Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   Status mine = std::exchange(deferred_, Status{});
   if (!layout_fixed_) {
     auto fixed = fix_layout(0);
@@ -148,7 +148,7 @@ Status Container::commit_impl(bool closing) {
   Root next = root_;
   unsigned next_slot = slot_;
   if (rank == 0) {
-    const Status done = owner_commit(gathered, closing, next, next_slot);
+    const Status done = owner_commit(gathered, closing, view, next, next_slot);
     put_status(out, done);
     if (done) out.bytes(encode_root(next));
   }
@@ -169,8 +169,8 @@ Status Container::commit_impl(bool closing) {
   return {};
 }
 
-Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing, Root& next,
-                               unsigned& next_slot) {
+Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
+                               const ViewBuilder& view, Root& next, unsigned& next_slot) {
   Segment segment = pending_;
   std::vector<ChunkFill> fills = fills_;
   fills.resize(plan_.writers());
@@ -223,21 +223,11 @@ Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
   fills_ = std::move(fills);
   if (!closing) return {};
 
-  // The SION view of a closed container; the step is safe already.
-  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
-    BENTO_ASSIGN(File* const handle, file(index));
-    const FilePlan& part = plan_.file(index);
-    Position free = next.catalogue_end;
-    if (index != 0) {
-      BENTO_ASSIGN(free, catalogue_end_of(*handle, plan_, index));
-    }
-    const auto writers =
-        std::span<const ChunkFill>(fills_).subspan(part.first_writer, part.writers);
-    BENTO_ASSIGN(free, complete_sion(*handle, plan_, index, writers, free));
-    if (index == 0) next.catalogue_end = free;
-  }
-  next.flags |= kRootClosed;
-  return owner_write_root(*first, next, next_slot);
+  // What other readers see; the step is safe already. The owner's index learns the others' records.
+  BENTO_TRY(catch_up());
+  BENTO_TRY(add_others(segment));
+  loaded_segment_ = next.segment;
+  return owner_complete(view, next, next_slot);
 }
 
 Status Container::owner_write_root(File& first, Root& next, unsigned& slot) {

@@ -24,12 +24,18 @@ void put(ByteWriter& out, const CatalogueRef& ref) {
   out.bytes(ref.hash);
 }
 
+Result<Hash128> get_hash(ByteReader& in) {
+  Hash128 hash{};
+  BENTO_ASSIGN(const auto bytes, in.bytes(hash.size()));
+  std::copy(bytes.begin(), bytes.end(), hash.begin());
+  return hash;
+}
+
 Result<CatalogueRef> get_ref(ByteReader& in) {
   CatalogueRef ref;
   BENTO_ASSIGN(ref.position, in.u64());
   BENTO_ASSIGN(ref.bytes, in.u64());
-  BENTO_ASSIGN(const auto hash, in.bytes(ref.hash.size()));
-  std::copy(hash.begin(), hash.end(), ref.hash.begin());
+  BENTO_ASSIGN(ref.hash, get_hash(in));
   return ref;
 }
 
@@ -57,9 +63,11 @@ std::array<std::byte, kSectorBytes> encode_root(const Root& root) {
   put(out, root.skeleton);
   put(out, root.segment);
   put(out, root.streams);
-  out.u64(root.superblock_address);
-  out.u32(root.superblock_crc);
+  put(out, root.view);
+  out.bytes(root.superblock);
+  out.bytes(root.superblock_before);
   out.u32(static_cast<std::uint32_t>(root.groups.size()));
+  out.u32(0);
   for (const auto& group : root.groups) {
     out.u32(group.writers);
     out.u32(group.files);
@@ -103,10 +111,12 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   BENTO_ASSIGN(root.skeleton, get_ref(in));
   BENTO_ASSIGN(root.segment, get_ref(in));
   BENTO_ASSIGN(root.streams, get_ref(in));
-  BENTO_ASSIGN(root.superblock_address, in.u64());
-  BENTO_ASSIGN(root.superblock_crc, in.u32());
+  BENTO_ASSIGN(root.view, get_ref(in));
+  BENTO_ASSIGN(root.superblock, get_hash(in));
+  BENTO_ASSIGN(root.superblock_before, get_hash(in));
 
   BENTO_ASSIGN(const std::uint32_t groups, in.u32());
+  BENTO_TRY(in.skip(4));
   if (groups == 0 || groups > kMaxGroups)
     return fail(Code::kCorrupt, fmt::format("root: {} groups of files", groups));
   for (std::uint32_t i = 0; i < groups; ++i) {

@@ -45,12 +45,13 @@ struct Root {
   std::uint64_t collective = 0;   ///< collective calls so far: later writes carry larger counts
   std::uint32_t next_dataset = 0;
   std::uint64_t skeleton_bytes = 0;
-  Position catalogue_end = 0;            ///< first free position of the catalogue of file 0
-  CatalogueRef skeleton;                 ///< page table
-  CatalogueRef segment;                  ///< newest index segment; each names the one before
-  CatalogueRef streams;                  ///< how full each writer's chunks are
-  std::uint64_t superblock_address = 0;  ///< of the native view, 0 if there is none
-  std::uint32_t superblock_crc = 0;
+  Position catalogue_end = 0;   ///< first free position of the catalogue of file 0
+  CatalogueRef skeleton;        ///< page table
+  CatalogueRef segment;         ///< newest index segment; each names the one before
+  CatalogueRef streams;         ///< how full each writer's chunks are
+  CatalogueRef view;            ///< metadata of the native view in file 0, absent if none
+  Hash128 superblock{};         ///< of the superblock's bytes at P, zeros if no view
+  Hash128 superblock_before{};  ///< the same before this root: the switch comes after it
 
   /// Physical files of all groups.
   [[nodiscard]] std::uint32_t files() const;

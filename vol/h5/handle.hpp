@@ -62,5 +62,10 @@ class Handle {
 using SpaceHandle = Handle<&H5Sclose>;
 using TypeHandle = Handle<&H5Tclose>;
 using PlistHandle = Handle<&H5Pclose>;
+using FileHandle = Handle<&H5Fclose>;
+using DatasetHandle = Handle<&H5Dclose>;
+using GroupHandle = Handle<&H5Gclose>;
+using AttributeHandle = Handle<&H5Aclose>;
+using ObjectHandle = Handle<&H5Oclose>;
 
 }  // namespace bento::vol

@@ -114,10 +114,9 @@ TEST_CASE("config: unknown keys are refused with the known ones", "[core][config
 }
 
 TEST_CASE("config: what this version does not have is refused, not ignored", "[core][config]") {
-  const std::string text =
-      GENERATE("cache=/tmp", "flush=1", "evict=on", "bw=1G", "percent=5", "view_copy=1G", "step=3",
-               "keep=2", "keep=all", "minmax=on", "view=on", "durability=power", "files=node",
-               "files=auto", "checksum=md5");
+  const std::string text = GENERATE("cache=/tmp", "flush=1", "evict=on", "bw=1G", "percent=5",
+                                    "step=3", "keep=2", "keep=all", "minmax=on", "durability=power",
+                                    "files=node", "files=auto", "checksum=md5");
   CAPTURE(text);
   const auto config = parse_config(text);
   REQUIRE_FALSE(config);
@@ -127,9 +126,20 @@ TEST_CASE("config: what this version does not have is refused, not ignored", "[c
 }
 
 TEST_CASE("config: asking for what is anyway so is accepted", "[core][config]") {
-  const auto config = parse_config("keep=1;minmax=off;view=off;durability=process;checksum=xxh3");
+  const auto config = parse_config("keep=1;minmax=off;view=on;durability=process;checksum=xxh3");
   REQUIRE(config);
   CHECK(*config == Config{});
+}
+
+TEST_CASE("config: the native view's keys", "[core][config]") {
+  const auto config = parse_config("view=off;view_copy=1G;view_maps=100");
+  REQUIRE(config);
+  CHECK_FALSE(config->view);
+  CHECK(config->view_copy == 1u << 30);
+  CHECK(config->view_maps == 100);
+  CHECK(to_string(*config) == "view=off;view_copy=1073741824;view_maps=100");
+  for (const std::string_view text : {"view=yes", "view_maps=0", "view_maps=x", "view_copy="})
+    CHECK_FALSE(parse_config(text));
 }
 
 TEST_CASE("config: the string wins over the environment", "[core][config]") {

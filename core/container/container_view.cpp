@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The last part of a close: META2 and native view, built beside what is there, then switched on.
+/// Source: docs/format.md, "Order of writes in a commit".
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "core/container/container.hpp"
+#include "core/container/sion_view.hpp"
+
+namespace bento {
+
+namespace {
+
+Result<Superblock> read_superblock(File& file, const FilePlan& plan) {
+  Superblock bytes{};
+  BENTO_TRY(file.read_some(plan.superblock_address(), bytes));  // a short file: zeros
+  return bytes;
+}
+
+// A full disk or a failing one must fail the close; a view that cannot be made leaves a good file.
+bool is_io_error(const Error& error) {
+  return error.code == Code::kIo || error.os_errno == ENOSPC || error.os_errno == EDQUOT;
+}
+
+}  // namespace
+
+// The switch comes last, after a root that knows the superblock before and after it, so that at
+// every moment stock HDF5 sees the old view or the new one, and a later open can tell both from a
+// file that somebody else has changed.
+Status Container::owner_complete(const ViewBuilder& view, Root& next, unsigned& next_slot) {
+  std::vector<Position> free(plan_.files());
+  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    free[index] = next.catalogue_end;
+    if (index != 0) {
+      BENTO_ASSIGN(free[index], catalogue_end_of(*handle, plan_, index));
+    }
+  }
+
+  next.view = {};
+  NativeView built;
+  if (view) {
+    auto made = owner_build_view(view, next, free);
+    if (made) {
+      built = std::move(*made);
+    } else if (is_io_error(made.error())) {
+      return fail(std::move(made).error());
+    } else {
+      notes_.push_back(
+          fmt::format("no native view, only h5bento can read this file: {}", made.error().text));
+      next.view = {};
+    }
+  }
+  built.superblocks.resize(plan_.files());
+  std::move(built.notes.begin(), built.notes.end(), std::back_inserter(notes_));
+
+  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    const FilePlan& part = plan_.file(index);
+    const auto writers =
+        std::span<const ChunkFill>(fills_).subspan(part.first_writer, part.writers);
+    BENTO_ASSIGN(free[index], complete_sion(*handle, plan_, index, writers, free[index]));
+    // A stock program that opens the file for writing cuts it off at the superblock's end of file.
+    if (auto& superblock = built.superblocks[index]) {
+      BENTO_ASSIGN(const std::uint64_t bytes, handle->size());
+      BENTO_TRY(set_end_of_file(*superblock, bytes));
+    }
+  }
+
+  BENTO_ASSIGN(File* const first, file(0));
+  BENTO_ASSIGN(const Superblock before, read_superblock(*first, plan_.file(0)));
+  const Superblock after = built.superblocks[0].value_or(Superblock{});
+  next.catalogue_end = free[0];
+  next.superblock_before = hash128(before);
+  next.superblock = hash128(after);
+  next.flags |= kRootClosed;
+  BENTO_TRY(owner_write_root(*first, next, next_slot));
+
+  for (std::uint32_t index = plan_.files(); index-- > 1;) {
+    if (!built.superblocks[index]) continue;
+    BENTO_ASSIGN(File* const handle, file(index));
+    BENTO_TRY(handle->write_at(plan_.file(index).superblock_address(), *built.superblocks[index]));
+  }
+  if (after == before) return {};
+  return first->write_at(plan_.file(0).superblock_address(), after);
+}
+
+Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& next,
+                                               std::vector<Position>& free) {
+  std::uint64_t data_bytes = 0;
+  for (const auto& fill : fills_) data_bytes += stream_bytes(fill);
+  ViewJob job{path_, next.sequence, skeleton_, index_, plan_, reader_, data_bytes, {}};
+  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    job.spaces.emplace_back(*handle, plan_.file(index), free[index]);
+  }
+  BENTO_ASSIGN(NativeView built, view(job));
+  for (std::uint32_t index = 0; index < plan_.files(); ++index)
+    free[index] = job.spaces[index].end();
+  const ViewSpace& main = job.spaces[0];
+  BENTO_ASSIGN(File* const first, file(0));
+  Catalogue catalogue(*first, plan_.file(0));
+  BENTO_ASSIGN(next.view, catalogue.hash_of(main.begin(), main.end() - main.begin()));
+  return built;
+}
+
+Result<bool> Container::owner_view_edited(File& first) {
+  BENTO_ASSIGN(const Superblock found, read_superblock(first, plan_.file(0)));
+  const Hash128 hash = hash128(found);
+  const bool never = root_.superblock == Hash128{};  // no close yet: nothing is published
+  if (never ? found != Superblock{} : hash != root_.superblock && hash != root_.superblock_before)
+    return true;
+  // The rest of the view is looked at only by who wants to write: a reader serves the container's
+  // content anyway.
+  if (!writable_ || root_.view.bytes == 0 || hash != root_.superblock) return false;
+  Catalogue catalogue(first, plan_.file(0));
+  BENTO_ASSIGN(const CatalogueRef now, catalogue.hash_of(root_.view.position, root_.view.bytes));
+  return now.hash != root_.view.hash;
+}
+
+}  // namespace bento

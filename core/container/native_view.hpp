@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Where a native view is built: the container hands its owner's state and fresh catalogue space to
+/// a builder that knows HDF5 (vol/view), and gets superblocks back, which it switches on when all
+/// else is in place. Source: docs/format.md, "Native view".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/container/paged_image.hpp"
+#include "core/container/plan.hpp"
+#include "core/container/record_reader.hpp"
+#include "core/index/index.hpp"
+#include "core/io/file.hpp"
+#include "core/view/superblock.hpp"
+
+namespace bento {
+
+/// Fresh space in the catalogue of one physical file, handed out from the front.
+class ViewSpace {
+ public:
+  ViewSpace(File& file, const FilePlan& plan, Position free)
+      : file_(&file), plan_(&plan), begin_(free), end_(free) {}
+
+  /// `bytes` in one piece, inside one chunk, 8-byte aligned. Returns the address in the file.
+  /// Errors: kNoSpace (larger than a chunk, or beyond the logical limit: names chunk=).
+  Result<std::uint64_t> allocate(std::uint64_t bytes);
+  [[nodiscard]] File& file() const { return *file_; }
+  [[nodiscard]] const FilePlan& plan() const { return *plan_; }
+  /// The range of the catalogue handed out so far.
+  [[nodiscard]] Position begin() const { return begin_; }
+  [[nodiscard]] Position end() const { return end_; }
+
+ private:
+  File* file_;
+  const FilePlan* plan_;
+  Position begin_;
+  Position end_;
+};
+
+/// What the builder gets. Valid during the call.
+struct ViewJob {
+  const std::string& path;  ///< of physical file 0
+  std::uint64_t id;         ///< no earlier view of this container had it
+  const PagedImage& skeleton;
+  const Index& index;  ///< complete
+  const ContainerPlan& plan;
+  RecordReader& reader;
+  std::uint64_t data_bytes;       ///< in all streams
+  std::vector<ViewSpace> spaces;  ///< one for each physical file
+};
+
+/// What it returns: everything but these superblocks is in the files already.
+struct NativeView {
+  std::vector<std::optional<Superblock>> superblocks;  ///< one for each physical file
+  std::vector<std::string> notes;  ///< for the user: what is not in the view, and why
+};
+
+/// Runs on the owner only. An error means that there is no new view.
+using ViewBuilder = std::function<Result<NativeView>(ViewJob&)>;
+
+}  // namespace bento

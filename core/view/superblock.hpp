@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The few bytes of the native HDF5 format that are ours to set: the end-of-file address in a
+/// version 2 or 3 superblock, which is known only after the HDF5 library has written it. Source:
+/// HDF5 File Format Specification 3.0, II.A "Superblock", and its "lookup3" checksum.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/base/error.hpp"
+
+namespace bento {
+
+/// Length of a version 2 or 3 superblock with 8-byte addresses.
+inline constexpr std::size_t kSuperblockBytes = 48;
+using Superblock = std::array<std::byte, kSuperblockBytes>;
+
+/// The metadata checksum of the HDF5 format: Jenkins' lookup3 over the bytes, initial value 0.
+std::uint32_t hdf5_checksum(std::span<const std::byte> bytes);
+
+/// Signature, version 2 or 3, 8-byte addresses, checksum.
+bool is_superblock(const Superblock& bytes);
+
+/// Sets the end-of-file address (absolute) and the checksum. Errors: kInternal (not a superblock
+/// of version 2 or 3 with 8-byte addresses).
+Status set_end_of_file(Superblock& bytes, std::uint64_t end_of_file);
+
+}  // namespace bento

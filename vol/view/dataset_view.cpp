@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/view/dataset_view.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "vol/filter_scratch.hpp"
+#include "vol/selection.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+constexpr std::uint64_t kCopyPieceBytes = 8u << 20;
+constexpr std::uint64_t kMinCopyBudget = 64u << 20;
+// What a mapping takes in the list that must fit one chunk: two selections and two names.
+constexpr std::uint64_t kMappingBytes = 512;
+
+std::string bytes_of(const H5O_token_t& token) {
+  return {reinterpret_cast<const char*>(&token), sizeof token};
+}
+
+/// A mapping's names are printf formats.
+std::string escaped(const std::string& name) {
+  std::string text;
+  for (const char c : name) text.append(c == '%' ? 2 : 1, c);
+  return text;
+}
+
+std::string path_of(hid_t object) {
+  const ssize_t length = H5Iget_name(object, nullptr, 0);
+  std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
+  if (length > 0) H5Iget_name(object, name.data(), name.size() + 1);
+  return name;
+}
+
+bool is_one_piece(const ViewPieces& pieces, const Dims& extent) {
+  return pieces.sources.size() == 1 && pieces.mappings.size() == 1 &&
+         pieces.mappings[0].repeat == 1 && pieces.mappings[0].to == Box::whole(extent) &&
+         pieces.sources[0].shape == extent;
+}
+
+Status select(hid_t space, const Box& box, unsigned dim, std::uint64_t repeat,
+              std::uint64_t stride) {
+  std::array<hsize_t, kMaxRank> start{};
+  std::array<hsize_t, kMaxRank> strides{};
+  std::array<hsize_t, kMaxRank> count{};
+  std::array<hsize_t, kMaxRank> block{};
+  for (unsigned d = 0; d < box.rank(); ++d) {
+    start[d] = box.start[d];
+    block[d] = box.count[d];
+    strides[d] = box.count[d];
+    count[d] = 1;
+  }
+  if (repeat > 1) {
+    count[dim] = repeat;
+    strides[dim] = stride;
+  }
+  if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), strides.data(), count.data(),
+                          block.data()) < 0)
+    return fail(Code::kInternal, "native view: a box cannot be selected");
+  return {};
+}
+
+SpaceHandle simple_space(const Dims& dims) {
+  std::array<hsize_t, kMaxRank> extent{};
+  for (unsigned d = 0; d < dims.rank(); ++d) extent[d] = dims[d];
+  return dims.rank() == 0
+             ? SpaceHandle(H5Screate(H5S_SCALAR))
+             : SpaceHandle(H5Screate_simple(static_cast<int>(dims.rank()), extent.data(), nullptr));
+}
+
+}  // namespace
+
+DatasetViews::DatasetViews(const ViewSettings& settings, ViewJob& job, SourceFiles& sources,
+                           hid_t main)
+    : settings_(settings),
+      job_(job),
+      sources_(sources),
+      main_(main),
+      budget_(settings.copy_bytes != 0 ? settings.copy_bytes
+                                       : std::max(kMinCopyBudget, job.data_bytes / 10)) {
+  // A later dataset may have the object address of a deleted one: the larger number holds.
+  for (const DatasetNumber number : job.index.datasets())
+    if (const auto* const dataset = job.index.find(number)) {
+      H5O_token_t token{};
+      static_assert(sizeof token == sizeof dataset->token);
+      std::copy_n(reinterpret_cast<const unsigned char*>(dataset->token.data()), sizeof token,
+                  reinterpret_cast<unsigned char*>(&token));
+      numbers_[bytes_of(token)] = number;
+    }
+}
+
+std::uint64_t DatasetViews::mapping_limit() const {
+  return std::min(settings_.max_mappings,
+                  std::max<std::uint64_t>(1, job_.plan.file(0).chunk_bytes / kMappingBytes));
+}
+
+Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid_t type) {
+  const SpaceHandle space(H5Dget_space(from));
+  const PlistHandle dcpl(H5Dget_create_plist(from));
+  if (!space.valid() || !dcpl.valid())
+    return fail(Code::kInternal, "native view: the dataset is unreadable");
+  const auto diverted = numbers_.find(bytes_of(token));
+  if (diverted == numbers_.end()) {
+    MadeDataset made;
+    made.dataset = DatasetHandle(H5Dcreate_anon(main_, type, space.get(), dcpl.get(), H5P_DEFAULT));
+    if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
+    made.data_needed =
+        H5Pget_layout(dcpl.get()) != H5D_VIRTUAL && H5Pget_external_count(dcpl.get()) == 0;
+    return made;
+  }
+  Subject subject;
+  subject.number = diverted->second;
+  subject.type = type;
+  subject.space = space.get();
+  subject.dcpl = dcpl.get();
+  subject.path = path_of(from);
+  BENTO_ASSIGN(subject.extent, extent_of(space.get()));
+  std::array<hsize_t, kMaxRank> limit{};
+  if (subject.extent.rank() > 0) H5Sget_simple_extent_dims(space.get(), nullptr, limit.data());
+  for (unsigned d = 0; d < subject.extent.rank(); ++d)
+    subject.extendible = subject.extendible || limit[d] != subject.extent[d];
+  subject.element_bytes = H5Tget_size(type);
+  subject.fill.resize(static_cast<std::size_t>(subject.element_bytes));
+  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+  if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
+      H5Pget_fill_value(dcpl.get(), type, subject.fill.data()) < 0)
+    return fail(Code::kInternal, "native view: the fill value is unreadable");
+  return make_diverted(subject);
+}
+
+Result<MadeDataset> DatasetViews::make_diverted(Subject& subject) {
+  BENTO_ASSIGN(const ViewPieces pieces,
+               view_pieces(job_.index, subject.number, subject.extent, job_.plan));
+  const std::uint64_t bytes = subject.extent.product() * subject.element_bytes;
+  MadeDataset made;
+  if (pieces.mappings.empty()) {
+    made.dataset = DatasetHandle(
+        H5Dcreate_anon(main_, subject.type, subject.space, subject.dcpl, H5P_DEFAULT));
+    if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
+    return made;
+  }
+  if (bytes <= kSmallDatasetBytes) {
+    BENTO_ASSIGN(made.dataset, make_copy(subject, true));
+    return made;
+  }
+  if (is_one_piece(pieces, subject.extent) && pieces.sources[0].file == 0 &&
+      (!subject.extendible || pieces.sources[0].encoding == Encoding::kFiltered)) {
+    BENTO_ASSIGN(made.dataset, adopt_dataset(main_, sources_.main_view(), pieces.sources[0],
+                                             subject.type, subject.space, subject.dcpl));
+    return made;
+  }
+  if (subject.extent.rank() > 0 && pieces.mappings.size() <= mapping_limit()) {
+    BENTO_ASSIGN(made.dataset, make_mapped(subject, pieces));
+    return made;
+  }
+  if (bytes <= budget_) {
+    budget_ -= bytes;
+    BENTO_ASSIGN(made.dataset, make_copy(subject, false));
+    return made;
+  }
+  made.why_not =
+      fmt::format("{} pieces (limit {}), and a copy of {} bytes is beyond what view_copy= allows",
+                  pieces.mappings.size(), mapping_limit(), bytes);
+  notes_.push_back(fmt::format("'{}' is not in the native view: {}", subject.path, made.why_not));
+  return made;
+}
+
+// --- mapped
+// -------------------------------------------------------------------------------------------------
+
+Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const ViewPieces& pieces) {
+  // The source's type is never a committed one: it may lie in another file.
+  const TypeHandle type(H5Tcopy(subject.type));
+  const PlistHandle source_list(H5Pcreate(H5P_DATASET_CREATE));
+  const PlistHandle list(H5Pcopy(subject.dcpl));
+  if (H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0 ||
+      H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_DEFAULT) < 0 ||
+      H5Pset_layout(list.get(), H5D_VIRTUAL) < 0)
+    return fail(Code::kInternal, "native view: a virtual layout is refused");
+
+  std::vector<std::string> names(pieces.sources.size());
+  for (std::size_t i = 0; i < pieces.sources.size(); ++i) {
+    const ViewSource& source = pieces.sources[i];
+    const hid_t filters = source.encoding == Encoding::kFiltered ? subject.dcpl : source_list.get();
+    BENTO_ASSIGN(names[i], sources_.add(source, type.get(), filters,
+                                        fmt::format("{}.{}", subject.number, i)));
+  }
+  const SpaceHandle space(H5Scopy(subject.space));
+  for (const ViewMapping& mapping : pieces.mappings) {
+    const ViewSource& source = pieces.sources[mapping.source];
+    const SpaceHandle from = simple_space(source.shape);
+    if (!(mapping.from == Box::whole(source.shape)))
+      BENTO_TRY(select(from.get(), mapping.from, 0, 1, 1));
+    BENTO_TRY(select(space.get(), mapping.to, mapping.dim, mapping.repeat, mapping.stride));
+    if (H5Pset_virtual(list.get(), space.get(), escaped(sources_.file_name(source.file)).c_str(),
+                       names[mapping.source].c_str(), from.get()) < 0)
+      return fail(Code::kInternal, "native view: a mapping is refused");
+  }
+  DatasetHandle dataset(
+      H5Dcreate_anon(main_, subject.type, subject.space, list.get(), H5P_DEFAULT));
+  if (!dataset.valid()) return fail(Code::kInternal, "native view: the virtual dataset is refused");
+  return dataset;
+}
+
+// --- copied
+// -------------------------------------------------------------------------------------------------
+
+Result<DatasetHandle> DatasetViews::make_copy(const Subject& subject, bool as_created) {
+  const PlistHandle list(H5Pcopy(subject.dcpl));
+  if (!as_created) {
+    // Chunked, because what the library allocates in one piece must fit a chunk of the container.
+    constexpr std::uint64_t kChunkBytes = 1u << 20;
+    Dims chunk = subject.extent;
+    for (unsigned d = 0; d < chunk.rank(); ++d)
+      while (chunk[d] > 1 && chunk.product() * subject.element_bytes > kChunkBytes)
+        chunk[d] = (chunk[d] + 1) / 2;
+    std::array<hsize_t, kMaxRank> dims{};
+    for (unsigned d = 0; d < chunk.rank(); ++d) dims[d] = chunk[d];
+    if (H5Pset_chunk(list.get(), static_cast<int>(chunk.rank()), dims.data()) < 0)
+      return fail(Code::kInternal, "native view: a chunked copy is refused");
+  }
+  DatasetHandle dataset(
+      H5Dcreate_anon(main_, subject.type, subject.space, list.get(), H5P_DEFAULT));
+  if (!dataset.valid()) return fail(Code::kInternal, "native view: the copy is refused");
+  BENTO_TRY(copy_elements(subject, dataset.get()));
+  return dataset;
+}
+
+Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
+  const SpaceHandle file_space(H5Scopy(subject.space));
+  std::vector<std::byte> buffer;
+  std::vector<Box> todo{Box::whole(subject.extent)};
+  while (!todo.empty()) {
+    Box box = todo.back();
+    todo.pop_back();
+    unsigned d = 0;
+    while (d < box.rank() && box.count[d] == 1) ++d;
+    if (box.elements() * subject.element_bytes > kCopyPieceBytes && d < box.rank()) {
+      Box tail = box;
+      tail.start[d] += box.count[d] / 2;
+      tail.count[d] -= box.count[d] / 2;
+      box.count[d] /= 2;
+      todo.push_back(tail);
+      todo.push_back(box);
+      continue;
+    }
+    buffer.resize(static_cast<std::size_t>(box.elements() * subject.element_bytes));
+    BENTO_TRY(read_box(subject, box, buffer.data()));
+    const SpaceHandle memory = simple_space(box.count);
+    if (box.rank() > 0) BENTO_TRY(select(file_space.get(), box, 0, 1, 1));
+    if (H5Dwrite(dataset, subject.type, memory.get(), file_space.get(), H5P_DEFAULT,
+                 buffer.data()) < 0)
+      return fail(Code::kInternal, "native view: the copy cannot be written");
+  }
+  return {};
+}
+
+Status DatasetViews::read_box(const Subject& subject, const Box& box, std::byte* to) {
+  BENTO_ASSIGN(const Lookup lookup, job_.index.find(subject.number, box));
+  for (const Box& hole : lookup.uncovered) fill_box(hole, box, to, subject.fill);
+  for (const Piece& piece : lookup.pieces) {
+    const Record record = job_.index.record(subject.number, piece.record);
+    if (record.encoding == Encoding::kPlain) {
+      BENTO_TRY(job_.reader.read(record, subject.element_bytes, piece.part, box, to));
+      continue;
+    }
+    BENTO_ASSIGN(const auto stored, job_.reader.read_stored(record));
+    const PlistHandle list(H5Pcopy(subject.dcpl));
+    std::array<hsize_t, kMaxRank> chunk{};
+    for (unsigned d = 0; d < record.box.rank(); ++d) chunk[d] = record.box.count[d];
+    if (H5Pset_chunk(list.get(), static_cast<int>(record.box.rank()), chunk.data()) < 0)
+      return fail(Code::kInternal, "native view: a record's shape is refused");
+    BENTO_ASSIGN(
+        const auto plain,
+        unfilter_chunk(list.get(), subject.type, stored, record.filter_mask,
+                       static_cast<std::size_t>(record.box.elements() * subject.element_bytes)));
+    copy_box(piece.part, record.box, plain.data(), box, to,
+             static_cast<std::size_t>(subject.element_bytes));
+  }
+  return {};
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The HDF5 files of one native view, one in each physical file that has something to show, and the
+/// source datasets in their group /.h5bento that lie exactly where ranks wrote.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <hdf5.h>
+
+#include "core/base/error.hpp"
+#include "core/container/native_view.hpp"
+#include "core/view/pieces.hpp"
+#include "vol/h5/handle.hpp"
+#include "vol/view/view_file.hpp"
+
+namespace bento::vol {
+
+/// Name of the group that holds the sources; programs may not create it.
+inline constexpr const char* kViewGroup = ".h5bento";
+
+/// Creates a dataset, anonymous in `file`, whose storage is `source`. `dcpl` gives its filters
+/// (used for filtered sources only) and whatever else its creation list is to say. Errors:
+/// kInternal.
+Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
+                                    hid_t type, hid_t space, hid_t dcpl);
+
+class SourceFiles {
+ public:
+  explicit SourceFiles(ViewJob& job);
+  ~SourceFiles();
+
+  /// Makes file 0's HDF5 file; `like` is the file whose root group's properties it gets.
+  Result<hid_t> create_main(hid_t like);
+  [[nodiscard]] ViewFile& main_view() { return *parts_[0].view; }
+
+  /// Adds a source dataset. Returns its path; file_name() says in which file.
+  Result<std::string> add(const ViewSource& source, hid_t type, hid_t dcpl,
+                          const std::string& name);
+  /// As a virtual mapping names it: "." or the physical file's name without folder.
+  [[nodiscard]] std::string file_name(std::uint32_t index) const;
+
+  /// Text in the file about what it does not show, as an attribute of /.h5bento.
+  Status write_notes(const std::vector<std::string>& notes);
+  /// Links the groups, closes the HDF5 files and stores them. Returns one superblock for each
+  /// physical file that has a view.
+  Result<std::vector<std::optional<Superblock>>> finish();
+
+ private:
+  struct Part {
+    std::unique_ptr<ViewFile> view;
+    FileHandle file;
+    GroupHandle top;      ///< /.h5bento, linked last
+    GroupHandle sources;  ///< /.h5bento/<id>
+    bool used = false;
+  };
+
+  Result<Part*> part(std::uint32_t index);
+  Status begin_groups(Part& part);
+  Status create_file(Part& part, std::uint32_t index, hid_t like);
+  Status carry_previous(Part& part, std::uint32_t index);
+
+  ViewJob& job_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace bento::vol
