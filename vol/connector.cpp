@@ -8,8 +8,8 @@
 #include "vol/container_open.hpp"
 #include "vol/h5/error_bridge.hpp"
 #include "vol/skeleton/driver.hpp"
-#include "vol/view/view_file.hpp"
 #include "vol/stats.hpp"
+#include "vol/view/view_file.hpp"
 
 namespace bento::vol {
 

@@ -11,6 +11,7 @@
 #include "vol/dataset_chunks.hpp"
 #include "vol/dataset_state.hpp"
 #include "vol/h5/error_bridge.hpp"
+#include "vol/reserved_name.hpp"
 #include "vol/selection.hpp"
 #include "vol/skeleton/driver.hpp"
 #include "vol/stats.hpp"
@@ -120,7 +121,9 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
 
 void* dataset_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
                      hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
-  return guard<void*>("dataset create", [&] {
+  return guard<void*>("dataset create", [&]() -> Result<void*> {
+    if (refuses_reserved_name(static_cast<Object*>(obj), name))
+      return fail(Code::kPermission, "the dataset's name is reserved");
     return create(static_cast<Object*>(obj), loc, name, lcpl, type, space, dcpl, dapl, dxpl, req);
   });
 }

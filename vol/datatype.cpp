@@ -4,6 +4,7 @@
 /// Committed datatype callbacks: all of them belong to the skeleton.
 #include "vol/callbacks.hpp"
 #include "vol/object.hpp"
+#include "vol/reserved_name.hpp"
 
 namespace bento::vol {
 
@@ -16,6 +17,7 @@ Object* at(void* obj) {
 void* datatype_commit(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t type,
                       hid_t lcpl, hid_t tcpl, hid_t tapl, hid_t dxpl, void** req) noexcept {
   return hand_on("datatype commit", [&] {
+    if (refuses_reserved_name(at(obj), name)) return static_cast<Object*>(nullptr);
     note_collective(at(obj), "datatype_commit", name);
     const hid_t vol = at(obj)->under_vol_id;
     return wrap_new(

@@ -4,6 +4,7 @@
 /// Group callbacks: all of them belong to the skeleton.
 #include "vol/callbacks.hpp"
 #include "vol/object.hpp"
+#include "vol/reserved_name.hpp"
 
 namespace bento::vol {
 
@@ -16,6 +17,7 @@ Object* at(void* obj) {
 void* group_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
                    hid_t gcpl, hid_t gapl, hid_t dxpl, void** req) noexcept {
   return hand_on("group create", [&] {
+    if (refuses_reserved_name(at(obj), name)) return static_cast<Object*>(nullptr);
     note_collective(at(obj), "group_create", name);
     const hid_t vol = at(obj)->under_vol_id;
     return wrap_new(H5VLgroup_create(at(obj)->under, loc, vol, name, lcpl, gcpl, gapl, dxpl, req),

@@ -4,6 +4,7 @@
 /// Link callbacks: all of them belong to the skeleton.
 #include "vol/callbacks.hpp"
 #include "vol/object.hpp"
+#include "vol/reserved_name.hpp"
 
 namespace bento::vol {
 
@@ -35,6 +36,7 @@ herr_t link_create(H5VL_link_create_args_t* args, void* obj, const H5VL_loc_para
       native.args.hard.curr_obj = under(current);
     }
     Object* const known = either(obj, current);
+    if (refuses_reserved_name(known, name_in(*loc))) return -1;
     note_collective(known, "link_create", name_in(*loc));
     return H5VLlink_create(&native, under(obj), loc, known->under_vol_id, lcpl, lapl, dxpl, req);
   });
@@ -45,6 +47,7 @@ herr_t link_copy(void* source, const H5VL_loc_params_t* from, void* target,
                  void** req) noexcept {
   return hand_on("link copy", [&] {
     Object* const known = either(target, source);
+    if (refuses_reserved_name(known, name_in(*to))) return -1;
     note_collective(known, "link_copy", name_in(*to));
     return H5VLlink_copy(under(source), from, under(target), to, known->under_vol_id, lcpl, lapl,
                          dxpl, req);
@@ -56,6 +59,7 @@ herr_t link_move(void* source, const H5VL_loc_params_t* from, void* target,
                  void** req) noexcept {
   return hand_on("link move", [&] {
     Object* const known = either(target, source);
+    if (refuses_reserved_name(known, name_in(*to))) return -1;
     note_collective(known, "link_move", name_in(*to));
     return H5VLlink_move(under(source), from, under(target), to, known->under_vol_id, lcpl, lapl,
                          dxpl, req);

@@ -6,6 +6,7 @@
 #include "vol/dataset_copy.hpp"
 #include "vol/file_context.hpp"
 #include "vol/object.hpp"
+#include "vol/reserved_name.hpp"
 
 namespace bento::vol {
 
@@ -41,6 +42,7 @@ herr_t object_copy(void* source, const H5VL_loc_params_t* from, const char* sour
                 0});
       return herr_t{-1};
     }
+    if (refuses_reserved_name(at(target), target_name)) return herr_t{-1};
     note_collective(at(target), "object_copy", target_name);
     const herr_t done =
         H5VLobject_copy(at(source)->under, from, source_name, at(target)->under, to, target_name,

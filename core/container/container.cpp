@@ -210,7 +210,7 @@ Result<Bytes> Container::owner_open() {
   BENTO_ASSIGN(const auto chain, read_segments(catalogue, root_.segment, {}));
 
   BENTO_ASSIGN(view_edited_, owner_view_edited(*files_[0]));
-  if (view_edited_ && writable_)
+  if (view_edited_ && writable_ && !options_.drop_edited_view)
     return fail(Code::kPermission,
                 fmt::format("'{}' was changed by another program through its native HDF5 view: "
                             "h5bento does not write to it before that change is taken over or "
@@ -258,6 +258,7 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   BENTO_ASSIGN(identity_.second, in.u64());
   BENTO_ASSIGN(const std::uint8_t edited, in.u8());
   view_edited_ = edited != 0;
+  reader_.verify_all(view_edited_);
   BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
   BENTO_ASSIGN(root_, decode_root(sector));
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
@@ -379,6 +380,11 @@ Result<Lookup> Container::find(DatasetNumber dataset, const Box& selection) {
 Status Container::read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes,
                        const Box& to_box, std::byte* to) {
   return reader_.read(index_.record(dataset, piece.record), element_bytes, piece.part, to_box, to);
+}
+
+Status Container::verify(DatasetNumber dataset, std::size_t record) {
+  auto stored = reader_.read_stored(index_.record(dataset, record));
+  return stored ? Status{} : Status(fail(std::move(stored).error()));
 }
 
 Status Container::catch_up() {

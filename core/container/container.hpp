@@ -32,6 +32,8 @@ struct ContainerOptions {
       0;  ///< chunk size of a new container, 0: from what the program declares
   StreamOptions stream;
   bool lock = true;  ///< take flock on physical file 0 when opened for writing
+  /// Open for writing although another program changed the native view: the next close replaces it.
+  bool drop_edited_view = false;
   FileOpener opener = &open_posix_file;
 };
 
@@ -57,6 +59,7 @@ class Container {
   [[nodiscard]] PagedImage& skeleton() { return skeleton_; }
   [[nodiscard]] const ContainerPlan& plan() const { return plan_; }
   [[nodiscard]] const Index& index() const { return index_; }
+  [[nodiscard]] const Root& root() const { return root_; }
   /// Device and inode of physical file 0, as rank 0 sees it.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> identity() const { return identity_; }
   /// Descriptor of physical file 0; opens it if this rank has not. -1 on failure.
@@ -91,6 +94,8 @@ class Container {
   /// Task-local.
   Status read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes,
               const Box& to_box, std::byte* to);
+  /// Holds the stored bytes of one record of index() against its checksum. Task-local.
+  Status verify(DatasetNumber dataset, std::size_t record);
   /// Makes everybody's uncommitted records visible to everybody; what a collective read begins
   /// with.
   Status exchange();
@@ -102,6 +107,8 @@ class Container {
   /// Commits, completes what other readers see (META2, and the native view that `view` builds on
   /// the owner; without one an old native view is switched off) and closes all files. Collective.
   Status close(const ViewBuilder& view = {});
+  /// The next close completes what other readers see even if nothing was changed.
+  void complete_again() { complete_again_ = true; }
   /// What close() has to tell the user on rank 0: datasets that the native view does not show.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// Did another program change the file through its native view? Asked at open, equal on all
@@ -164,6 +171,7 @@ class Container {
   std::uint64_t last_ns_ = 0;
   Status deferred_;  ///< first failure on this rank since the last commit
   bool view_edited_ = false;
+  bool complete_again_ = false;
   std::vector<std::string> notes_;
 };
 

@@ -194,7 +194,8 @@ Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
                             !segment.extents.empty() || !segment.deleted.empty();
   const bool fills_changed = fills != fills_;
   const bool changed = data_changed || fills_changed || skeleton_.any_dirty();
-  if (!changed && (!closing || (next.flags & kRootClosed) != 0)) return {};
+  const bool complete = (next.flags & kRootClosed) != 0 && !complete_again_;
+  if (!changed && (!closing || complete)) return {};
 
   BENTO_ASSIGN(File* const first, file(0));
   Catalogue catalogue(*first, plan_.file(0));

@@ -90,7 +90,7 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes, con
 
   BENTO_ASSIGN(const Source source, locate_(record.where.task));
   const bool whole = part_bytes == record.stored_bytes;
-  if (record.stored_bytes <= kVerifyBytes) {
+  if (record.stored_bytes <= verify_bytes_) {
     if (whole && to_contiguous)
       return read_whole(record, source, {to + to_offset, static_cast<std::size_t>(part_bytes)});
     if (cached_.empty() || !(cached_at_ == record.where)) {

@@ -40,6 +40,10 @@ class RecordReader {
   /// All stored bytes of a record, verified.
   Result<std::vector<std::byte>> read_stored(const Record& record);
 
+  /// Verifies records of any size whenever any part of them is read: somebody else wrote to the
+  /// file.
+  void verify_all(bool all) { verify_bytes_ = all ? ~std::uint64_t{0} : kVerifyBytes; }
+
   /// Forgets the cached record; needed before bytes of the file change under it.
   void invalidate() { cached_ = {}; }
 
@@ -53,6 +57,7 @@ class RecordReader {
 
   Locate locate_;
   const StreamWriter* own_;
+  std::uint64_t verify_bytes_ = kVerifyBytes;
   Location cached_at_;
   std::vector<std::byte> cached_;
 };

@@ -79,6 +79,31 @@ std::uint64_t row_major_offset(const Box& whole, const Box& part);
 /// Is `part` one run of elements inside row-major `whole`?
 bool is_contiguous_in(const Box& whole, const Box& part);
 
+/// Calls `visit(Box) -> Status` for disjoint boxes that make up `whole`, each of at most
+/// `max_elements` elements, in row-major order of their first elements.
+template <class Visit>
+auto for_each_part(const Box& whole, std::uint64_t max_elements, const Visit& visit)
+    -> decltype(visit(whole)) {
+  std::vector<Box> todo{whole};
+  while (!todo.empty()) {
+    Box box = todo.back();
+    todo.pop_back();
+    unsigned d = 0;
+    while (d < box.rank() && box.count[d] <= 1) ++d;
+    if (box.elements() > max_elements && d < box.rank()) {
+      Box tail = box;
+      tail.start[d] += box.count[d] / 2;
+      tail.count[d] -= box.count[d] / 2;
+      box.count[d] /= 2;
+      todo.push_back(tail);
+      todo.push_back(box);
+    } else if (auto done = visit(box); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
 /// Copies the elements of `part` from the row-major buffer of `from_box` to the row-major buffer of
 /// `to_box`; `part` lies in both. `element_bytes` is the size of one element.
 void copy_box(const Box& part, const Box& from_box, const std::byte* from, const Box& to_box,

@@ -78,4 +78,18 @@ void push_error(const char* callback, const Error& error) noexcept {
   if (own.major < 0 || push(own.cls, own.major) < 0) push(H5E_ERR_CLS, H5E_VOL);
 }
 
+std::string innermost_error() noexcept {
+  std::string text;
+  const auto visit = [](unsigned, const H5E_error2_t* record, void* out) -> herr_t {
+    try {
+      if (record->desc != nullptr) *static_cast<std::string*>(out) = record->desc;
+    } catch (...) {
+      return -1;
+    }
+    return 0;
+  };
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, visit, &text);
+  return text;
+}
+
 }  // namespace bento::vol

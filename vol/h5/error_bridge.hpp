@@ -7,6 +7,7 @@
 #pragma once
 
 #include <exception>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -19,6 +20,8 @@ namespace bento::vol {
 /// Pushes an error with our class. Its text contains "errno = N" when there is one: h5py reads it
 /// there.
 void push_error(const char* callback, const Error& error) noexcept;
+/// What the library's last failed call said deepest inside, empty if the stack is.
+std::string innermost_error() noexcept;
 /// Registers and unregisters our error class; called by initialize and terminate.
 void error_class_open() noexcept;
 void error_class_forget() noexcept;

@@ -9,6 +9,7 @@
 
 #include "vol/filter_scratch.hpp"
 #include "vol/selection.hpp"
+#include "vol/view/spaces.hpp"
 
 namespace bento::vol {
 
@@ -30,47 +31,10 @@ std::string escaped(const std::string& name) {
   return text;
 }
 
-std::string path_of(hid_t object) {
-  const ssize_t length = H5Iget_name(object, nullptr, 0);
-  std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-  if (length > 0) H5Iget_name(object, name.data(), name.size() + 1);
-  return name;
-}
-
 bool is_one_piece(const ViewPieces& pieces, const Dims& extent) {
   return pieces.sources.size() == 1 && pieces.mappings.size() == 1 &&
          pieces.mappings[0].repeat == 1 && pieces.mappings[0].to == Box::whole(extent) &&
          pieces.sources[0].shape == extent;
-}
-
-Status select(hid_t space, const Box& box, unsigned dim, std::uint64_t repeat,
-              std::uint64_t stride) {
-  std::array<hsize_t, kMaxRank> start{};
-  std::array<hsize_t, kMaxRank> strides{};
-  std::array<hsize_t, kMaxRank> count{};
-  std::array<hsize_t, kMaxRank> block{};
-  for (unsigned d = 0; d < box.rank(); ++d) {
-    start[d] = box.start[d];
-    block[d] = box.count[d];
-    strides[d] = box.count[d];
-    count[d] = 1;
-  }
-  if (repeat > 1) {
-    count[dim] = repeat;
-    strides[dim] = stride;
-  }
-  if (H5Sselect_hyperslab(space, H5S_SELECT_SET, start.data(), strides.data(), count.data(),
-                          block.data()) < 0)
-    return fail(Code::kInternal, "native view: a box cannot be selected");
-  return {};
-}
-
-SpaceHandle simple_space(const Dims& dims) {
-  std::array<hsize_t, kMaxRank> extent{};
-  for (unsigned d = 0; d < dims.rank(); ++d) extent[d] = dims[d];
-  return dims.rank() == 0
-             ? SpaceHandle(H5Screate(H5S_SCALAR))
-             : SpaceHandle(H5Screate_simple(static_cast<int>(dims.rank()), extent.data(), nullptr));
 }
 
 }  // namespace
@@ -99,7 +63,8 @@ std::uint64_t DatasetViews::mapping_limit() const {
                   std::max<std::uint64_t>(1, job_.plan.file(0).chunk_bytes / kMappingBytes));
 }
 
-Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid_t type) {
+Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid_t type,
+                                       const std::string& path) {
   const SpaceHandle space(H5Dget_space(from));
   const PlistHandle dcpl(H5Dget_create_plist(from));
   if (!space.valid() || !dcpl.valid())
@@ -118,7 +83,7 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
   subject.type = type;
   subject.space = space.get();
   subject.dcpl = dcpl.get();
-  subject.path = path_of(from);
+  subject.path = path;
   BENTO_ASSIGN(subject.extent, extent_of(space.get()));
   std::array<hsize_t, kMaxRank> limit{};
   if (subject.extent.rank() > 0) H5Sget_simple_extent_dims(space.get(), nullptr, limit.data());
@@ -195,8 +160,8 @@ Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const Vi
     const ViewSource& source = pieces.sources[mapping.source];
     const SpaceHandle from = simple_space(source.shape);
     if (!(mapping.from == Box::whole(source.shape)))
-      BENTO_TRY(select(from.get(), mapping.from, 0, 1, 1));
-    BENTO_TRY(select(space.get(), mapping.to, mapping.dim, mapping.repeat, mapping.stride));
+      BENTO_TRY(select_box(from.get(), mapping.from));
+    BENTO_TRY(select_boxes(space.get(), mapping.to, mapping.dim, mapping.repeat, mapping.stride));
     if (H5Pset_virtual(list.get(), space.get(), escaped(sources_.file_name(source.file)).c_str(),
                        names[mapping.source].c_str(), from.get()) < 0)
       return fail(Code::kInternal, "native view: a mapping is refused");
@@ -234,30 +199,19 @@ Result<DatasetHandle> DatasetViews::make_copy(const Subject& subject, bool as_cr
 Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
   const SpaceHandle file_space(H5Scopy(subject.space));
   std::vector<std::byte> buffer;
-  std::vector<Box> todo{Box::whole(subject.extent)};
-  while (!todo.empty()) {
-    Box box = todo.back();
-    todo.pop_back();
-    unsigned d = 0;
-    while (d < box.rank() && box.count[d] == 1) ++d;
-    if (box.elements() * subject.element_bytes > kCopyPieceBytes && d < box.rank()) {
-      Box tail = box;
-      tail.start[d] += box.count[d] / 2;
-      tail.count[d] -= box.count[d] / 2;
-      box.count[d] /= 2;
-      todo.push_back(tail);
-      todo.push_back(box);
-      continue;
-    }
-    buffer.resize(static_cast<std::size_t>(box.elements() * subject.element_bytes));
-    BENTO_TRY(read_box(subject, box, buffer.data()));
-    const SpaceHandle memory = simple_space(box.count);
-    if (box.rank() > 0) BENTO_TRY(select(file_space.get(), box, 0, 1, 1));
-    if (H5Dwrite(dataset, subject.type, memory.get(), file_space.get(), H5P_DEFAULT,
-                 buffer.data()) < 0)
-      return fail(Code::kInternal, "native view: the copy cannot be written");
-  }
-  return {};
+  return for_each_part(
+      Box::whole(subject.extent),
+      std::max<std::uint64_t>(1, kCopyPieceBytes / subject.element_bytes),
+      [&](const Box& box) -> Status {
+        buffer.resize(static_cast<std::size_t>(box.elements() * subject.element_bytes));
+        BENTO_TRY(read_box(subject, box, buffer.data()));
+        const SpaceHandle memory = simple_space(box.count);
+        if (box.rank() > 0) BENTO_TRY(select_box(file_space.get(), box));
+        if (H5Dwrite(dataset, subject.type, memory.get(), file_space.get(), H5P_DEFAULT,
+                     buffer.data()) < 0)
+          return fail(Code::kInternal, "native view: the copy cannot be written");
+        return {};
+      });
 }
 
 Status DatasetViews::read_box(const Subject& subject, const Box& box, std::byte* to) {

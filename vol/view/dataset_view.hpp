@@ -32,7 +32,8 @@ class DatasetViews {
   DatasetViews(const ViewSettings& settings, ViewJob& job, SourceFiles& sources, hid_t main);
 
   /// TreeCopy::MakeDataset.
-  Result<MadeDataset> make(hid_t from, const H5O_token_t& token, hid_t type);
+  Result<MadeDataset> make(hid_t from, const H5O_token_t& token, hid_t type,
+                           const std::string& path);
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "vol/object.hpp"
+#include "vol/view/group_properties.hpp"
+#include "vol/view/spaces.hpp"
 
 namespace bento::vol {
 
@@ -36,25 +38,8 @@ std::string read_text(hid_t object, const char* name) {
   return text.c_str();
 }
 
-/// What users of links and attributes set for the root group lives in the file creation list.
-Status copy_root_properties(hid_t like, hid_t list) {
-  const PlistHandle from(H5Fget_create_plist(like));
-  unsigned flags = 0;
-  unsigned first = 0;
-  unsigned second = 0;
-  if (H5Pget_link_creation_order(from.get(), &flags) < 0 ||
-      H5Pset_link_creation_order(list, flags) < 0 ||
-      H5Pget_attr_creation_order(from.get(), &flags) < 0 ||
-      H5Pset_attr_creation_order(list, flags) < 0 ||
-      H5Pget_link_phase_change(from.get(), &first, &second) < 0 ||
-      H5Pset_link_phase_change(list, first, second) < 0 ||
-      H5Pget_attr_phase_change(from.get(), &first, &second) < 0 ||
-      H5Pset_attr_phase_change(list, first, second) < 0)
-    return fail(Code::kInternal, "native view: the root group's properties cannot be copied");
-  return {};
-}
+}  // namespace
 
-/// An ordinary open of a physical file, without locks: it is ours already.
 FileHandle open_stock(const std::string& path) {
   const PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
   if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 || H5Pset_fapl_sec2(list.get()) < 0 ||
@@ -68,6 +53,8 @@ FileHandle open_stock(const std::string& path) {
   return file;
 }
 
+namespace {
+
 GroupHandle open_group(hid_t file, const std::string& path) {
   GroupHandle group;
   H5E_BEGIN_TRY {
@@ -79,12 +66,6 @@ GroupHandle open_group(hid_t file, const std::string& path) {
 
 std::vector<hsize_t> dims_of(const Dims& dims) {
   return {dims.view().begin(), dims.view().end()};
-}
-
-SpaceHandle space_of(const Dims& dims) {
-  const auto extent = dims_of(dims);
-  if (extent.empty()) return SpaceHandle(H5Screate(H5S_SCALAR));
-  return SpaceHandle(H5Screate_simple(static_cast<int>(extent.size()), extent.data(), nullptr));
 }
 
 }  // namespace
@@ -147,7 +128,10 @@ Status SourceFiles::create_file(Part& part, std::uint32_t index, hid_t like) {
   if (H5Pset_userblock(creation.get(), part.view->base()) < 0 ||
       set_fapl_view(access.get(), *part.view) < 0)
     return fail(Code::kInternal, "native view: the view's driver is refused");
-  if (like >= 0) BENTO_TRY(copy_root_properties(like, creation.get()));
+  if (like >= 0) {
+    const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
+    BENTO_TRY(copy_group_properties(root.get(), creation.get()));
+  }
   const std::string name = fmt::format("native view of {}", physical_name(job_.path, index));
   part.file = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
   if (!part.file.valid()) {
@@ -236,7 +220,7 @@ Status SourceFiles::carry_previous(Part& part, std::uint32_t index) {
 Result<std::string> SourceFiles::add(const ViewSource& source, hid_t type, hid_t dcpl,
                                      const std::string& name) {
   BENTO_ASSIGN(Part* const target, part(source.file));
-  const SpaceHandle space = space_of(source.shape);
+  const SpaceHandle space = simple_space(source.shape);
   BENTO_ASSIGN(const DatasetHandle dataset,
                adopt_dataset(target->file.get(), *target->view, source, type, space.get(), dcpl));
   if (H5Olink(dataset.get(), target->sources.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)

@@ -28,6 +28,10 @@ inline constexpr const char* kViewGroup = ".h5bento";
 Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
                                     hid_t type, hid_t space, hid_t dcpl);
 
+/// Opens a physical file as stock HDF5 does, for reading and without a lock; invalid if it is no
+/// HDF5 file.
+FileHandle open_stock(const std::string& path);
+
 class SourceFiles {
  public:
   explicit SourceFiles(ViewJob& job);

@@ -7,15 +7,19 @@
 
 #include <fmt/format.h>
 
+#include "vol/h5/error_bridge.hpp"
+#include "vol/selection.hpp"
 #include "vol/types.hpp"
+#include "vol/view/group_properties.hpp"
+#include "vol/view/spaces.hpp"
 
 namespace bento::vol {
 
 namespace {
 
 Status failed(const std::string& path, const char* what) {
-  return fail(Code::kInternal,
-              fmt::format("native view: '{}': {}", path.empty() ? "/" : path, what));
+  return fail(Code::kInternal, fmt::format("native view: '{}': {} ({})", path.empty() ? "/" : path,
+                                           what, innermost_error()));
 }
 
 std::string bytes_of(const H5O_token_t& token) {
@@ -164,7 +168,8 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
   bool data = false;
   switch (H5Iget_type(from)) {
     case H5I_GROUP: {
-      const PlistHandle list(H5Gget_create_plist(from));
+      const PlistHandle list(H5Pcreate(H5P_GROUP_CREATE));
+      BENTO_TRY(copy_group_properties(from, list.get()));
       made = ObjectHandle(H5Gcreate_anon(to_, list.get(), H5P_DEFAULT));
       if (!made.valid()) break;
       H5O_info2_t info{};
@@ -179,7 +184,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
     case H5I_DATASET: {
       const TypeHandle old_type(H5Dget_type(from));
       BENTO_ASSIGN(const TypeHandle type, type_in_copy(old_type.get()));
-      auto dataset = make_(from, token, type.get());
+      auto dataset = make_(from, token, type.get(), path);
       if (!dataset) return fail(std::move(dataset).error().with_context(path));
       if (!dataset->dataset.valid()) {
         absent_[bytes_of(token)] = dataset->why_not;
@@ -297,17 +302,40 @@ Status TreeCopy::copy_attribute(hid_t from, hid_t to) {
 Status TreeCopy::copy_data(hid_t from, hid_t to) {
   const TypeHandle type(H5Dget_type(from));
   const SpaceHandle space(H5Dget_space(from));
-  const auto count = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.get()));
-  if (H5Sget_simple_extent_type(space.get()) == H5S_NULL || count == 0) return {};
-  // Nothing was ever written: the fill value says it, and a fill value may be a variable-length
-  // one.
-  if (H5Dget_storage_size(from) == 0) return {};
-  Values values(type.get(), space.get(), count);
-  if (H5Dread(from, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+  const PlistHandle list(H5Dget_create_plist(from));
+  if (H5Sget_simple_extent_type(space.get()) == H5S_NULL ||
+      H5Sget_simple_extent_npoints(space.get()) == 0)
+    return {};
+  // Nothing was ever written: the fill value says it. (A virtual dataset knows no storage size.)
+  if (H5Pget_layout(list.get()) != H5D_VIRTUAL && H5Dget_storage_size(from) == 0) return {};
+  if (has_variable_length(type.get()) || has_reference(type.get()))
+    return copy_all_at_once(from, to, type.get(), space.get());
+  const std::size_t size = H5Tget_size(type.get());
+  constexpr std::size_t kPieceBytes = 8u << 20;
+  BENTO_ASSIGN(const Dims extent, extent_of(space.get()));
+  std::vector<std::byte> piece;
+  return for_each_part(
+      Box::whole(extent), std::max<std::size_t>(1, kPieceBytes / size),
+      [&](const Box& box) -> Status {
+        piece.resize(static_cast<std::size_t>(box.elements()) * size);
+        const SpaceHandle memory = simple_space(box.count);
+        if (box.rank() > 0) BENTO_TRY(select_box(space.get(), box));
+        if (H5Dread(from, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
+          return failed("dataset", "its data cannot be read");
+        if (H5Dwrite(to, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
+          return failed("dataset", "its data cannot be written");
+        return {};
+      });
+}
+
+Status TreeCopy::copy_all_at_once(hid_t from, hid_t to, hid_t type, hid_t space) {
+  const auto count = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space));
+  Values values(type, space, count);
+  if (H5Dread(from, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     return failed("dataset", "its data cannot be read");
   values.filled();
-  BENTO_TRY(translator_.translate(type.get(), values.data(), count));
-  if (H5Dwrite(to, type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+  BENTO_TRY(translator_.translate(type, values.data(), count));
+  if (H5Dwrite(to, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
     return failed("dataset", "its data cannot be written");
   return {};
 }

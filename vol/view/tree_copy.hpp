@@ -30,9 +30,9 @@ struct MadeDataset {
 class TreeCopy {
  public:
   /// Makes the copy of dataset `from`, whose type in the new file is `type` (committed there if it
-  /// was), without linking it.
-  using MakeDataset =
-      std::function<Result<MadeDataset>(hid_t from, const H5O_token_t& token, hid_t type)>;
+  /// was), without linking it. `path` is one of its paths.
+  using MakeDataset = std::function<Result<MadeDataset>(hid_t from, const H5O_token_t& token,
+                                                        hid_t type, const std::string& path)>;
 
   /// Ids of open files, borrowed. `make` is called once for each dataset. A link `skip` in the root
   /// group is not copied.
@@ -62,6 +62,7 @@ class TreeCopy {
   Status copy_attributes(hid_t from, hid_t to);
   Status copy_attribute(hid_t from, hid_t to);
   Status copy_data(hid_t from, hid_t to);
+  Status copy_all_at_once(hid_t from, hid_t to, hid_t type, hid_t space);
 
   hid_t from_;
   hid_t to_;

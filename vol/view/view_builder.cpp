@@ -76,8 +76,8 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
   DatasetViews datasets(settings, job, files, main);
   TreeCopy tree(
       skeleton.get(), main,
-      [&datasets](hid_t from, const H5O_token_t& token, hid_t type) {
-        return datasets.make(from, token, type);
+      [&datasets](hid_t from, const H5O_token_t& token, hid_t type, const std::string& path) {
+        return datasets.make(from, token, type, path);
       },
       kViewGroup);
   Status copied = tree.run();

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+//
+// The native view's library calls, in one process: what the connector wrote is opened with the
+// native connector and sec2, changed there, and dropped or taken over.
+#include <fstream>
+#include <numeric>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include "tests/vol/fake_host.hpp"
+#include "vol/callbacks.hpp"
+#include "vol/h5/handle.hpp"
+#include "vol/view/edited_view.hpp"
+#include "vol/view/source_files.hpp"
+
+namespace bento::vol {
+namespace {
+
+using Catch::Matchers::ContainsSubstring;
+using test::WorkFolder;
+
+constexpr hsize_t kRows = 300;
+constexpr hsize_t kColumns = 200;  // 240,000 bytes: more than what is copied into a view
+constexpr const char* kFile = "view.h5";
+
+PlistHandle bento_access(const char* config = "") {
+  const hid_t connector = H5VLregister_connector(&connector_class(), H5P_DEFAULT);
+  void* info = nullptr;
+  REQUIRE(H5VLconnector_str_to_info(config, connector, &info) >= 0);
+  PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
+  REQUIRE(H5Pset_vol(list.get(), connector, info) >= 0);
+  if (info != nullptr) H5VLfree_connector_info(connector, info);
+  H5VLclose(connector);
+  return list;
+}
+
+FileHandle open_with(const PlistHandle& list, unsigned flags) {
+  FileHandle file;
+  H5E_BEGIN_TRY {
+    file = FileHandle(H5Fopen(kFile, flags, list.get()));
+  }
+  H5E_END_TRY
+  return file;
+}
+FileHandle open_bento(unsigned flags) {
+  return open_with(bento_access(), flags);
+}
+FileHandle open_native(unsigned flags) {
+  return open_with(PlistHandle(H5Pcreate(H5P_FILE_ACCESS)), flags);
+}
+
+// An open would look for a connector when it finds no HDF5 file, and find ours.
+bool is_native() {
+  const PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
+  return H5Fis_accessible(kFile, list.get()) > 0;
+}
+
+std::vector<int> numbers(int first = 0) {
+  std::vector<int> values(kRows * kColumns);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+/// Two boxes, the second over a part of the first, so that the dataset is a virtual one in the
+/// view.
+std::vector<int> write_container(const char* config = "") {
+  const FileHandle file(H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access(config).get()));
+  REQUIRE(file.valid());
+  const hsize_t dims[2] = {kRows, kColumns};
+  const SpaceHandle space(H5Screate_simple(2, dims, nullptr));
+  const DatasetHandle dataset(H5Dcreate2(file.get(), "d", H5T_STD_I32LE, space.get(), H5P_DEFAULT,
+                                         H5P_DEFAULT, H5P_DEFAULT));
+  auto values = numbers();
+  REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >=
+          0);
+  const hsize_t start[2] = {10, 20};
+  const hsize_t count[2] = {100, 50};
+  REQUIRE(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) >= 0);
+  const SpaceHandle memory(H5Screate_simple(2, count, nullptr));
+  const std::vector<int> patch(100 * 50, -1);
+  REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, memory.get(), space.get(), H5P_DEFAULT,
+                   patch.data()) >= 0);
+  for (hsize_t row = 10; row < 110; ++row)
+    for (hsize_t column = 20; column < 70; ++column) values[row * kColumns + column] = -1;
+  return values;
+}
+
+std::vector<int> read(const FileHandle& file, const char* name = "d") {
+  const DatasetHandle dataset(H5Dopen2(file.get(), name, H5P_DEFAULT));
+  std::vector<int> values(kRows * kColumns, 12345);
+  if (!dataset.valid() ||
+      H5Dread(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
+    return {};
+  return values;
+}
+
+void add_attribute(const FileHandle& file, const char* name) {
+  const SpaceHandle space(H5Screate(H5S_SCALAR));
+  const AttributeHandle attribute(
+      H5Acreate2(file.get(), name, H5T_STD_I32LE, space.get(), H5P_DEFAULT, H5P_DEFAULT));
+  const int value = 5;
+  REQUIRE(H5Awrite(attribute.get(), H5T_NATIVE_INT, &value) >= 0);
+}
+
+bool has_attribute(const FileHandle& file, const char* name) {
+  return H5Aexists(file.get(), name) > 0;
+}
+
+TEST_CASE("native view: what was written is read without the connector", "[vol][view]") {
+  const WorkFolder folder;
+  const auto values = write_container();
+  const FileHandle stock = open_native(H5F_ACC_RDONLY);
+  REQUIRE(stock.valid());
+  CHECK(read(stock) == values);
+}
+
+TEST_CASE("native view: view=off leaves nothing that stock HDF5 opens", "[vol][view]") {
+  const WorkFolder folder;
+  const auto values = write_container("view=off");
+  CHECK_FALSE(is_native());
+  CHECK(read(open_bento(H5F_ACC_RDONLY)) == values);
+
+  SECTION("and it can be built afterwards") {
+    REQUIRE(rebuild_view(kFile));
+    CHECK(is_native());
+    CHECK(read(open_native(H5F_ACC_RDONLY)) == values);
+    CHECK(read(open_bento(H5F_ACC_RDONLY)) == values);
+  }
+  SECTION("a session with view=off switches an old view off") {
+    REQUIRE(rebuild_view(kFile));
+    {
+      const FileHandle file = open_with(bento_access("view=off"), H5F_ACC_RDWR);
+      REQUIRE(file.valid());
+      add_attribute(file, "a");
+    }
+    CHECK_FALSE(is_native());
+  }
+}
+
+TEST_CASE("native view: a stock open for writing without a change is no edit", "[vol][view]") {
+  const WorkFolder folder;
+  const auto values = write_container();
+  {
+    REQUIRE(open_native(H5F_ACC_RDWR).valid());
+  }
+  const FileHandle file = open_bento(H5F_ACC_RDWR);
+  REQUIRE(file.valid());
+  CHECK(read(file) == values);
+}
+
+TEST_CASE("native view: a change by stock HDF5 is noticed, dropped or taken over", "[vol][view]") {
+  const WorkFolder folder;
+  const auto values = write_container();
+  const bool new_object = GENERATE(true, false);
+  {
+    const FileHandle stock = open_native(H5F_ACC_RDWR);
+    add_attribute(stock, "stock");
+    if (new_object) {
+      const hsize_t dims[2] = {kRows, kColumns};
+      const SpaceHandle space(H5Screate_simple(2, dims, nullptr));
+      const DatasetHandle dataset(H5Dcreate2(stock.get(), "e", H5T_STD_I32LE, space.get(),
+                                             H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+      REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                       numbers(7).data()) >= 0);
+    }
+  }
+  CHECK(read(open_native(H5F_ACC_RDONLY)) == values);
+
+  CHECK_FALSE(open_bento(H5F_ACC_RDWR).valid());
+  CHECK_FALSE(rebuild_view(kFile));
+  {
+    const FileHandle file = open_bento(H5F_ACC_RDONLY);
+    REQUIRE(file.valid());
+    CHECK(read(file) == values);
+    CHECK_FALSE(has_attribute(file, "stock"));
+  }
+
+  SECTION("dropped") {
+    REQUIRE(drop_edited_view(kFile));
+    const FileHandle stock = open_native(H5F_ACC_RDONLY);
+    CHECK(read(stock) == values);
+    CHECK_FALSE(has_attribute(stock, "stock"));
+  }
+  SECTION("taken over") {
+    const auto taken = take_over_view(kFile);
+    CAPTURE(taken ? std::string() : taken.error().text);
+    REQUIRE(taken);
+    for (const bool native : {true, false}) {
+      const FileHandle file = native ? open_native(H5F_ACC_RDONLY) : open_bento(H5F_ACC_RDWR);
+      CAPTURE(native);
+      REQUIRE(file.valid());
+      CHECK(read(file) == values);
+      CHECK(has_attribute(file, "stock"));
+      if (new_object) CHECK(read(file, "e") == numbers(7));
+    }
+  }
+  REQUIRE(open_bento(H5F_ACC_RDWR).valid());
+}
+
+TEST_CASE("native view: data overwritten in place can only be taken over", "[vol][view]") {
+  const WorkFolder folder;
+  write_container();
+  {
+    const FileHandle stock = open_native(H5F_ACC_RDWR);
+    const DatasetHandle dataset(H5Dopen2(stock.get(), "d", H5P_DEFAULT));
+    REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                     numbers(3).data()) >= 0);
+    add_attribute(stock, "stock");
+  }
+  const auto dropped = drop_edited_view(kFile);
+  REQUIRE_FALSE(dropped);
+  CHECK(dropped.error().code == Code::kCorrupt);
+  CHECK_THAT(dropped.error().text, ContainsSubstring("taken over"));
+  REQUIRE(take_over_view(kFile));
+  CHECK(read(open_native(H5F_ACC_RDONLY)) == numbers(3));
+  CHECK(read(open_bento(H5F_ACC_RDONLY)) == numbers(3));
+}
+
+TEST_CASE("native view: a dataset in too many pieces is copied, or its link fails", "[vol][view]") {
+  const WorkFolder folder;
+  SECTION("copied") {
+    const auto values = write_container("view_maps=1");
+    CHECK(read(open_native(H5F_ACC_RDONLY)) == values);
+  }
+  SECTION("absent") {
+    const auto values = write_container("view_maps=1;view_copy=1");
+    const FileHandle stock = open_native(H5F_ACC_RDONLY);
+    REQUIRE(stock.valid());
+    H5E_BEGIN_TRY {
+      CHECK(read(stock).empty());
+    }
+    H5E_END_TRY
+    H5L_info2_t info{};
+    REQUIRE(H5Lget_info2(stock.get(), "d", &info, H5P_DEFAULT) >= 0);
+    REQUIRE(info.type == H5L_TYPE_SOFT);
+    std::string target(info.u.val_size, '\0');
+    REQUIRE(H5Lget_val(stock.get(), "d", target.data(), target.size(), H5P_DEFAULT) >= 0);
+    CHECK_THAT(target, ContainsSubstring("view_copy="));
+    CHECK(H5Aexists_by_name(stock.get(), kViewGroup, "not in this view", H5P_DEFAULT) > 0);
+    CHECK(read(open_bento(H5F_ACC_RDONLY)) == values);
+  }
+}
+
+TEST_CASE("native view: its group's name is reserved at the root only", "[vol][view]") {
+  const WorkFolder folder;
+  const FileHandle file(H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access().get()));
+  const auto made = [](hid_t at, const char* name) {
+    GroupHandle group;
+    H5E_BEGIN_TRY {
+      group = GroupHandle(H5Gcreate2(at, name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    }
+    H5E_END_TRY
+    return group.valid();
+  };
+  const GroupHandle root(H5Gopen2(file.get(), "/", H5P_DEFAULT));
+  const GroupHandle inner(H5Gcreate2(file.get(), "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  for (const char* const name : {".h5bento", "/.h5bento", "./.h5bento", ".h5bento/x"}) {
+    CAPTURE(name);
+    CHECK_FALSE(made(file.get(), name));
+    CHECK_FALSE(made(root.get(), name));
+  }
+  CHECK_FALSE(made(inner.get(), "/.h5bento"));
+  CHECK(made(inner.get(), ".h5bento"));
+  CHECK(made(file.get(), ".h5bento2"));
+  H5E_BEGIN_TRY {
+    CHECK(H5Lcreate_soft("/g", file.get(), ".h5bento", H5P_DEFAULT, H5P_DEFAULT) < 0);
+    CHECK(H5Lmove(file.get(), "g", file.get(), ".h5bento", H5P_DEFAULT, H5P_DEFAULT) < 0);
+  }
+  H5E_END_TRY
+}
+
+}  // namespace
+}  // namespace bento::vol

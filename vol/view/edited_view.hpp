@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What to do with a closed container's native view afterwards: build it again (after a rename, or
+/// where there was none), or, when another program changed the file through it, drop that change or
+/// take it over. None is collective; each locks the container.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "vol/view/dataset_view.hpp"
+
+namespace bento::vol {
+
+/// Builds the native view of what is committed. Returns what could not be shown. Errors: as
+/// Container::open for writing (kPermission if another program changed the view),
+/// build_native_view.
+Result<std::vector<std::string>> rebuild_view(const std::string& path,
+                                              const ViewSettings& settings = {});
+
+/// Forgets what another program changed and shows the committed content again. Errors: kCorrupt if
+/// that program overwrote data in place, which only take_over_view() can keep; nothing is changed
+/// then.
+Result<std::vector<std::string>> drop_edited_view(const std::string& path,
+                                                  const ViewSettings& settings = {});
+
+/// Makes what stock HDF5 sees now the content of the container: a new container is written beside
+/// the old one (same name with ".taken-over") and renamed over it. Layouts and filters are those of
+/// the committed datasets of the same path; steps before are gone. Errors: kNotFound (no view),
+/// kInvalidArgument (not changed), kIo, kInternal; the old container is then as it was.
+Status take_over_view(const std::string& path);
+
+}  // namespace bento::vol
