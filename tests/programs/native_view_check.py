@@ -75,7 +75,7 @@ def dump_lines(path, *options):
 
 
 def without_addresses(line):
-    return re.sub(r"\b(DATASET|GROUP|DATATYPE) \d+ ", r"\1 ", line)
+    return re.sub(r"\b(DATASET|GROUP|DATATYPE)  *(\d+ |\"/?#\d+\")", r"\1 ", line)
 
 
 def check_h5dump(native, view):

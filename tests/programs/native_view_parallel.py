@@ -132,7 +132,7 @@ def program(folder, which):
         typed = group.create_dataset("typed", (4000,), file["particle"])
         put(typed, share(4000), values(PARTICLE, 4000)[share(4000)])
         typed.attrs.create("particle", values(PARTICLE, 2), dtype=file["particle"])
-        typed.attrs["reference"] = group["hard"].ref
+        typed.attrs["reference"] = file["holes/contiguous"].ref
         typed.attrs["region"] = file["boxes"].regionref[10:20, 30:400:7]
         typed.attrs["words"] = ["a", "grün", ""]
         scale = group.create_dataset("scale", (3100,), "f8")
@@ -172,6 +172,7 @@ def session(which, ranks, folder, env, stats=None):
     size = int(parse_lines(r"bytes: (\d+)", result.out)[0][1])
     for pieces in parse_lines(r"pieces: (\d+)", result.out):
         say(f"{which}, {folder}: {ranks} ranks, {pieces[1]} visible pieces in one dataset")
+    check(not stats or not result.err.strip(), f"the writers complain:\n{result.err}")
     if stats:
         found = check_diverted(stats, written=size, at_least=True, only=False, processes=ranks)
         check(found is None or not found.passed_through["writes"], "data was passed through")

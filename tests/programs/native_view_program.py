@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A serial h5py program that writes about everything HDF5 can hold into files of a folder.
 
-    native_view_program.py FOLDER first|second|stock|values [LIBVER]
+    native_view_program.py FOLDER quick|first|second|stock|values [LIBVER]
 
-first: creates the files. second: opens main.h5 again; overwrites, deletes, renames, adds. stock: what
+first: creates the files (quick: fewer and smaller). second: opens main.h5 again; overwrites, deletes, renames, adds. stock: what
 somebody without the connector may do to it in an r+ session; values: the same, where the data lies. LIBVER: earliest or latest (default).
 """
 
@@ -92,9 +92,10 @@ def put(dataset, selection, data):
         BYTES += int(np.prod(np.shape(data)[: dataset.ndim])) * dataset.id.get_type().get_size()
 
 
-def many_types(file):
+def many_types(file, names=tuple(TYPES)):
     """Small ones, and ones too large to be copied: contiguous, chunked, filtered, partly written, overwritten."""
-    for number, (name, dtype) in enumerate(TYPES.items()):
+    for number, name in enumerate(names):
+        dtype = TYPES[name]
         group = file.create_group(f"types/{name}", track_order=number % 2 == 0)
         count = LARGE // np.dtype(dtype).itemsize + number
         data = values(dtype, count, number)
@@ -214,19 +215,19 @@ def spaces(file):
     put(lossless, slice(None), np.arange(20000) % 1000)
 
 
-def boxes(file):
+def boxes(file, number_of=1500, least=PIECES):
     """Random overlapping boxes: more than PIECES of them remain visible."""
     dataset = file.create_dataset("boxes", (700, 600), "i4", fillvalue=-1)
     random = np.random.default_rng(7)
     owner = np.full(dataset.shape, -1)
-    for number in range(1500):
+    for number in range(number_of):
         top, left = random.integers(0, 690), random.integers(0, 590)
         height, width = random.integers(1, 31), random.integers(1, 31)
         where = np.s_[top : top + height, left : left + width]
         owner[where] = number
         put(dataset, where, np.full(owner[where].shape, 1000 * number, "i4") + np.arange(owner[where].shape[1]))
     visible = len(np.unique(owner)) - 1
-    assert visible > PIECES, visible
+    assert visible > least, visible
     print(f"pieces: {visible}")
 
 
@@ -420,6 +421,16 @@ def first(folder, libver):
         file.attrs["session"] = 1
 
 
+def quick(folder, libver):
+    """A selection that takes little time to read."""
+    with h5py.File(os.path.join(folder, "main.h5"), "w", libver=libver) as file:
+        many_types(file, ("i4", "f4", "f8", "particle"))
+        boxes(file, 120, 100)
+        for part in (strings, links, committed, references, scales):
+            part(file)
+        comments_and_attributes(file, libver == "latest")
+
+
 def second(folder, libver):
     with h5py.File(os.path.join(folder, "main.h5"), "r+", libver=libver) as file:
         put(file["types/i4/large"], slice(100, 9000), values("i4", 8900, 99))
@@ -462,7 +473,7 @@ def changed_values(folder, libver):
         file["spaces/growing"][10:50, 100:200] = 0.25
 
 
-SESSIONS = {"first": first, "second": second, "stock": stock, "values": changed_values}
+SESSIONS = {"quick": quick, "first": first, "second": second, "stock": stock, "values": changed_values}
 
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4) or sys.argv[1] in ("-h", "--help"):

@@ -81,6 +81,11 @@ def space_text(space):
     return text + f"blocks {sorted(map(str, space.get_select_hyper_blocklist().tolist()))}"
 
 
+# A null reference, or one whose object is gone: bits that nobody can use are not compared.
+NO_OBJECT = "reference to nothing"
+NO_REGION = "region of nothing"
+
+
 class Values:
     """Values of one file: references become the path of what they refer to."""
 
@@ -91,25 +96,19 @@ class Values:
     def path_of(self, reference):
         try:
             return self.paths.get(key_of(h5r.dereference(reference, self.file.id)), "an object without a path")
-        except (ValueError, RuntimeError, OSError, KeyError) as error:
-            return f"nothing ({type(error).__name__})"
-
-    def region_of(self, reference):
-        try:
-            return space_text(h5r.get_region(reference, self.file.id))
-        except (ValueError, RuntimeError, OSError, KeyError) as error:
-            return f"no space ({type(error).__name__})"
+        except (ValueError, RuntimeError, OSError, KeyError):
+            return None
 
     def plain(self, value):
         """Something that is equal if and only if the values are."""
         if isinstance(value, h5py.RegionReference):
             self.references += 1
-            if not value:
-                return "null region reference"
-            return f"region of {self.path_of(value)}: {self.region_of(value)}"
+            path = self.path_of(value) if value else None
+            return f"region of {path}: {space_text(h5r.get_region(value, self.file.id))}" if path else NO_REGION
         if isinstance(value, h5py.Reference):
             self.references += 1
-            return f"reference to {self.path_of(value)}" if value else "null reference"
+            path = self.path_of(value) if value else None
+            return f"reference to {path}" if path else NO_OBJECT
         if isinstance(value, (np.ndarray, np.generic)):
             return self.array(np.asarray(value))
         if isinstance(value, h5py.Empty):
