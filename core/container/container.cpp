@@ -201,6 +201,12 @@ Result<Bytes> Container::owner_open() {
     BENTO_ASSIGN(File* const handle, file(index));
     BENTO_TRY(check_meta1(*handle, plan_, index, (root_.flags & kRootClosed) != 0));
   }
+  for (std::uint32_t index = 0; writable_ && index < plan_.files(); ++index) {
+    Position unused = 0;
+    BENTO_ASSIGN(const bool kept, guard_sion(*files_[index], plan_, index,
+                                             index == 0 ? root_.catalogue_end : unused));
+    if (!kept) root_.flags &= ~static_cast<std::uint32_t>(kRootClosed);
+  }
 
   Catalogue catalogue(*files_[0], plan_.file(0));
   BENTO_ASSIGN(PagedImage image,

@@ -58,7 +58,10 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next, unsigned& 
   built.superblocks.resize(plan_.files());
   std::move(built.notes.begin(), built.notes.end(), std::back_inserter(notes_));
 
-  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+  // Of several files, file 0 is no SION container while the others change.
+  BENTO_ASSIGN(File* const first, file(0));
+  if (plan_.files() > 1) BENTO_TRY(suspend_sion(*first, plan_, 0));
+  for (std::uint32_t index = plan_.files(); index-- > 0;) {
     BENTO_ASSIGN(File* const handle, file(index));
     const FilePlan& part = plan_.file(index);
     const auto writers =
@@ -71,7 +74,6 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next, unsigned& 
     }
   }
 
-  BENTO_ASSIGN(File* const first, file(0));
   BENTO_ASSIGN(const Superblock before, read_superblock(*first, plan_.file(0)));
   const Superblock after = built.superblocks[0].value_or(Superblock{});
   next.catalogue_end = free[0];

@@ -8,21 +8,16 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "core/sion/layout.hpp"
 
 namespace bento {
 
-namespace {
-constexpr std::uint64_t meta1_bytes(std::uint64_t tasks) {
-  return 1088 + 16 * tasks;
-}
-}  // namespace
-
 std::uint64_t superblock_address(std::uint64_t tasks) {
-  return std::bit_ceil(std::max<std::uint64_t>(kSectorBytes, meta1_bytes(tasks)));
+  return std::bit_ceil(std::max<std::uint64_t>(kSectorBytes, sion_meta1_bytes(tasks)));
 }
 
 std::uint64_t FilePlan::data_start() const {
-  return round_up(meta1_bytes(tasks()), fsblksize);
+  return round_up(sion_meta1_bytes(tasks()), fsblksize);
 }
 std::uint64_t FilePlan::superblock_address() const {
   return bento::superblock_address(tasks());
@@ -120,7 +115,7 @@ std::uint64_t ContainerPlan::choose_chunk(std::uint64_t declared, std::uint64_t 
 }
 
 std::string physical_name(const std::string& name, std::uint32_t index) {
-  return index == 0 ? name : fmt::format("{}.{:06d}", name, index);
+  return sion_file_name(name, index);
 }
 
 }  // namespace bento

@@ -105,7 +105,7 @@ class ContainerPlan {
   std::vector<FilePlan> files_;
 };
 
-/// Name of physical file `index`: the container's own name, or name.%06d.
+/// Name of physical file `index`, by SION's rule: sion_file_name().
 std::string physical_name(const std::string& name, std::uint32_t index);
 
 /// P for a given number of tasks, for a reader that has only META1.

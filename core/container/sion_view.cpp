@@ -5,82 +5,118 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/sion/constants.hpp"
+#include "core/sion/layout.hpp"
+#include "core/sion/mapping.hpp"
+#include "core/sion/meta1.hpp"
+#include "core/sion/meta2.hpp"
 
 namespace bento {
 
 namespace {
 
-constexpr std::size_t kPrefixBytes = 1024;
-constexpr std::uint64_t kFilesAt = 28;             // nfiles
-constexpr std::size_t kFixedBytes = 1076;          // META1 before the globalranks
-constexpr std::uint64_t kPlainFlag = 50ull << 32;  // key-value mode "none"
+constexpr std::uint64_t kFilesAt = 28;  // nfiles
+
+/// META1 of a file whose META2 is at `meta2`; 0: not closed.
+Meta1 meta1_of(const ContainerPlan& plan, std::uint32_t index, const std::string& name,
+               std::uint64_t blocks, std::uint64_t meta2) {
+  const FilePlan& part = plan.file(index);
+  Meta1 meta;
+  meta.fsblksize = part.fsblksize;
+  meta.files = plan.files();
+  meta.file_number = index;
+  meta.prefix = name.substr(0, kSionPrefixBytes - 1);
+  for (std::uint32_t task = 0; task < part.writers; ++task)
+    meta.global_ranks.push_back(std::int64_t{part.first_global} + task);
+  meta.global_ranks.push_back(part.catalogue_global);
+  meta.chunk_bytes.assign(part.tasks(), part.chunk_bytes);
+  meta.max_blocks = static_cast<std::uint32_t>(blocks);
+  meta.meta2_address = meta2;
+  return meta;
+}
 
 std::uint64_t tail_address(const FilePlan& part) {
-  return kFixedBytes + 16ull * part.tasks();
+  return sion_meta1_bytes(part.tasks(), false);
 }
 
-/// META1; `meta2` 0 means: not closed.
-std::vector<std::byte> encode_meta1(const ContainerPlan& plan, std::uint32_t index,
-                                    const std::string& name, std::uint32_t max_chunks,
-                                    std::uint64_t meta2) {
-  const FilePlan& part = plan.file(index);
-  ByteWriter out;
-  out.bytes(std::as_bytes(std::span("sion", 4)));
-  out.u32(0);     // little-endian metadata and data
-  out.u32(1007);  // SIONlib 1.7
-  out.u32(6);
-  out.u32(5);  // file format version
-  out.u32(part.fsblksize);
-  out.u32(part.tasks());
-  out.u32(plan.files());
-  out.u32(index);
-  out.u64(kPlainFlag);
-  out.u64(0);
-  const std::string prefix = name.substr(0, kPrefixBytes - 1);
-  out.bytes(std::as_bytes(std::span(prefix)));
-  out.zeros(kPrefixBytes - prefix.size());
-  for (std::uint32_t task = 0; task < part.writers; ++task) out.u64(part.first_global + task);
-  out.u64(part.catalogue_global);
-  for (std::uint32_t task = 0; task < part.tasks(); ++task) out.u64(part.chunk_bytes);
-  out.u32(max_chunks);
-  out.u64(meta2);
-  return std::move(out).take();
+/// The two numbers that are written last.
+struct Tail {
+  std::uint32_t blocks = 0;
+  std::uint64_t meta2 = 0;
+};
+
+Result<Tail> read_tail(File& file, const FilePlan& part) {
+  std::array<std::byte, kSionTailBytes> bytes{};
+  BENTO_TRY(file.read_at(tail_address(part), bytes));
+  ByteReader in(bytes, std::endian::little, "META1");
+  Tail tail;
+  BENTO_ASSIGN(tail.blocks, in.u32());
+  BENTO_ASSIGN(tail.meta2, in.u64());
+  return tail;
 }
 
-std::vector<std::byte> encode_meta2(const ContainerPlan& plan, std::uint32_t index,
-                                    std::span<const ChunkFill> fills, const ChunkFill& catalogue,
-                                    std::uint64_t blocks) {
-  const FilePlan& part = plan.file(index);
-  ByteWriter out;
-  // A real SIONlib call trusts task 0's count, so all tasks state the same one.
-  for (std::uint32_t task = 0; task < part.tasks(); ++task) out.u64(blocks);
-  for (std::uint64_t block = 0; block < blocks; ++block)
-    for (std::uint32_t task = 0; task < part.tasks(); ++task) {
-      const ChunkFill& fill = task < part.writers ? fills[task] : catalogue;
-      out.u64(block < fill.size() ? fill[static_cast<std::size_t>(block)] : 0);
-    }
-  if (index == 0 && plan.files() > 1) {
-    // Index equals global rank. Within a group the writers come first, then the catalogues.
-    out.u32(plan.globals());
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> places(plan.globals());
-    for (std::uint32_t other = 0; other < plan.files(); ++other) {
-      const FilePlan& there = plan.file(other);
-      for (std::uint32_t task = 0; task < there.writers; ++task)
-        places[there.first_global + task] = {other, task};
-      places[there.catalogue_global] = {other, there.catalogue_task()};
-    }
-    for (const auto& [other, task] : places) {
-      out.u32(other);
-      out.u32(task);
-    }
+Status write_tail(File& file, const FilePlan& part, const Tail& tail) {
+  Meta1 meta;
+  meta.max_blocks = tail.blocks;
+  meta.meta2_address = tail.meta2;
+  return file.write_at(tail_address(part), encode_meta1_tail(meta));
+}
+
+/// Index equals global rank. Within a group the writers come first, then the catalogues.
+SionMapping mapping_of(const ContainerPlan& plan) {
+  SionMapping mapping(plan.globals());
+  for (std::uint32_t index = 0; index < plan.files(); ++index) {
+    const FilePlan& part = plan.file(index);
+    for (std::uint32_t task = 0; task < part.writers; ++task)
+      mapping[part.first_global + task] = {index, task};
+    mapping[part.catalogue_global] = {index, part.catalogue_task()};
   }
-  return std::move(out).take();
+  return mapping;
+}
+
+/// META2 and, in file 0 of several, the mapping.
+Result<std::vector<std::byte>> encode_sizes(const ContainerPlan& plan, std::uint32_t index,
+                                            std::span<const ChunkFill> fills,
+                                            const ChunkFill& catalogue, std::uint64_t blocks) {
+  const FilePlan& part = plan.file(index);
+  // A real SIONlib call trusts task 0's count, so all tasks state the same one.
+  Meta2 meta(std::vector<std::uint64_t>(part.tasks(), blocks));
+  for (std::uint32_t task = 0; task < part.tasks(); ++task) {
+    const ChunkFill& fill = task < part.writers ? fills[task] : catalogue;
+    for (std::size_t block = 0; block < fill.size(); ++block)
+      meta.set_size(task, block, fill[block]);
+  }
+  auto bytes = encode_meta2(meta, std::endian::little);
+  if (index == 0 && plan.files() > 1) {
+    BENTO_ASSIGN(const auto mapping, encode_mapping(mapping_of(plan), std::endian::little));
+    bytes.insert(bytes.end(), mapping.begin(), mapping.end());
+  }
+  return bytes;
+}
+
+/// First catalogue position behind the META2 that `tail` points to. Nothing if there is none, or if
+/// it does not lie inside a chunk of the catalogue: behind all blocks, where the next data goes.
+std::optional<Position> end_of_meta2(const ContainerPlan& plan, std::uint32_t index,
+                                     const Tail& tail) {
+  const FilePlan& part = plan.file(index);
+  if (tail.meta2 < part.data_start()) return std::nullopt;
+  const std::uint64_t block = (tail.meta2 - part.data_start()) / part.block_bytes();
+  const std::uint64_t chunk_start = part.address(part.catalogue_task(), block * part.chunk_bytes);
+  if (tail.meta2 < chunk_start) return std::nullopt;
+  const std::uint64_t end =
+      tail.meta2 - chunk_start + 8ull * part.tasks() * (1 + std::uint64_t{tail.blocks});
+  if (end > part.chunk_bytes) return std::nullopt;
+  // If files were added since, the mapping is shorter than this says: a few bytes stay unused.
+  const std::uint64_t mapping = index == 0 && plan.files() > 1 ? 4 + 8ull * plan.globals() : 0;
+  return block * part.chunk_bytes + end + mapping;
 }
 
 }  // namespace
@@ -88,24 +124,51 @@ std::vector<std::byte> encode_meta2(const ContainerPlan& plan, std::uint32_t ind
 Result<bool> looks_like_sion(File& file) {
   std::array<std::byte, 4> magic{};
   BENTO_ASSIGN(const std::size_t got, file.read_some(0, magic));
-  return got == 0 || (got == magic.size() && std::memcmp(magic.data(), "sion", 4) == 0);
+  return got == 0 || (got == magic.size() &&
+                      std::memcmp(magic.data(), kSionMagic.data(), kSionMagic.size()) == 0);
 }
 
 Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                               const std::string& name) {
   const FilePlan& part = plan.file(index);
   const std::vector<ChunkFill> none(part.writers);
-  BENTO_TRY(file.write_at(part.data_start(), encode_meta2(plan, index, none, {}, 1)));
-  return file.write_at(0, encode_meta1(plan, index, name, 1, part.data_start()));
+  BENTO_ASSIGN(const auto meta2, encode_sizes(plan, index, none, {}, 1));
+  BENTO_ASSIGN(const auto meta1,
+               encode_meta1(meta1_of(plan, index, name, 1, part.data_start()), true));
+  // First something by which the next create knows the file as one of ours; META1's tail last.
+  BENTO_TRY(file.write_at(0, std::span(meta1).first(kSionMagic.size())));
+  BENTO_TRY(file.write_at(part.data_start(), meta2));
+  return file.write_at(0, meta1);
 }
 
 Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                              const std::string& name) {
   const FilePlan& part = plan.file(index);
-  BENTO_TRY(file.write_at(0, encode_meta1(plan, index, name, 0, 0)));
   const std::vector<ChunkFill> none(part.writers);
-  const std::vector<std::byte> zeros(encode_meta2(plan, index, none, {}, 1).size());
-  return file.write_at(part.data_start(), zeros);
+  BENTO_ASSIGN(const auto meta1, encode_meta1(meta1_of(plan, index, name, 0, 0), true));
+  BENTO_ASSIGN(const auto meta2, encode_sizes(plan, index, none, {}, 1));
+  BENTO_TRY(file.write_at(0, meta1));
+  return file.write_at(part.data_start(), std::vector<std::byte>(meta2.size()));
+}
+
+Status suspend_sion(File& file, const ContainerPlan& plan, std::uint32_t index) {
+  const FilePlan& part = plan.file(index);
+  BENTO_ASSIGN(const Tail tail, read_tail(file, part));
+  if (tail.meta2 == 0) return {};
+  return write_tail(file, part, {});
+}
+
+Result<bool> guard_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
+                        Position& catalogue_end) {
+  BENTO_ASSIGN(const Tail tail, read_tail(file, plan.file(index)));
+  if (tail.meta2 == 0) return false;
+  const auto end = end_of_meta2(plan, index, tail);
+  if (!end) {
+    BENTO_TRY(suspend_sion(file, plan, index));
+    return false;
+  }
+  catalogue_end = std::max(catalogue_end, *end);
+  return true;
 }
 
 Result<Position> complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
@@ -114,7 +177,7 @@ Result<Position> complete_sion(File& file, const ContainerPlan& plan, std::uint3
   const ChunkFill catalogue = dense_fill(catalogue_end, part.chunk_bytes);
   std::uint64_t blocks = catalogue.size();
   for (const auto& fill : fills) blocks = std::max<std::uint64_t>(blocks, fill.size());
-  const auto meta2 = encode_meta2(plan, index, fills, catalogue, blocks);
+  BENTO_ASSIGN(const auto meta2, encode_sizes(plan, index, fills, catalogue, blocks));
 
   Position at = round_up(catalogue_end, 8);
   std::uint64_t address = 0;
@@ -129,62 +192,44 @@ Result<Position> complete_sion(File& file, const ContainerPlan& plan, std::uint3
     at += meta2.size();
   }
   BENTO_TRY(file.write_at(address, meta2));
-  ByteWriter tail;
-  tail.u32(static_cast<std::uint32_t>(blocks));
-  tail.u64(address);
-  BENTO_TRY(file.write_at(tail_address(part), tail.view()));
   ByteWriter files;
   files.u32(plan.files());
   BENTO_TRY(file.write_at(kFilesAt, files.view()));
+  // Last, and 12 bytes that end where 16 aligned bytes end: no page or sector parts them.
+  BENTO_TRY(write_tail(file, part, {static_cast<std::uint32_t>(blocks), address}));
   return at;
 }
 
 Result<Position> catalogue_end_of(File& file, const ContainerPlan& plan, std::uint32_t index) {
-  const FilePlan& part = plan.file(index);
-  std::array<std::byte, 12> tail{};
-  BENTO_TRY(file.read_at(tail_address(part), tail));
-  ByteReader in(tail, std::endian::little, "META1");
-  BENTO_ASSIGN(const std::uint64_t blocks, in.u32());
-  BENTO_ASSIGN(const std::uint64_t meta2, in.u64());
-  // Only a place inside the catalogue's chunks is counted; behind all blocks META2 is written over
-  // and over.
-  if (meta2 < part.data_start()) return Position{0};
-  const std::uint64_t block = (meta2 - part.data_start()) / part.block_bytes();
-  const std::uint64_t chunk_start = part.address(part.catalogue_task(), block * part.chunk_bytes);
-  if (meta2 < chunk_start || meta2 - chunk_start >= part.chunk_bytes) return Position{0};
-  return block * part.chunk_bytes + (meta2 - chunk_start) + 8 * part.tasks() * (1 + blocks);
+  BENTO_ASSIGN(const Tail tail, read_tail(file, plan.file(index)));
+  return end_of_meta2(plan, index, tail).value_or(0);
 }
 
 Status check_meta1(File& file, const ContainerPlan& plan, std::uint32_t index, bool closed) {
   const FilePlan& part = plan.file(index);
-  std::vector<std::byte> bytes(tail_address(part) + 12);
+  // Without its last 12 bytes: a session that died may have left anything there.
+  std::vector<std::byte> bytes(tail_address(part));
   BENTO_TRY(file.read_at(0, bytes));
-  ByteReader in(bytes, std::endian::little, "META1");
+  auto meta = decode_meta1(bytes, bytes.size());
+  if (!meta)
+    return fail(std::move(meta).error().with_context(
+        fmt::format("'{}', physical file {} of a container", file.path(), index)));
   const auto wrong = [&](std::string_view field, std::uint64_t found, std::uint64_t wanted) {
     return fail(Code::kCorrupt,
                 fmt::format("'{}': META1 says {} {}, the root {}: one of them is damaged",
                             file.path(), field, found, wanted));
   };
-  if (std::memcmp(bytes.data(), "sion", 4) != 0)
-    return fail(
-        Code::kCorrupt,
-        fmt::format("'{}': no SION container, but named as physical file {}", file.path(), index));
-  BENTO_TRY(in.skip(20));
-  const std::array<std::pair<std::string_view, std::uint64_t>, 4> fields = {
-      {{"fsblksize", part.fsblksize},
-       {"ntasks", part.tasks()},
-       {"nfiles", plan.files()},
-       {"filenumber", index}}};
-  for (const auto& [field, wanted] : fields) {
-    BENTO_ASSIGN(const std::uint64_t found, in.u32());
+  const std::array<std::tuple<std::string_view, std::uint64_t, std::uint64_t>, 4> fields = {
+      {{"fsblksize", meta->fsblksize, part.fsblksize},
+       {"ntasks", meta->tasks(), part.tasks()},
+       {"nfiles", meta->files, plan.files()},
+       {"filenumber", meta->file_number, index}}};
+  for (const auto& [field, found, wanted] : fields)
     if (found != wanted && (closed || field != "nfiles")) return wrong(field, found, wanted);
-  }
-  BENTO_TRY(in.skip(16 + kPrefixBytes + 8ull * part.tasks()));
-  for (std::uint32_t task = 0; task < part.tasks(); ++task) {
-    BENTO_ASSIGN(const std::uint64_t chunk, in.u64());
-    if (chunk != part.chunk_bytes)
-      return wrong(fmt::format("chunk size of task {}", task), chunk, part.chunk_bytes);
-  }
+  for (std::uint32_t task = 0; task < part.tasks(); ++task)
+    if (meta->chunk_bytes[task] != part.chunk_bytes)
+      return wrong(fmt::format("chunk size of task {}", task), meta->chunk_bytes[task],
+                   part.chunk_bytes);
   return {};
 }
 

@@ -28,9 +28,20 @@ Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32
 Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                              const std::string& name);
 
+/// Clears META1's pointer if it is set: SION readers refuse the file until complete_sion().
+Status suspend_sion(File& file, const ContainerPlan& plan, std::uint32_t index);
+
+/// Before a session writes anything: sees to it that it will not write over the META2 that META1
+/// points to. Moves `catalogue_end` (the root's; only that of file 0 counts) behind it, or suspends
+/// the file if META2 lies behind all blocks. Returns whether META1 still points to a META2.
+Result<bool> guard_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
+                        Position& catalogue_end);
+
 /// Writes META2 (and the mapping, in file 0 of several) behind `catalogue_end` of this file's
-/// catalogue, syncs nothing, then sets META1's pointer. `fills` are those of this file's writers.
-/// Returns the first free position of the catalogue behind META2.
+/// catalogue, then nfiles, then META1's pointer; syncs nothing. `fills` are those of this file's
+/// writers. Returns the first free position of the catalogue behind META2.
+/// Several files change one by one, so that file 0 must be suspended before the first of them and
+/// completed as the last: readers open a container by its file 0.
 Result<Position> complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                                std::span<const ChunkFill> fills, Position catalogue_end);
 

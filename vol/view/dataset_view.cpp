@@ -65,8 +65,8 @@ std::uint64_t DatasetViews::mapping_limit() const {
 
 Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid_t type,
                                        const std::string& path) {
-  const SpaceHandle space(H5Dget_space(from));
-  const PlistHandle dcpl(H5Dget_create_plist(from));
+  SpaceHandle space(H5Dget_space(from));
+  PlistHandle dcpl(H5Dget_create_plist(from));
   if (!space.valid() || !dcpl.valid())
     return fail(Code::kInternal, "native view: the dataset is unreadable");
   const auto diverted = numbers_.find(bytes_of(token));
@@ -78,45 +78,48 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
         H5Pget_layout(dcpl.get()) != H5D_VIRTUAL && H5Pget_external_count(dcpl.get()) == 0;
     return made;
   }
-  Subject subject;
-  subject.number = diverted->second;
-  subject.type = type;
-  subject.space = space.get();
-  subject.dcpl = dcpl.get();
-  subject.path = path;
-  BENTO_ASSIGN(subject.extent, extent_of(space.get()));
+  const auto subject = std::make_shared<Subject>();
+  subject->number = diverted->second;
+  subject->path = path;
+  BENTO_ASSIGN(subject->extent, extent_of(space.get()));
   std::array<hsize_t, kMaxRank> limit{};
-  if (subject.extent.rank() > 0) H5Sget_simple_extent_dims(space.get(), nullptr, limit.data());
-  for (unsigned d = 0; d < subject.extent.rank(); ++d)
-    subject.extendible = subject.extendible || limit[d] != subject.extent[d];
-  subject.element_bytes = H5Tget_size(type);
-  subject.fill.resize(static_cast<std::size_t>(subject.element_bytes));
+  if (subject->extent.rank() > 0) H5Sget_simple_extent_dims(space.get(), nullptr, limit.data());
+  for (unsigned d = 0; d < subject->extent.rank(); ++d)
+    subject->extendible = subject->extendible || limit[d] != subject->extent[d];
+  subject->element_bytes = H5Tget_size(type);
+  subject->fill.resize(static_cast<std::size_t>(subject->element_bytes));
   H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
   if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
-      H5Pget_fill_value(dcpl.get(), type, subject.fill.data()) < 0)
+      H5Pget_fill_value(dcpl.get(), type, subject->fill.data()) < 0)
     return fail(Code::kInternal, "native view: the fill value is unreadable");
+  H5Iinc_ref(type);
+  subject->type = TypeHandle(type);
+  subject->space = std::move(space);
+  subject->dcpl = std::move(dcpl);
   return make_diverted(subject);
 }
 
-Result<MadeDataset> DatasetViews::make_diverted(Subject& subject) {
+Result<MadeDataset> DatasetViews::make_diverted(const std::shared_ptr<const Subject>& given) {
+  const Subject& subject = *given;
   BENTO_ASSIGN(const ViewPieces pieces,
                view_pieces(job_.index, subject.number, subject.extent, job_.plan));
   const std::uint64_t bytes = subject.extent.product() * subject.element_bytes;
   MadeDataset made;
   if (pieces.mappings.empty()) {
-    made.dataset = DatasetHandle(
-        H5Dcreate_anon(main_, subject.type, subject.space, subject.dcpl, H5P_DEFAULT));
+    made.dataset = DatasetHandle(H5Dcreate_anon(main_, subject.type.get(), subject.space.get(),
+                                                subject.dcpl.get(), H5P_DEFAULT));
     if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
     return made;
   }
   if (bytes <= kSmallDatasetBytes) {
-    BENTO_ASSIGN(made.dataset, make_copy(subject, true));
+    BENTO_ASSIGN(made, make_copy(given, true));
     return made;
   }
   if (is_one_piece(pieces, subject.extent) && pieces.sources[0].file == 0 &&
       (!subject.extendible || pieces.sources[0].encoding == Encoding::kFiltered)) {
-    BENTO_ASSIGN(made.dataset, adopt_dataset(main_, sources_.main_view(), pieces.sources[0],
-                                             subject.type, subject.space, subject.dcpl));
+    BENTO_ASSIGN(made.dataset,
+                 adopt_dataset(main_, sources_.main_view(), pieces.sources[0], subject.type.get(),
+                               subject.space.get(), subject.dcpl.get()));
     return made;
   }
   if (subject.extent.rank() > 0 && pieces.mappings.size() <= mapping_limit()) {
@@ -125,7 +128,7 @@ Result<MadeDataset> DatasetViews::make_diverted(Subject& subject) {
   }
   if (bytes <= budget_) {
     budget_ -= bytes;
-    BENTO_ASSIGN(made.dataset, make_copy(subject, false));
+    BENTO_ASSIGN(made, make_copy(given, false));
     return made;
   }
   made.why_not =
@@ -140,9 +143,9 @@ Result<MadeDataset> DatasetViews::make_diverted(Subject& subject) {
 
 Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const ViewPieces& pieces) {
   // The source's type is never a committed one: it may lie in another file.
-  const TypeHandle type(H5Tcopy(subject.type));
+  const TypeHandle type(H5Tcopy(subject.type.get()));
   const PlistHandle source_list(H5Pcreate(H5P_DATASET_CREATE));
-  const PlistHandle list(H5Pcopy(subject.dcpl));
+  const PlistHandle list(H5Pcopy(subject.dcpl.get()));
   if (H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0 ||
       H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_DEFAULT) < 0 ||
       H5Pset_layout(list.get(), H5D_VIRTUAL) < 0)
@@ -151,11 +154,12 @@ Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const Vi
   std::vector<std::string> names(pieces.sources.size());
   for (std::size_t i = 0; i < pieces.sources.size(); ++i) {
     const ViewSource& source = pieces.sources[i];
-    const hid_t filters = source.encoding == Encoding::kFiltered ? subject.dcpl : source_list.get();
+    const hid_t filters =
+        source.encoding == Encoding::kFiltered ? subject.dcpl.get() : source_list.get();
     BENTO_ASSIGN(names[i], sources_.add(source, type.get(), filters,
                                         fmt::format("{}.{}", subject.number, i)));
   }
-  const SpaceHandle space(H5Scopy(subject.space));
+  const SpaceHandle space(H5Scopy(subject.space.get()));
   for (const ViewMapping& mapping : pieces.mappings) {
     const ViewSource& source = pieces.sources[mapping.source];
     const SpaceHandle from = simple_space(source.shape);
@@ -167,7 +171,7 @@ Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const Vi
       return fail(Code::kInternal, "native view: a mapping is refused");
   }
   DatasetHandle dataset(
-      H5Dcreate_anon(main_, subject.type, subject.space, list.get(), H5P_DEFAULT));
+      H5Dcreate_anon(main_, subject.type.get(), subject.space.get(), list.get(), H5P_DEFAULT));
   if (!dataset.valid()) return fail(Code::kInternal, "native view: the virtual dataset is refused");
   return dataset;
 }
@@ -175,8 +179,10 @@ Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const Vi
 // --- copied
 // -------------------------------------------------------------------------------------------------
 
-Result<DatasetHandle> DatasetViews::make_copy(const Subject& subject, bool as_created) {
-  const PlistHandle list(H5Pcopy(subject.dcpl));
+Result<MadeDataset> DatasetViews::make_copy(const std::shared_ptr<const Subject>& given,
+                                            bool as_created) {
+  const Subject& subject = *given;
+  const PlistHandle list(H5Pcopy(subject.dcpl.get()));
   if (!as_created) {
     // Chunked, because what the library allocates in one piece must fit a chunk of the container.
     constexpr std::uint64_t kChunkBytes = 1u << 20;
@@ -189,15 +195,16 @@ Result<DatasetHandle> DatasetViews::make_copy(const Subject& subject, bool as_cr
     if (H5Pset_chunk(list.get(), static_cast<int>(chunk.rank()), dims.data()) < 0)
       return fail(Code::kInternal, "native view: a chunked copy is refused");
   }
-  DatasetHandle dataset(
-      H5Dcreate_anon(main_, subject.type, subject.space, list.get(), H5P_DEFAULT));
-  if (!dataset.valid()) return fail(Code::kInternal, "native view: the copy is refused");
-  BENTO_TRY(copy_elements(subject, dataset.get()));
-  return dataset;
+  MadeDataset made;
+  made.dataset = DatasetHandle(
+      H5Dcreate_anon(main_, subject.type.get(), subject.space.get(), list.get(), H5P_DEFAULT));
+  if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the copy is refused");
+  made.fill = [this, given](hid_t dataset) { return copy_elements(*given, dataset); };
+  return made;
 }
 
 Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
-  const SpaceHandle file_space(H5Scopy(subject.space));
+  const SpaceHandle file_space(H5Scopy(subject.space.get()));
   std::vector<std::byte> buffer;
   return for_each_part(
       Box::whole(subject.extent),
@@ -207,7 +214,7 @@ Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
         BENTO_TRY(read_box(subject, box, buffer.data()));
         const SpaceHandle memory = simple_space(box.count);
         if (box.rank() > 0) BENTO_TRY(select_box(file_space.get(), box));
-        if (H5Dwrite(dataset, subject.type, memory.get(), file_space.get(), H5P_DEFAULT,
+        if (H5Dwrite(dataset, subject.type.get(), memory.get(), file_space.get(), H5P_DEFAULT,
                      buffer.data()) < 0)
           return fail(Code::kInternal, "native view: the copy cannot be written");
         return {};
@@ -224,14 +231,14 @@ Status DatasetViews::read_box(const Subject& subject, const Box& box, std::byte*
       continue;
     }
     BENTO_ASSIGN(const auto stored, job_.reader.read_stored(record));
-    const PlistHandle list(H5Pcopy(subject.dcpl));
+    const PlistHandle list(H5Pcopy(subject.dcpl.get()));
     std::array<hsize_t, kMaxRank> chunk{};
     for (unsigned d = 0; d < record.box.rank(); ++d) chunk[d] = record.box.count[d];
     if (H5Pset_chunk(list.get(), static_cast<int>(record.box.rank()), chunk.data()) < 0)
       return fail(Code::kInternal, "native view: a record's shape is refused");
     BENTO_ASSIGN(
         const auto plain,
-        unfilter_chunk(list.get(), subject.type, stored, record.filter_mask,
+        unfilter_chunk(list.get(), subject.type.get(), stored, record.filter_mask,
                        static_cast<std::size_t>(record.box.elements() * subject.element_bytes)));
     copy_box(piece.part, record.box, plain.data(), box, to,
              static_cast<std::size_t>(subject.element_bytes));

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,9 @@ class DatasetViews {
   /// One diverted dataset on its way into the view.
   struct Subject {
     DatasetNumber number = 0;
-    hid_t type = H5I_INVALID_HID;  ///< in the new file
-    hid_t space = H5I_INVALID_HID;
-    hid_t dcpl = H5I_INVALID_HID;
+    TypeHandle type;  ///< in the new file
+    SpaceHandle space;
+    PlistHandle dcpl;
     Dims extent;
     bool extendible = false;
     std::uint64_t element_bytes = 0;
@@ -50,9 +51,9 @@ class DatasetViews {
     std::string path;
   };
 
-  Result<MadeDataset> make_diverted(Subject& subject);
+  Result<MadeDataset> make_diverted(const std::shared_ptr<const Subject>& given);
   Result<DatasetHandle> make_mapped(const Subject& subject, const ViewPieces& pieces);
-  Result<DatasetHandle> make_copy(const Subject& subject, bool as_created);
+  Result<MadeDataset> make_copy(const std::shared_ptr<const Subject>& given, bool as_created);
   Status copy_elements(const Subject& subject, hid_t dataset);
   Status read_box(const Subject& subject, const Box& box, std::byte* to);
   [[nodiscard]] std::uint64_t mapping_limit() const;

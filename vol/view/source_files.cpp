@@ -149,7 +149,9 @@ Result<hid_t> SourceFiles::create_main(hid_t like) {
 Status SourceFiles::begin_groups(Part& part) {
   if (part.used) return {};
   part.used = true;
-  part.top = GroupHandle(H5Gcreate_anon(part.file.get(), H5P_DEFAULT, H5P_DEFAULT));
+  // Linked at once: an anonymous group may be lost (docs/hdf5-traps.md).
+  part.top =
+      GroupHandle(H5Gcreate2(part.file.get(), kViewGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   if (!part.top.valid()) return fail(Code::kInternal, "native view: no group for the sources");
   const std::string id = fmt::format("{}", job_.id);
   part.sources =
@@ -246,9 +248,6 @@ Result<std::vector<std::optional<Superblock>>> SourceFiles::finish() {
   for (std::size_t index = 0; index < parts_.size(); ++index) {
     Part& part = parts_[index];
     if (!part.view) continue;
-    if (part.used &&
-        H5Olink(part.top.get(), part.file.get(), kViewGroup, H5P_DEFAULT, H5P_DEFAULT) < 0)
-      return fail(Code::kInternal, "native view: the sources' group cannot be linked");
     part.sources.reset();
     part.top.reset();
     const bool closed = H5Fclose(part.file.release()) >= 0;

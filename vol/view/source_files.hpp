@@ -49,7 +49,7 @@ class SourceFiles {
 
   /// Text in the file about what it does not show, as an attribute of /.h5bento.
   Status write_notes(const std::vector<std::string>& notes);
-  /// Links the groups, closes the HDF5 files and stores them. Returns one superblock for each
+  /// Closes the HDF5 files and stores them. Returns one superblock for each
   /// physical file that has a view.
   Result<std::vector<std::optional<Superblock>>> finish();
 
@@ -57,7 +57,7 @@ class SourceFiles {
   struct Part {
     std::unique_ptr<ViewFile> view;
     FileHandle file;
-    GroupHandle top;      ///< /.h5bento, linked last
+    GroupHandle top;      ///< /.h5bento
     GroupHandle sources;  ///< /.h5bento/<id>
     bool used = false;
   };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,9 @@
 namespace bento::vol {
 
 namespace {
+
+// Not below the reserved name: a copy may be made into a container.
+constexpr const char* kTypesGroup = ".h5bento-types";
 
 Status failed(const std::string& path, const char* what) {
   return fail(Code::kInternal, fmt::format("native view: '{}': {} ({})", path.empty() ? "/" : path,
@@ -85,8 +89,7 @@ Status TreeCopy::run() {
     if (pending_[i].data) BENTO_TRY(copy_data(from.get(), to.get()));
     BENTO_TRY(copy_attributes(from.get(), to.get()));
   }
-  unlinked_.clear();
-  return {};
+  return release_types();
 }
 
 Status TreeCopy::note(const H5O_token_t& from, hid_t copy, bool data) {
@@ -154,7 +157,11 @@ Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5
     const ObjectHandle old(H5Oopen(from, name, H5P_DEFAULT));
     if (!old.valid()) return failed(path, "cannot be opened");
     BENTO_ASSIGN(const ObjectHandle made, make_object(old.get(), token, path));
-    if (made.valid()) return link_to(made.get());
+    if (made.valid()) {
+      BENTO_TRY(link_to(made.get()));
+      const auto fill = std::exchange(fill_, {});
+      return fill ? fill(made.get()) : Status{};
+    }
     absent = absent_.find(bytes_of(token));
   }
   if (H5Lcreate_soft(dangling_target(absent->second).c_str(), to, name, lcpl, H5P_DEFAULT) < 0)
@@ -191,6 +198,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
         return made;
       }
       data = dataset->data_needed;
+      fill_ = std::move(dataset->fill);
       made = ObjectHandle(dataset->dataset.release());
       break;
     }
@@ -215,10 +223,26 @@ Result<TypeHandle> TreeCopy::type_in_copy(hid_t type) {
   if (H5Tcommit_anon(to_, copy.get(), list.get(), H5P_DEFAULT) < 0)
     return fail(Code::kInternal, "native view: a committed type cannot be made");
   BENTO_TRY(note(info.token, copy.get(), false));
-  // It must not vanish before its link is met.
-  H5Iinc_ref(copy.get());
-  unlinked_.emplace_back(copy.get());
+  BENTO_TRY(hold_type(copy.get()));
   return copy;
+}
+
+// A type that a dataset uses may be met before its own link, and an anonymous object must not stay
+// one for long (docs/hdf5-traps.md): so it is linked from a group that goes at the end.
+Status TreeCopy::hold_type(hid_t type) {
+  if (!types_.valid())
+    types_ = GroupHandle(H5Gcreate2(to_, kTypesGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  const std::string name = fmt::format("{}", held_types_++);
+  if (H5Olink(type, types_.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
+    return failed("committed type", "cannot be kept");
+  return {};
+}
+
+Status TreeCopy::release_types() {
+  if (!types_.valid()) return {};
+  types_.reset();
+  if (H5Ldelete(to_, kTypesGroup, H5P_DEFAULT) < 0) return failed(kTypesGroup, "cannot be removed");
+  return {};
 }
 
 // --- attributes and data

@@ -25,6 +25,7 @@ struct MadeDataset {
   std::string why_not;    ///< then: the reason; the dataset's links become soft links to it
   bool data_needed =
       false;  ///< its data is to be copied from the old dataset once all objects exist
+  std::function<Status(hid_t dataset)> fill;  ///< or it is written by this, once it is linked
 };
 
 class TreeCopy {
@@ -58,6 +59,8 @@ class TreeCopy {
   Result<ObjectHandle> make_object(hid_t from, const H5O_token_t& token, const std::string& path);
   /// The type in the new file: committed if the old one is, and then one object for all.
   Result<TypeHandle> type_in_copy(hid_t type);
+  Status hold_type(hid_t type);
+  Status release_types();
   Status note(const H5O_token_t& from, hid_t copy, bool data);
   Status copy_attributes(hid_t from, hid_t to);
   Status copy_attribute(hid_t from, hid_t to);
@@ -77,8 +80,10 @@ class TreeCopy {
     H5O_token_t to;
     std::string path;
   };
-  std::vector<Group> groups_;         ///< found, links not copied yet
-  std::vector<TypeHandle> unlinked_;  ///< committed types used before their link was met
+  std::vector<Group> groups_;  ///< found, links not copied yet
+  GroupHandle types_;          ///< holds committed types by a link until all links are copied
+  std::size_t held_types_ = 0;
+  std::function<Status(hid_t dataset)> fill_;  ///< of the dataset just made
 };
 
 /// The soft link that stands where a dataset cannot be shown: it leads nowhere and says why.
