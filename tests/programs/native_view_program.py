@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A serial h5py program that writes about everything HDF5 can hold into files of a folder.
 
-    native_view_program.py FOLDER quick|first|second|stock|values [LIBVER]
+    native_view_program.py FOLDER quick|plain|first|second|stock|values [LIBVER]
 
-first: creates the files (quick: fewer and smaller). second: opens main.h5 again; overwrites, deletes, renames, adds. stock: what
+first: creates the files (quick: fewer and smaller ones; plain: one of
+its own). second: opens main.h5 again; overwrites, deletes, renames, adds. stock: what
 somebody without the connector may do to it in an r+ session; values: the same, where the data lies. LIBVER: earliest or latest (default).
 """
 
@@ -431,6 +432,13 @@ def quick(folder, libver):
         comments_and_attributes(file, libver == "latest")
 
 
+def plain(folder, libver):
+    """What h5repack copies as it is."""
+    with h5py.File(os.path.join(folder, "plain.h5"), "w", libver=libver) as file:
+        for part in (many_types, spaces, odd_types):
+            part(file)
+
+
 def second(folder, libver):
     with h5py.File(os.path.join(folder, "main.h5"), "r+", libver=libver) as file:
         put(file["types/i4/large"], slice(100, 9000), values("i4", 8900, 99))
@@ -473,7 +481,7 @@ def changed_values(folder, libver):
         file["spaces/growing"][10:50, 100:200] = 0.25
 
 
-SESSIONS = {"quick": quick, "first": first, "second": second, "stock": stock, "values": changed_values}
+SESSIONS = {"quick": quick, "plain": plain, "first": first, "second": second, "stock": stock, "values": changed_values}
 
 if __name__ == "__main__":
     if len(sys.argv) not in (3, 4) or sys.argv[1] in ("-h", "--help"):
