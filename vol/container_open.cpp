@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include "core/comm/status_message.hpp"
 #include "core/io/host.hpp"
@@ -37,6 +38,11 @@ fti::HashKind hash_kind(Checksum checksum) {
   return fti::HashKind::kXxh3;
 }
 
+FileOpener& file_opener() {
+  static FileOpener opener = open_posix_file;
+  return opener;
+}
+
 Result<Probe> probe_name(const char* name) {
   BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
   return probe(*file);
@@ -44,8 +50,13 @@ Result<Probe> probe_name(const char* name) {
 
 }  // namespace
 
+void set_file_opener(FileOpener opener) {
+  file_opener() = std::move(opener);
+}
+
 ContainerOptions container_options(const Config& config, hid_t fapl) {
   ContainerOptions options;
+  options.opener = file_opener();
   options.files = config.files;
   options.chunk_bytes = config.chunk;
   options.stream.buffer_bytes = config.buffer;

@@ -12,11 +12,15 @@
 #include "core/base/error.hpp"
 #include "core/config/config.hpp"
 #include "core/container/container.hpp"
+#include "core/io/file.hpp"
 #include "vol/file_context.hpp"
 
 namespace bento::vol {
 
 ContainerOptions container_options(const Config& config, hid_t fapl);
+/// For tests: what all containers of this process are opened with from now on, instead of
+/// open_posix_file. Not thread-safe; task-local.
+void set_file_opener(FileOpener opener);
 
 /// Does the file hold a valid root of ours? Quiet: anything else, missing files included, is "no".
 /// Task-local.

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Closed containers read by stock HDF5 without a plugin: an h5py wheel, h5diff and h5dump find what is in natively
+written files.
+
+    native_view.py serial [earliest|latest]   one process writes about everything that HDF5 can hold, twice
+    native_view.py stock [FILES]              r+ sessions without the connector, h5repack, moved folders, view=off
+    native_view.py quick                      a small piece of serial, and view=off
+
+Environment as in harness.py.
+"""
+
+import os
+import sys
+
+import harness
+from harness import HERE, bento_env, check, hdf5_tool, native_env, python, run, run_test, say
+from native_view_check import (
+    check_really_virtual,
+    compare,
+    connector_reads,
+    connector_writes,
+    copy_folder,
+    examine,
+    is_hdf5_for_stock,
+    physical_files,
+    stock_env,
+    stock_python,
+)
+
+PROGRAM = os.path.join(HERE, "native_view_program.py")
+NAMES = ("main.h5", "other.h5", "dangling.h5")
+FOR_TOOLS = ("main.h5", "other.h5")  # h5diff gives up on dangling references
+REFUSED = ("/virtual",)  # by the connector: virtual datasets over its own data
+
+
+def connector_with(options):
+    return f"{harness.connector()} {options}".strip() if not harness.REHEARSAL else None
+
+
+def session(which, folder, libver, env, stats=None):
+    """One run of the program under an environment; checks that the data went the connector's way."""
+    os.makedirs(folder, exist_ok=True)
+    result = run([python(), "-B", PROGRAM, folder, which, libver], env, timeout=120)
+    size = int(harness.parse_lines(r"bytes: (\d+)", result.out)[0][1])
+    for pieces in harness.parse_lines(r"pieces: (\d+)", result.out):
+        say(f"{which}, {folder}: {pieces[1]} visible pieces in one dataset")
+    if stats and not harness.REHEARSAL:
+        # The one thing that a view cannot keep: references to objects that are gone.
+        notes = [x for x in result.err.splitlines() if x.strip()]
+        check(all("dangling.h5" in x for x in notes), f"the writer complains:\n{result.err}")
+        check(which != "first" or len(notes) == 1, f"nothing is said of the dangling references: {notes}")
+    if stats:
+        found = harness.check_diverted(stats, written=size, at_least=True, only=False)
+        check(found is None or not found.passed_through["writes"], "data was passed through")
+
+
+def both(which, libver, string=None):
+    session(which, "native", libver, native_env())
+    stats = f"stats-{which}-{libver}"
+    session(which, "view", libver, bento_env(stats=stats, string=string), stats)
+
+
+def serial(libver):
+    for which in ("first", "second"):
+        both(which, libver)
+        counts = examine("native", "view", NAMES, f"{which} session", h5diff=FOR_TOOLS)
+        check_really_virtual(counts, 5)
+        check(counts["references"] > 90 and counts["of committed types"] > 10, f"too little was compared: {counts}")
+    connector_reads("native", "view", NAMES, "after two sessions", REFUSED)
+
+
+# ---- what others may do to the file ----
+
+
+def unchanged_by_stock(folder):
+    """r+ without a change, by two versions of HDF5."""
+    script = "import h5py, sys\nwith h5py.File(sys.argv[1], 'r+') as file: len(file['/'])"
+    for interpreter in (stock_python(), python()):
+        for name in NAMES:
+            run([interpreter, "-c", script, os.path.join(folder, name)], stock_env())
+
+
+def changed_by_stock(folder, which):
+    run([stock_python(), "-B", PROGRAM, folder, which], stock_env())
+
+
+def repacked(name, string, options=()):
+    """h5repack without the connector makes an ordinary file."""
+    for folder in ("native", "view"):
+        command = [hdf5_tool("h5repack"), *options, f"{folder}/{name}", f"{folder}/packed.h5"]
+        run(command, stock_env(), timeout=300)
+    compare([("native/packed.h5", "view/packed.h5")])
+    compare([("native/packed.h5", "view/packed.h5")], bento_env(stats="stats-packed", string=string), python())
+    if not harness.REHEARSAL:
+        stats = harness.Stats("stats-packed")
+        check(not stats.files() and "view/packed.h5" in stats.files(container=False), f"{stats.text()}")
+        os.remove("stats-packed")
+    script = "import h5py\nwith h5py.File('view/packed.h5', 'r+') as file: file['by the connector'] = 5"
+    run([python(), "-c", script], bento_env(string=string))
+    script = "import h5py\nwith h5py.File('view/packed.h5', 'r') as file: assert file['by the connector'][()] == 5"
+    run([stock_python(), "-c", script], stock_env())
+    os.remove("native/packed.h5")
+    os.remove("view/packed.h5")
+    say(f"h5repack {' '.join(options)}: equal, and an ordinary file to the connector")
+
+
+def repack(string):
+    # 1.14.5 copies datasets of committed types, and all if there are references, by writing through their virtual
+    # layout; it then fails where nothing is mapped.
+    repacked("other.h5", string, ("-l", "CONTI"))
+    session("plain", "native", "latest", native_env())
+    session("plain", "view", "latest", bento_env(stats="stats-plain", string=string), "stats-plain")
+    repacked("plain.h5", string)
+    for folder in ("native", "view"):
+        os.remove(f"{folder}/plain.h5")
+    for path in physical_files("view/plain.h5")[1:]:
+        os.remove(path)
+
+
+def moved(what):
+    """From other folders, by other names of the folder."""
+    os.makedirs("elsewhere/deeper")
+    os.rename("view", "elsewhere/deeper/view")
+    examine("native", "elsewhere/deeper/view", NAMES, f"{what}, moved", h5diff=FOR_TOOLS)
+    os.chdir("elsewhere/deeper/view")
+    compare([("../../../native/main.h5", "main.h5")])
+    os.chdir("../../..")
+    os.rename("elsewhere/deeper/view", "view")
+    os.removedirs("elsewhere/deeper")
+
+
+def switched_off():
+    string = connector_with("view=off")
+    os.mkdir("off")
+    script = "import h5py, numpy\nwith h5py.File('off/x.h5', 'w') as file: file['x'] = numpy.arange(100000)"
+    run([python(), "-c", script], bento_env(string=string))
+    seen = is_hdf5_for_stock("off/x.h5")
+    check(seen == bool(harness.REHEARSAL), "view=off: stock HDF5 opens the file")
+    if not harness.REHEARSAL:
+        check(harness.is_container("off/x.h5"), "view=off: no container")
+    say("view=off: stock HDF5 says that it is no HDF5 file" if not seen else "view=off: rehearsal")
+
+
+def stock(files):
+    string = connector_with(f"files={files}")
+    both("first", "latest", string)
+    examine("native", "view", NAMES, "first session", h5diff=FOR_TOOLS)
+    unchanged_by_stock("view")
+    examine("native", "view", NAMES, "r+ without a change", h5diff=FOR_TOOLS)
+    connector_reads("native", "view", NAMES, "r+ without a change", REFUSED)
+    both("second", "latest", string)
+    moved("second session")
+    repack(string)
+    copy_folder("view", "values")
+    copy_folder("native", "native-values")
+    copy_folder("native", "native-before")
+    for folder in ("native", "view"):
+        changed_by_stock(folder, "stock")
+    examine("native", "view", NAMES, "r+ with changes", h5diff=FOR_TOOLS)
+    connector_reads("native-before", "view", ("main.h5",), "r+ with changes", REFUSED, warns=True)
+    if not harness.REHEARSAL:
+        reason = connector_writes("view/main.h5")
+        check(reason, "the connector opens a changed view for writing")
+        say(f"r+ with changes: the connector does not write: {reason}")
+        examine("native", "view", NAMES, "after the refusal", h5diff=FOR_TOOLS)
+    for folder in ("native-values", "values"):
+        changed_by_stock(folder, "values")
+    examine("native-values", "values", NAMES, "r+ with changed values", h5diff=FOR_TOOLS)
+    switched_off()
+
+
+def quick():
+    both("quick", "latest")
+    counts = examine("native", "view", ["main.h5"], "quick", h5dump=False)
+    check_really_virtual(counts, 5)
+    connector_reads("native", "view", ["main.h5"], "quick")
+    switched_off()
+
+
+def main():
+    arguments = sys.argv[1:]
+    known = {"serial": serial, "stock": stock, "quick": quick}
+    if not arguments or arguments[0] not in known:
+        print(__doc__.strip())
+        sys.exit(0 if arguments[:1] in (["-h"], ["--help"]) else 2)
+    defaults = {"serial": ["latest"], "stock": ["1"], "quick": []}
+    run_test(known[arguments[0]], *(arguments[1:] or defaults[arguments[0]]))
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    main()

@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Compares two HDF5 files name by name, for all that a reader can see, and prints what it compared.
+
+    native_view_compare.py [--except PATH]... NATIVE VIEW [NATIVE VIEW]...
+
+--except: an object that is not looked at. The second file of each pair may have a group /.h5bento, which is skipped. Run by an h5py that knows
+nothing of the connector. Not compared: layout, chunks, filters, times of objects, and comments, which
+h5py reads wrongly.
+
+Exit status: 0 equal, 1 differences (listed), 2 a file cannot be read.
+"""
+
+import collections
+import sys
+
+import h5py
+import numpy as np
+from h5py import h5a, h5d, h5g, h5l, h5o, h5s, h5t
+
+from native_view_values import Values, key_of, same_elements, short, type_text
+
+HIDDEN = b".h5bento"
+PARTIAL_READS = 6  # selections per dataset, besides the whole
+
+
+def text(name):
+    return name.decode("utf-8", "surrogateescape")
+
+
+def link_names(group, index=h5py.h5.INDEX_NAME):
+    names = []
+    group.id.links.iterate(names.append, idx_type=index, order=h5py.h5.ITER_INC)
+    return [name for name in names if not (name == HIDDEN and group.name == "/")]
+
+
+def attribute_names(object_id, index=h5py.h5.INDEX_NAME):
+    names = []
+    h5a.iterate(object_id, names.append, index_type=index)
+    return names
+
+
+def open_member(group, name):
+    """By bytes: not every link name is UTF-8."""
+    object_id = h5o.open(group.id, name)
+    kinds = {h5g.GroupID: h5py.Group, h5d.DatasetID: h5py.Dataset}
+    return kinds.get(type(object_id), h5py.Datatype)(object_id)
+
+
+class Side:
+    """One file, with a path for each object that can be reached by hard links."""
+
+    def __init__(self, path):
+        self.file = h5py.File(path, "r")
+        self.paths = {}
+        self.walk(self.file["/"], "/")
+        self.values = Values(self.file, self.paths)
+
+    def walk(self, item, path):
+        todo = collections.deque([(item, path)])
+        while todo:
+            item, path = todo.popleft()
+            if self.paths.setdefault(key_of(item.id), path) != path or not isinstance(item, h5py.Group):
+                continue
+            for name in sorted(link_names(item)):
+                if item.id.links.get_info(name).type == h5l.TYPE_HARD:
+                    todo.append((open_member(item, name), path.rstrip("/") + "/" + text(name)))
+
+
+class Comparison:
+    def __init__(self, path_a, path_b, excepted):
+        self.excepted = excepted
+        self.a, self.b = Side(path_a), Side(path_b)
+        self.differences = []
+        self.counts = collections.Counter()
+        self.done = set()
+        self.now = "/"  # for messages
+        self.random = np.random.default_rng(1)
+
+    def differ(self, where, what):
+        self.differences.append(f"{where}: {what}")
+
+    def check(self, where, what, a, b):
+        if a != b:
+            self.differ(where, f"{what}: {short(a)} and {short(b)}")
+        return a == b
+
+    def run(self):
+        self.objects("/", self.a.file["/"], self.b.file["/"])
+        self.check("/", "objects", sorted(self.a.paths.values()), sorted(self.b.paths.values()))
+        self.counts["references"] = self.a.values.references
+        return self
+
+    # ---- objects ----
+
+    def objects(self, where, a, b):
+        path_a, path_b = self.a.paths[key_of(a.id)], self.b.paths[key_of(b.id)]
+        if not self.check(where, "same object as", path_a, path_b) or path_a in self.done or path_a in self.excepted:
+            return
+        self.done.add(path_a)
+        if not self.check(where, "kind", type(a).__name__, type(b).__name__):
+            return
+        self.counts["objects"] += 1
+        self.now = where
+        self.check(where, "hard links to it", h5o.get_info(a.id).rc, h5o.get_info(b.id).rc)
+        self.attributes(where, a, b)
+        if isinstance(a, h5py.Group):
+            self.groups(where, a, b)
+        elif isinstance(a, h5py.Dataset):
+            self.datasets(where, a, b)
+        else:
+            self.counts["committed types"] += 1
+            self.check(where, "type", type_text(a.id, self.a.paths), type_text(b.id, self.b.paths))
+
+    def groups(self, where, a, b):
+        self.counts["groups"] += 1
+        lists = [x.id.get_create_plist() for x in (a, b)]
+        orders = [x.get_link_creation_order() for x in lists]
+        self.check(where, "tracking of link order", *orders)
+        self.check(where, "tracking of attribute order", *(x.get_attr_creation_order() for x in lists))
+        names = [sorted(link_names(x)) for x in (a, b)]
+        if orders[0] and orders[0] == orders[1] and names[0]:
+            self.counts["ordered groups"] += 1
+            self.check(where, "order of links", *(link_names(x, h5py.h5.INDEX_CRT_ORDER) for x in (a, b)))
+        for name in sorted(set(names[0]) | set(names[1])):
+            at = where.rstrip("/") + "/" + text(name)
+            if name not in names[0] or name not in names[1]:
+                self.differ(at, f"only in the {'first' if name in names[0] else 'second'} file")
+                continue
+            self.link(at, name, a, b)
+
+    def link(self, where, name, a, b):
+        self.counts["links"] += 1
+        info_a, info_b = (x.id.links.get_info(name) for x in (a, b))
+        if not self.check(where, "kind of link", info_a.type, info_b.type):
+            return
+        self.check(where, "character set of the name", info_a.cset, info_b.cset)
+        self.check(where, "validity of the order", info_a.corder_valid, info_b.corder_valid)
+        if info_a.type == h5l.TYPE_HARD:
+            self.objects(where, open_member(a, name), open_member(b, name))
+            return
+        self.counts["soft and external links"] += 1
+        self.check(where, "target", a.id.links.get_val(name), b.id.links.get_val(name))
+        self.check(where, "can be followed", *(self.reached(x, name) for x in (a, b)))
+
+    @staticmethod
+    def reached(group, name):
+        """What a soft or external link leads to; of datasets also the values' sum."""
+        try:
+            item = open_member(group, name)
+        except (KeyError, OSError, RuntimeError, ValueError) as error:
+            return type(error).__name__
+        if isinstance(item, h5py.Dataset) and item.dtype.kind in "if":
+            return "Dataset", item.shape, float(np.sum(item[...], dtype="f8"))
+        return type(item).__name__
+
+    # ---- attributes ----
+
+    def attributes(self, where, a, b):
+        lists = [x.id.get_create_plist() if not isinstance(x, h5py.Datatype) else None for x in (a, b)]
+        names = [sorted(attribute_names(x.id)) for x in (a, b)]
+        if lists[0] and not isinstance(a, h5py.File) and names[0] and names[0] == names[1]:
+            orders = [x.get_attr_creation_order() for x in lists]
+            self.check(where, "tracking of attribute order", *orders)
+            if orders[0] and orders[1]:
+                self.check(where, "order of attributes", *(attribute_names(x.id, h5py.h5.INDEX_CRT_ORDER) for x in (a, b)))
+        for name in sorted(set(names[0]) | set(names[1])):
+            at = f"{where}@{text(name)}"
+            if name not in names[0] or name not in names[1]:
+                self.differ(at, f"only in the {'first' if name in names[0] else 'second'} file")
+                continue
+            self.counts["attributes"] += 1
+            self.attribute(at, name, a, b)
+
+    def attribute(self, where, name, a, b):
+        ids = [h5a.open(x.id, name) for x in (a, b)]
+        types = [type_text(x.get_type(), side.paths) for x, side in zip(ids, (self.a, self.b))]
+        self.counts["of committed types"] += "committed" in types[0]
+        self.check(where, "character set of the name", *(h5a.get_info(x.id, name).cset for x in (a, b)))
+        if not self.check(where, "type", *types):
+            return
+        if not self.check(where, "kind of space", *(x.get_space().get_simple_extent_type() for x in ids)):
+            return
+        self.check(where, "greatest extent", *(space_limits(x.get_space()) for x in ids))
+        values = [side.values.plain(read_attribute(x, name)) for x, side in zip((a, b), (self.a, self.b))]
+        self.check(where, "value", *values)
+
+    # ---- datasets ----
+
+    def datasets(self, where, a, b):
+        self.counts["datasets"] += 1
+        types = [type_text(x.id.get_type(), side.paths) for x, side in zip((a, b), (self.a, self.b))]
+        self.counts["of committed types"] += "committed" in types[0]
+        if not self.check(where, "type", *types):
+            return
+        spaces = [x.id.get_space() for x in (a, b)]
+        if not self.check(where, "kind of space", *(x.get_simple_extent_type() for x in spaces)):
+            return
+        self.check(where, "greatest extent", *(space_limits(x) for x in spaces))
+        if not self.check(where, "extent", a.shape, b.shape):
+            return
+        self.fills(where, a, b)
+        if b.is_virtual and not a.is_virtual:
+            self.counts["virtual in the view only"] += 1
+            sources = b.id.get_create_plist().get_virtual_count()
+            self.counts["mappings"] += sources
+            self.counts["most mappings of one"] = max(self.counts["most mappings of one"], sources)
+        elif a.is_virtual:
+            self.counts["virtual in both"] += 1
+        if a.shape is None:
+            return
+        self.counts["elements"] += a.size
+        whole = [read_dataset(x) for x in (a, b)]
+        if a.dtype.hasobject or whole[0].shape == ():
+            plain = [side.values.plain(x) for x, side in zip(whole, (self.a, self.b))]
+            self.check(where, "values", *plain)
+            return
+        wrong = same_elements(*(x.reshape((a.size,) + x.shape[a.ndim :]) for x in whole))
+        if wrong.size:
+            place = np.unravel_index(int(wrong[0]), a.shape)
+            self.differ(where, f"{wrong.size} of {a.size} values, first at {tuple(map(int, place))}: "
+                        f"{whole[0][place]!r} and {whole[1][place]!r}")
+            return
+        if not read_raw(b):
+            self.parts(where, b, whole[0])
+
+    def parts(self, where, dataset, whole):
+        """A reader of a part sees that part of the whole."""
+        if 0 in dataset.shape:
+            return
+        for _ in range(PARTIAL_READS):
+            begin = [int(self.random.integers(0, side)) for side in dataset.shape]
+            selection = tuple(
+                slice(first, int(self.random.integers(first + 1, side + 1)), int(self.random.integers(1, 4)))
+                for first, side in zip(begin, dataset.shape)
+            )
+            self.counts["partial reads"] += 1
+            wanted, found = whole[selection], dataset[selection]
+            count = int(np.prod(wanted.shape[: dataset.ndim]))
+            if same_elements(*(x.reshape((count,) + x.shape[dataset.ndim :]) for x in (wanted, found))).size:
+                self.differ(where, f"values of the selection {selection}")
+
+    def fills(self, where, a, b):
+        lists = [x.id.get_create_plist() for x in (a, b)]
+        defined = [x.fill_value_defined() for x in lists]
+        if not self.check(where, "definition of the fill value", *defined):
+            return
+        if defined[0] == h5d.FILL_VALUE_USER_DEFINED:
+            self.counts["fill values"] += 1
+            fills = []
+            for item, side in zip((a, b), (self.a, self.b)):
+                try:
+                    fills.append(side.values.plain(item.fillvalue))
+                except (TypeError, ValueError, OSError, NotImplementedError) as error:
+                    fills.append(type(error).__name__)  # of a kind that h5py cannot fetch
+            self.check(where, "fill value", *fills)
+
+
+def space_limits(space):
+    return space.get_simple_extent_dims(maxdims=True) if space.get_simple_extent_type() == h5s.SIMPLE else None
+
+
+def read_attribute(item, name):
+    value = item.attrs[name]
+    return value if not isinstance(value, str) else value.encode("utf-8", "surrogateescape")
+
+
+def read_raw(dataset):
+    """h5py's memory types have no tags, and no bitfields."""
+    return dataset.id.get_type().get_class() in (h5t.OPAQUE, h5t.BITFIELD)
+
+
+def read_dataset(dataset):
+    if not read_raw(dataset) or dataset.size == 0:
+        return np.asarray(dataset[()])
+    kind = dataset.id.get_type()
+    buffer = np.zeros(dataset.shape, f"V{kind.get_size()}")
+    dataset.id.read(h5s.ALL, h5s.ALL, buffer, mtype=kind)
+    return buffer
+
+
+def compare(path_a, path_b, excepted):
+    result = Comparison(path_a, path_b, excepted)
+    try:
+        result.run()
+    except Exception as error:
+        result.differ(result.now, f"{type(error).__name__}: {error}")
+    for line in result.differences[:40]:
+        print(line)
+    if len(result.differences) > 40:
+        print(f"... and {len(result.differences) - 40} more")
+    counts = ", ".join(f"{number} {what}" for what, number in sorted(result.counts.items()) if number)
+    print(f"{'DIFFERENT' if result.differences else 'equal'}: {counts}", flush=True)
+    return not result.differences
+
+
+def main():
+    paths, excepted = sys.argv[1:], []
+    while paths[:1] == ["--except"]:
+        excepted.append(paths[1])
+        paths = paths[2:]
+    if paths[:1] in (["-h"], ["--help"]) or not paths or len(paths) % 2:
+        print(__doc__.strip())
+        return 0 if paths[:1] in (["-h"], ["--help"]) else 2
+    try:
+        equal = [compare(a, b, excepted) for a, b in zip(paths[::2], paths[1::2])]
+    except OSError as error:
+        print(f"cannot be read: {error}")
+        return 2
+    return 0 if all(equal) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
