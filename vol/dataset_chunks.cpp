@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <set>
+#include <span>
 
 #include <H5VLnative.h>
 #include <fmt/format.h>
 
-#include "vol/filter_scratch.hpp"
+#include "vol/filtered_data.hpp"
 #include "vol/transfer.hpp"
 
 namespace bento::vol {
@@ -63,15 +65,17 @@ Result<Grid> grid_of(Object* object, DatasetState& state) {
   return grid;
 }
 
-bool allocated_early(const DatasetState& state) {
-  return state.file->access().parallel || (state.flags & kUserAllocatedEarly) != 0;
+/// Natively, parallel files allocate everything at creation, but not chunks that have filters.
+bool allocated_early(const DatasetState& state, hid_t dcpl) {
+  return (state.flags & kUserAllocatedEarly) != 0 ||
+         (state.file->access().parallel && H5Pget_nfilters(dcpl) <= 0);
 }
 
 /// Indices of the chunks that exist, ascending. Cost is in proportion to the records and to the
 /// chunks found.
 Result<std::vector<std::uint64_t>> allocated_chunks(DatasetState& state, const Grid& grid) {
   const std::uint64_t total = grid.counts.product();
-  if (allocated_early(state)) {
+  if (allocated_early(state, grid.dcpl.get())) {
     std::vector<std::uint64_t> all(total);
     for (std::uint64_t i = 0; i < total; ++i) all[i] = i;
     return all;
@@ -130,32 +134,68 @@ Result<std::vector<std::byte>> assemble(Object* object, DatasetState& state, con
   return chunk;
 }
 
-Result<std::vector<std::byte>> stored_chunk(Object* object, DatasetState& state, const Grid& grid,
-                                            const Dims& at, std::uint32_t& mask) {
-  BENTO_ASSIGN(auto chunk, assemble(object, state, grid, at));
-  mask = 0;
-  if (H5Pget_nfilters(grid.dcpl.get()) <= 0) return chunk;
-  return filter_chunk(grid.dcpl.get(), state.file_type.get(), chunk, mask);
+/// The record whose stored bytes are those of a chunk: it covers the chunk alone, inside the
+/// extent.
+Result<std::optional<Record>> record_of_chunk(DatasetState& state, const Grid& grid,
+                                              const Dims& at) {
+  const Box whole = grid.whole_chunk(at);
+  if (!contains(Box::whole(grid.extent), whole)) return std::optional<Record>();
+  BENTO_ASSIGN(const Lookup lookup, state.file->container().find(state.number, whole));
+  if (lookup.pieces.size() != 1 || !(lookup.pieces[0].part == whole))
+    return std::optional<Record>();
+  Record record = state.file->container().record(state.number, lookup.pieces[0]);
+  if (record.encoding != Encoding::kFiltered || !(record.box == whole))
+    return std::optional<Record>();
+  return std::optional<Record>(std::move(record));
 }
 
+/// A chunk as HDF5 would store it: the record's own bytes if one covers the chunk, otherwise
+/// assembled and filtered anew.
+Result<std::vector<std::byte>> stored_chunk(Object* object, DatasetState& state, const Grid& grid,
+                                            const Dims& at, std::uint32_t& mask) {
+  BENTO_ASSIGN(FilterScratch* const filters, state.filters(object));
+  mask = 0;
+  if (filters == nullptr) return assemble(object, state, grid, at);
+  BENTO_ASSIGN(const auto record, record_of_chunk(state, grid, at));
+  if (record) {
+    mask = record->filter_mask;
+    return state.file->container().read_stored(*record);
+  }
+  BENTO_ASSIGN(auto chunk, assemble(object, state, grid, at));
+  if (filters->spares_partial_chunks() && !contains(Box::whole(grid.extent), grid.whole_chunk(at)))
+    return chunk;
+  std::vector<std::byte> stored;
+  BENTO_TRY(filters->filter(grid.chunk, chunk, stored, mask));
+  return stored;
+}
+
+/// H5Dwrite_chunk: the caller's bytes and mask are kept as they are. Of a chunk that reaches beyond
+/// the extent only the elements inside count, so it is decoded and written like any others.
 Status write_chunk(Object* object, DatasetState& state,
                    const H5VL_native_dataset_chunk_write_t& args) {
   BENTO_ASSIGN(const Grid grid, grid_of(object, state));
   BENTO_ASSIGN(const Dims at, chunk_at(grid, args.offset));
-  const auto* const given = static_cast<const std::byte*>(args.buf);
-  std::vector<std::byte> chunk(given, given + args.size);
-  if (H5Pget_nfilters(grid.dcpl.get()) > 0) {
-    BENTO_ASSIGN(chunk, unfilter_chunk(grid.dcpl.get(), state.file_type.get(), chunk, args.filters,
-                                       chunk_bytes(grid, state)));
-  } else if (chunk.size() != chunk_bytes(grid, state)) {
-    return fail(Code::kInvalidArgument,
-                fmt::format("{} bytes for a chunk of {}", chunk.size(), chunk_bytes(grid, state)));
-  }
+  BENTO_ASSIGN(FilterScratch* const filters, state.filters(object));
+  const std::span<const std::byte> given(static_cast<const std::byte*>(args.buf), args.size);
   const Box whole = grid.whole_chunk(at);
   const Box inside = intersect(whole, Box::whole(grid.extent));
+  if (filters != nullptr && inside == whole &&
+      given.size() <= state.file->container().largest_record())
+    return state.file->container().write_filtered(state.number, whole, args.filters, given);
+
+  std::vector<std::byte> chunk(chunk_bytes(grid, state));
+  const bool unfiltered =
+      filters == nullptr || (filters->spares_partial_chunks() && !(inside == whole));
+  if (unfiltered && given.size() != chunk.size())
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} bytes for a chunk of {}", given.size(), chunk.size()));
+  if (unfiltered)
+    std::copy(given.begin(), given.end(), chunk.begin());
+  else
+    BENTO_TRY(filters->unfilter(grid.chunk, given, args.filters, chunk.data()));
   std::vector<std::byte> part(inside.elements() * state.element_bytes);
   copy_box(inside, whole, chunk.data(), inside, part.data(), state.element_bytes);
-  return state.file->container().write(state.number, inside, state.element_bytes, part);
+  return write_box(object, state, inside, part.data());
 }
 
 Status read_chunk(Object* object, DatasetState& state, H5VL_native_dataset_chunk_read_t& args) {
@@ -184,7 +224,12 @@ Result<ChunkInfo> chunk_info(Object* object, DatasetState& state, const Grid& gr
   const Dims at = grid.coordinates(index);
   for (unsigned d = 0; d < at.rank(); ++d) info.offset[d] = at[d] * grid.chunk[d];
   info.bytes = chunk_bytes(grid, state);
-  if (H5Pget_nfilters(grid.dcpl.get()) > 0) {
+  if (H5Pget_nfilters(grid.dcpl.get()) <= 0) return info;
+  BENTO_ASSIGN(const auto record, record_of_chunk(state, grid, at));
+  if (record) {
+    info.bytes = record->stored_bytes;
+    info.mask = record->filter_mask;
+  } else {
     BENTO_ASSIGN(const auto stored, stored_chunk(object, state, grid, at, info.mask));
     info.bytes = stored.size();
   }
@@ -262,7 +307,7 @@ Result<Allocation> allocation_of(Object* object, DatasetState& state) {
   const std::uint64_t bytes = extent.product() * state.element_bytes;
   if (bytes == 0 && layout != H5D_COMPACT) return result;
   BENTO_ASSIGN(const Lookup lookup, state.file->container().find(state.number, Box::whole(extent)));
-  if (layout == H5D_COMPACT || allocated_early(state) || !lookup.pieces.empty())
+  if (layout == H5D_COMPACT || allocated_early(state, dcpl.get()) || !lookup.pieces.empty())
     result = {H5D_SPACE_STATUS_ALLOCATED, bytes};
   return result;
 }

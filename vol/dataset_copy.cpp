@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "vol/dataset_state.hpp"
+#include "vol/filtered_data.hpp"
 #include "vol/selection.hpp"
 #include "vol/skeleton/driver.hpp"
 #include "vol/transfer.hpp"
@@ -110,12 +111,10 @@ Status write_native(Object* target, hid_t type, const Dims& extent, const Box& b
   return {};
 }
 
-/// Copies the elements of one dataset in pieces of bounded size.
+/// Copies the elements of one box in pieces of bounded size.
 template <class Write>
-Status copy_elements(Object* source, DatasetState& state, const Write& write) {
-  BENTO_ASSIGN(const Dims extent, state.extent(source));
-  std::vector<Box> todo;
-  if (extent.product() != 0) todo.push_back(Box::whole(extent));
+Status copy_elements(Object* source, DatasetState& state, const Box& whole, const Write& write) {
+  std::vector<Box> todo{whole};
   std::vector<std::byte> data;
   while (!todo.empty()) {
     Box box = todo.back();
@@ -133,7 +132,33 @@ Status copy_elements(Object* source, DatasetState& state, const Write& write) {
     }
     data.resize(box.elements() * state.element_bytes);
     BENTO_TRY(read_box(source, state, box, data.data()));
-    BENTO_TRY(write(extent, box, data));
+    BENTO_TRY(write(box, data));
+  }
+  return {};
+}
+
+/// Copies what was written, record by record, and leaves the rest unwritten. A filtered record goes
+/// over as it is stored if all of it counts, and is decoded otherwise.
+Status copy_records(Object* source, DatasetState& from, const Dims& extent, Object* target,
+                    DatasetState& to) {
+  Container& container = from.file->container();
+  BENTO_ASSIGN(const Lookup written, container.find(from.number, Box::whole(extent)));
+  for (const auto& piece : written.pieces) {
+    // Asked again, since a write to the same container may move what still gathers in memory.
+    BENTO_ASSIGN(const Lookup now, container.find(from.number, piece.part));
+    const Record record =
+        now.pieces.empty() ? Record{} : container.record(from.number, now.pieces.front());
+    if (record.encoding == Encoding::kFiltered && piece.part == record.box &&
+        record.stored_bytes <= to.file->container().largest_record()) {
+      BENTO_ASSIGN(const auto stored, container.read_stored(record));
+      BENTO_TRY(
+          to.file->container().write_filtered(to.number, record.box, record.filter_mask, stored));
+      continue;
+    }
+    BENTO_TRY(copy_elements(source, from, piece.part,
+                            [&](const Box& box, const std::vector<std::byte>& data) {
+                              return write_box(target, to, box, data.data());
+                            }));
   }
   return {};
 }
@@ -147,25 +172,19 @@ Status copy_one(Object* source, Object* target) {
     if (file) file->undeclare(identity.token);
     return {};
   }
-  // Nothing written, nothing to copy: the target stays unallocated, as natively.
   BENTO_ASSIGN(const Dims extent, from->extent(source));
   if (!file) {
+    if (extent.product() == 0) return {};
     return copy_elements(
-        source, *from, [&](const Dims& whole, const Box& box, const std::vector<std::byte>& data) {
-          return write_native(target, from->file_type.get(), whole, box, data.data());
+        source, *from, Box::whole(extent), [&](const Box& box, const std::vector<std::byte>& data) {
+          return write_native(target, from->file_type.get(), extent, box, data.data());
         });
   }
-  const DatasetNumber number =
-      file->declare(identity.token, from->element_bytes, extent.rank(), from->flags,
-                    extent.product() * from->element_bytes, false);
+  file->declare(identity.token, from->element_bytes, extent.rank(), from->flags,
+                extent.product() * from->element_bytes, false);
   if (file->container().comm().rank() != 0) return {};
-  BENTO_ASSIGN(const Lookup written,
-               from->file->container().find(from->number, Box::whole(extent)));
-  if (written.pieces.empty()) return {};
-  return copy_elements(source, *from,
-                       [&](const Dims&, const Box& box, const std::vector<std::byte>& data) {
-                         return file->container().write(number, box, from->element_bytes, data);
-                       });
+  BENTO_ASSIGN(DatasetState* const to, resolve(target));
+  return copy_records(source, *from, extent, target, *to);
 }
 
 }  // namespace

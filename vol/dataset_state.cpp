@@ -80,6 +80,17 @@ Result<const std::vector<std::byte>*> DatasetState::fill_value(const Object* obj
   return &fill_;
 }
 
+Result<FilterScratch*> DatasetState::filters(const Object* object) {
+  if (!filters_known_) {
+    BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+    if (H5Pget_layout(dcpl.get()) == H5D_CHUNKED) {
+      BENTO_ASSIGN(filters_, FilterScratch::make(dcpl.get(), file_type.get()));
+    }
+    filters_known_ = true;
+  }
+  return filters_.get();
+}
+
 Result<DatasetState*> resolve(Object* object) {
   if (object->dataset_resolved) return object->dataset.get();
   auto state = std::make_shared<DatasetState>();

@@ -14,6 +14,7 @@
 #include "core/base/error.hpp"
 #include "core/geometry/box.hpp"
 #include "vol/file_context.hpp"
+#include "vol/filter_scratch.hpp"
 #include "vol/h5/handle.hpp"
 #include "vol/object.hpp"
 
@@ -41,11 +42,15 @@ struct DatasetState {
   Result<Dims> extent(const Object* object);
   /// One element of the fill value in the file type; zeros if none is defined.
   Result<const std::vector<std::byte>*> fill_value(const Object* object);
+  /// The dataset's filters; null if it has none or is not chunked.
+  Result<FilterScratch*> filters(const Object* object);
 
  private:
   Dims extent_;
   std::uint64_t extent_version_ = 0;
   std::vector<std::byte> fill_;
+  bool filters_known_ = false;
+  std::unique_ptr<FilterScratch> filters_;
 };
 
 /// Finds out, once per wrapper, where the dataset's data is. Makes no communication.

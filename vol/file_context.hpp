@@ -18,6 +18,7 @@
 
 #include "core/config/config.hpp"
 #include "core/container/container.hpp"
+#include "vol/decoded_cache.hpp"
 #include "vol/skeleton/host.hpp"
 
 namespace bento::vol {
@@ -53,6 +54,7 @@ class FileContext final : public SkeletonHost {
   Status finalise() override;
 
   [[nodiscard]] Container& container() { return *container_; }
+  [[nodiscard]] DecodedCache& decoded() { return decoded_; }
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const UserAccess& access() const { return access_; }
   [[nodiscard]] bool finalised() const { return finalised_; }
@@ -86,6 +88,7 @@ class FileContext final : public SkeletonHost {
   UserAccess access_;
   std::shared_ptr<Communicator> comm_;
   std::unique_ptr<Container> container_;
+  DecodedCache decoded_;
   std::map<TokenBytes, DatasetNumber> numbers_;
   std::map<DatasetNumber, std::uint64_t>
       declared_;  ///< bytes of this session's datasets, all ranks together

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "vol/filtered_data.hpp"
 #include "vol/selection.hpp"
 
 namespace bento::vol {
@@ -150,8 +151,13 @@ bool same_type(hid_t a, hid_t b) {
 Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* to) {
   Container& container = state.file->container();
   BENTO_ASSIGN(const Lookup lookup, container.find(state.number, box));
-  for (const auto& piece : lookup.pieces)
-    BENTO_TRY(container.read(state.number, piece, state.element_bytes, box, to));
+  for (const auto& piece : lookup.pieces) {
+    const Record record = container.record(state.number, piece);
+    if (record.encoding == Encoding::kFiltered)
+      BENTO_TRY(read_part(object, state, record, piece.part, box, to));
+    else
+      BENTO_TRY(container.read(state.number, piece, state.element_bytes, box, to));
+  }
   if (!lookup.uncovered.empty()) {
     BENTO_ASSIGN(const auto* const fill, state.fill_value(object));
     for (const auto& hole : lookup.uncovered) fill_box(hole, box, to, *fill);
@@ -191,11 +197,9 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
     packed = converted.data();
   }
 
-  Container& container = state.file->container();
   const std::uint64_t bytes = count * state.element_bytes;
   if (plan.shape.form == SelectionShape::Form::kBox) {
-    BENTO_TRY(container.write(state.number, plan.shape.box, state.element_bytes,
-                              {packed, static_cast<std::size_t>(bytes)}));
+    BENTO_TRY(write_box(object, state, plan.shape.box, packed));
     return bytes;
   }
   std::vector<std::byte> scratch;
@@ -203,7 +207,7 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
                          [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {
                            scratch.resize(box.elements() * state.element_bytes);
                            pack(packed, scratch.data());
-                           return container.write(state.number, box, state.element_bytes, scratch);
+                           return write_box(object, state, box, scratch.data());
                          }));
   return bytes;
 }

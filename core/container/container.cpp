@@ -374,14 +374,44 @@ Status Container::attach() {
 
 Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
                         std::span<const std::byte> data) {
+  Record record;
+  record.dataset = dataset;
+  record.box = box;
+  return write_record(std::move(record), element_bytes, data);
+}
+
+Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
+                                 std::span<const std::byte> stored) {
+  // Known now and not only at the commit, while data still gathers in memory.
+  if (stored.size() > largest_record())
+    return fail(Code::kNoSpace,
+                fmt::format("'{}': a filtered piece of {} bytes fits no chunk, which holds {}; use "
+                            "a larger chunk= (errno = {})",
+                            path_, stored.size(), largest_record(), EFBIG),
+                EFBIG);
+  Record record;
+  record.dataset = dataset;
+  record.box = box;
+  record.encoding = Encoding::kFiltered;
+  record.filter_mask = filter_mask;
+  return write_record(std::move(record), 0, stored);
+}
+
+std::uint64_t Container::largest_record() const {
+  const auto rank = static_cast<std::uint32_t>(comm_->rank());
+  const std::uint64_t chunk = layout_fixed_ ? plan_.file(plan_.file_of(rank)).chunk_bytes
+                                            : plan_.choose_chunk(0, options_.chunk_bytes);
+  const std::uint64_t in_front = StreamWriter::bytes_in_front(options_.stream);
+  return chunk > in_front ? chunk - in_front : 0;
+}
+
+Status Container::write_record(Record record, std::uint64_t element_bytes,
+                               std::span<const std::byte> data) {
   if (!writable_)
     return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
   Status done;
   if (layout_fixed_) done = attach();
   if (done) {
-    Record record;
-    record.dataset = dataset;
-    record.box = box;
     record.order = {collective_, now_ns(), static_cast<std::uint32_t>(comm_->rank())};
     done = stream_.write(record, element_bytes, data);
   }
@@ -399,9 +429,8 @@ Status Container::read(DatasetNumber dataset, const Piece& piece, std::uint64_t 
   return reader_.read(index_.record(dataset, piece.record), element_bytes, piece.part, to_box, to);
 }
 
-Status Container::verify(DatasetNumber dataset, std::size_t record) {
-  auto stored = reader_.read_stored(index_.record(dataset, record));
-  return stored ? Status{} : Status(fail(std::move(stored).error()));
+Result<std::vector<std::byte>> Container::read_stored(const Record& record) {
+  return reader_.read_stored(record);
 }
 
 Status Container::catch_up(const CatalogueRef& newest) {

@@ -88,15 +88,30 @@ class Container {
   /// Errors at once on this rank (kNoSpace, kIo, ...), and again on every rank at the next commit.
   Status write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
                std::span<const std::byte> data);
+  /// The same for one box whose elements went through the dataset's filters already: `stored` is
+  /// kept as it is and never cut. `filter_mask` has a bit for each filter that was skipped. Errors:
+  /// as write(); kNoSpace naming chunk= for more than largest_record() bytes.
+  Status write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
+                        std::span<const std::byte> stored);
+  /// Most bytes that a record which cannot be cut may have; before the layout is fixed a number
+  /// that holds for any layout it may get.
+  [[nodiscard]] std::uint64_t largest_record() const;
+  /// Can data be written out yet, or does everything gather in memory?
+  [[nodiscard]] bool layout_fixed() const { return layout_fixed_; }
   /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
   /// or exchange. Task-local.
   Result<Lookup> find(DatasetNumber dataset, const Box& selection);
+  /// The record of one piece that find() returned.
+  [[nodiscard]] Record record(DatasetNumber dataset, const Piece& piece) const {
+    return index_.record(dataset, piece.record);
+  }
   /// Reads the part of one piece that find() returned into the row-major buffer of `to_box`.
-  /// Task-local.
+  /// Task-local. Errors: kIo, kCorrupt; kInternal for a filtered record, which only read_stored()
+  /// gives out.
   Status read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes,
               const Box& to_box, std::byte* to);
-  /// Holds the stored bytes of one record of index() against its checksum. Task-local.
-  Status verify(DatasetNumber dataset, std::size_t record);
+  /// The bytes of a record as they are stored, held against its hash. Task-local.
+  Result<std::vector<std::byte>> read_stored(const Record& record);
   /// Makes everybody's uncommitted records visible to everybody; what a collective read begins
   /// with.
   Status exchange();
@@ -131,6 +146,7 @@ class Container {
   void accept_rule();
   Status fix_layout(std::uint64_t declared);
   Status attach();
+  Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data);
   Status catch_up() { return catch_up(root_.segment); }
   Status catch_up(const CatalogueRef& newest);
   Status commit_impl(bool closing, const ViewBuilder& view);

@@ -70,6 +70,10 @@ Result<std::vector<std::byte>> RecordReader::read_stored(const Record& record) {
 
 Status RecordReader::read(const Record& record, std::uint64_t element_bytes, const Box& part,
                           const Box& to_box, std::byte* to) {
+  if (record.encoding != Encoding::kPlain)
+    return fail(Code::kInternal, fmt::format("a filtered record of dataset {} was asked for "
+                                             "elements; it has only stored bytes",
+                                             record.dataset));
   const std::uint64_t part_bytes = part.elements() * element_bytes;
   if (part_bytes == 0) return {};
   const std::uint64_t from_offset = row_major_offset(record.box, part) * element_bytes;

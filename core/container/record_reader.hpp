@@ -37,7 +37,8 @@ class RecordReader {
   void set_rule(fti::HashKind rule) { rule_ = rule; }
 
   /// Copies the elements of `part` into the row-major buffer of `to_box` (part lies in both boxes).
-  /// Errors: kCorrupt (hash, location outside its chunk or the file), kIo.
+  /// Errors: kCorrupt (hash, location outside its chunk or the file), kIo, kInternal (the record is
+  /// filtered: the connector decodes what read_stored() gives).
   Status read(const Record& record, std::uint64_t element_bytes, const Box& part, const Box& to_box,
               std::byte* to);
   /// All stored bytes of a record, verified.

@@ -411,6 +411,10 @@ Status StreamWriter::write_block(std::span<const Pending> group) {
   return {};
 }
 
+std::uint64_t StreamWriter::bytes_in_front(const StreamOptions& options) {
+  return round_up(fti::v11::kFileBlockBytes + header_bytes(2), options.align);
+}
+
 Status StreamWriter::flush() {
   mergeable_ = false;
   std::size_t done = 0;

@@ -62,6 +62,9 @@ class StreamWriter {
   /// for an element that fits no chunk.
   Status write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data);
 
+  /// Bytes of a chunk that a record of its own cannot have: FB and header, up to the alignment.
+  [[nodiscard]] static std::uint64_t bytes_in_front(const StreamOptions& options);
+
   /// Writes the buffer out. Errors as write(); unwritten records stay buffered.
   Status flush();
   /// Brings FB up to date; called after a commit's root is in place. With MD5 the file checksum is

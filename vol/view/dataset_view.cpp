@@ -92,6 +92,9 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
   if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
       H5Pget_fill_value(dcpl.get(), type, subject->fill.data()) < 0)
     return fail(Code::kInternal, "native view: the fill value is unreadable");
+  if (H5Pget_nfilters(dcpl.get()) > 0) {
+    BENTO_ASSIGN(subject->filters, FilterScratch::make(dcpl.get(), type));
+  }
   H5Iinc_ref(type);
   subject->type = TypeHandle(type);
   subject->space = std::move(space);
@@ -231,15 +234,12 @@ Status DatasetViews::read_box(const Subject& subject, const Box& box, std::byte*
       continue;
     }
     BENTO_ASSIGN(const auto stored, job_.reader.read_stored(record));
-    const PlistHandle list(H5Pcopy(subject.dcpl.get()));
-    std::array<hsize_t, kMaxRank> chunk{};
-    for (unsigned d = 0; d < record.box.rank(); ++d) chunk[d] = record.box.count[d];
-    if (H5Pset_chunk(list.get(), static_cast<int>(record.box.rank()), chunk.data()) < 0)
-      return fail(Code::kInternal, "native view: a record's shape is refused");
-    BENTO_ASSIGN(
-        const auto plain,
-        unfilter_chunk(list.get(), subject.type.get(), stored, record.filter_mask,
-                       static_cast<std::size_t>(record.box.elements() * subject.element_bytes)));
+    if (!subject.filters)
+      return fail(Code::kCorrupt, "native view: a filtered record of a dataset without filters");
+    std::vector<std::byte> plain(
+        static_cast<std::size_t>(record.box.elements() * subject.element_bytes));
+    BENTO_TRY(
+        subject.filters->unfilter(record.box.count, stored, record.filter_mask, plain.data()));
     copy_box(piece.part, record.box, plain.data(), box, to,
              static_cast<std::size_t>(subject.element_bytes));
   }

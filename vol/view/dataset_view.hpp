@@ -15,6 +15,7 @@
 
 #include "core/base/error.hpp"
 #include "core/container/native_view.hpp"
+#include "vol/filter_scratch.hpp"
 #include "vol/view/source_files.hpp"
 #include "vol/view/tree_copy.hpp"
 
@@ -44,6 +45,7 @@ class DatasetViews {
     TypeHandle type;  ///< in the new file
     SpaceHandle space;
     PlistHandle dcpl;
+    std::shared_ptr<FilterScratch> filters;  ///< null without filters
     Dims extent;
     bool extendible = false;
     std::uint64_t element_bytes = 0;

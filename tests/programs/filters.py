@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Datasets with filters: the stored bytes really shrink, are what HDF5 would store, and read as natively.
+
+The same programs run natively and under the connector and print the same. That data is compressed at all is seen in
+what the file takes on the disk, and in its bytes."""
+
+import os
+
+from harness import bento_env, check, check_containers, native_env, python, run, run_test, say
+
+COMMON = """
+import h5py, itertools, numpy as np, zlib
+from h5py import h5d, h5p, h5s, h5t, h5z
+random = np.random.default_rng(1)
+def show(name, array): print(name, array.dtype, array.shape, zlib.crc32(np.ascontiguousarray(array).tobytes()))
+def chunks(d):
+    d.file.flush()
+    print(d.name, d.id.get_num_chunks(), d.id.get_storage_size())
+    for at in itertools.product(*[range(0, n, c) for n, c in zip(d.shape, d.chunks)]):
+        info = d.id.get_chunk_info_by_coord(at)
+        if info.size:
+            mask, stored = d.id.read_direct_chunk(at)
+            print(at, info.size, info.filter_mask, mask, zlib.crc32(stored))
+"""
+
+PROGRAMS = {
+    "noise is stored with the mask of the filters it skipped": """
+with h5py.File("f.h5", "w") as f:
+    d = f.create_dataset("noise", (64, 512), "i4", chunks=(16, 128), compression="gzip", shuffle=True)
+    d[...] = random.integers(-2**31, 2**31, d.shape)
+    d[:16] = 5
+    chunks(d)
+with h5py.File("f.h5", "r") as f:
+    show("all", f["noise"][...])
+    print(sorted({f["noise"].id.get_chunk_info_by_coord((i, 0)).filter_mask for i in range(0, 64, 16)}))
+""",
+    "plain and compressed pieces of the same chunks": """
+with h5py.File("f.h5", "w") as f:
+    d = f.create_dataset("x", (100, 900), "f8", chunks=(30, 200), maxshape=(None, None), compression="gzip", fillvalue=-1)
+    d[...] = np.arange(90000).reshape(d.shape) % 1000
+    for row in range(5, 40): d[row, 150:450] = row
+    d[37:80, 100:700] = np.arange(43 * 600).reshape(43, 600)
+    d[::7, ::11] = 3
+    chunks(d)
+    d.resize((70, 500)); chunks(d); d.resize((130, 1000))
+    show("grown", d[...])
+    d[60:] = 8
+    chunks(d)
+with h5py.File("f.h5", "r+") as f:
+    d = f["x"]
+    for row in range(0, 130, 9): show("band", d[row])
+    d[:, 17] = 12
+    show("all", d[...])
+""",
+    "chunks written directly, with masks, over others of the same length": """
+with h5py.File("f.h5", "w") as f:
+    d = f.create_dataset("x", (4000,), "i4", chunks=(1000,), compression="gzip", shuffle=True)
+    values = random.integers(0, 2**31, 1000).astype("i4")
+    shuffled = values.view("u1").reshape(1000, 4).T.tobytes()
+    d.id.write_direct_chunk((0,), values.tobytes(), 3)
+    d.id.write_direct_chunk((1000,), shuffled, 2)
+    d.id.write_direct_chunk((2000,), zlib.compress(values.tobytes()), 1)
+    d.id.write_direct_chunk((3000,), zlib.compress(shuffled), 0)
+    chunks(d)
+with h5py.File("f.h5", "r+") as f:
+    d = f["x"]
+    print([(d[i : i + 1000] == values).all() for i in range(0, 4000, 1000)])
+    print((d[990:1010] == np.r_[values[-10:], values[:10]]).all())
+    d[1500] = 1
+    values[500] = 1
+    print((d[1000:2000] == values).all())
+    chunks(d)
+""",
+    "types, filters and their parameters": """
+types = {"big": ">i2", "compound": np.dtype([("a", ">f4"), ("b", "i8", (3,)), ("c", "S5")]), "complex": "c16",
+         "enum": h5py.enum_dtype({"A": 0, "B": 9}, basetype="i2")}
+lists = {"gzip": dict(compression="gzip", compression_opts=9), "all": dict(compression="gzip", shuffle=True, fletcher32=True),
+         "lzf": dict(compression="lzf"), "shuffle": dict(shuffle=True), "sum": dict(fletcher32=True)}
+def value(dtype, n): return np.resize(np.frombuffer(bytes(range(0, 200, 3)) * 40, "u1"), n * dtype.itemsize).view(dtype)
+with h5py.File("f.h5", "w") as f:
+    for (t, dtype), (l, options) in itertools.product(types.items(), lists.items()):
+        dtype = np.dtype(dtype)
+        d = f.create_dataset(t + l, (70, 90), dtype, chunks=(31, 40), **options)
+        d[...] = value(dtype, 6300).reshape(70, 90) if t != "enum" else 9
+        d[3:50, 5:60] = value(dtype, 47 * 55).reshape(47, 55) if t != "enum" else 0
+        chunks(d)
+    d = f.create_dataset("offset", (5000,), "i4", chunks=(1024,), scaleoffset=0)
+    d[...] = np.arange(5000) * 3
+    chunks(d)
+    d = f.create_dataset("lossy", (5000,), "f8", chunks=(1024,), scaleoffset=3)
+    d[...] = np.arange(5000) / 7
+    kept = d[...]
+    packed = h5t.STD_I32LE.copy()
+    packed.set_precision(20)
+    packed.set_offset(3)
+    creation = h5p.create(h5p.DATASET_CREATE)
+    creation.set_chunk((700,))
+    creation.set_filter(h5z.FILTER_NBIT, h5z.FLAG_OPTIONAL)
+    n = h5d.create(f.id, b"nbit", packed, h5s.create_simple((2500,)), creation)
+    n.write(h5s.ALL, h5s.ALL, (np.arange(2500) % 1000).astype("i4"))
+    chunks(h5py.Dataset(n))
+with h5py.File("f.h5", "r") as f:
+    for name in f: show(name, f[name][...])
+""",
+    "copies": """
+with h5py.File("f.h5", "w") as f, h5py.File("g.h5", "w") as g:
+    d = f.create_dataset("x", (5000,), "i4", chunks=(1000,), maxshape=(None,), compression="gzip")
+    d[:3500] = np.arange(3500)
+    d[700:720] = 4
+    f.copy("x", "y"); f.copy("x", g, "z")
+    for item in (d, f["y"], g["z"]): chunks(item)
+    d.resize((2500,))
+    f.copy("x", "small")
+    chunks(f["small"])
+    f["small"].resize((5000,))
+    show("small", f["small"][...])
+    d[...] = 0
+    show("y", f["y"][...]); show("z", g["z"][...])
+""",
+    "chunks larger than those of the container": """
+with h5py.File("f.h5", "w") as f:
+    d = f.create_dataset("x", (300000,), "i4", chunks=(150000,), compression="gzip")
+    d[...] = np.r_[random.integers(0, 2**31, 150000), np.arange(150000)]
+    show("x", d[...])
+    chunks(d)
+with h5py.File("f.h5", "r") as f: show("x", f["x"][1000:299000])
+""",
+}
+
+SHRINKS = """
+import h5py, numpy as np
+with h5py.File("f.h5", "w") as f:
+    d = f.create_dataset("x", (2048, 1024), "f8", chunks=(256, 256), compression="gzip", shuffle=True)
+    d[...] = np.arange(2048 * 1024).reshape(d.shape)
+    s = f.create_dataset("small", (2000,), "i4", chunks=(500,), compression="gzip")
+    s[...] = np.arange(2000) // 7
+with h5py.File("f.h5", "r") as f:
+    open("chunk", "wb").write(f["x"].id.read_direct_chunk((256, 512))[1])
+    open("small", "wb").write(f["small"].id.read_direct_chunk((500,))[1])
+"""
+
+DAMAGED = """
+import h5py
+with h5py.File("f.h5", "r") as f:
+    print((f["x"][:256] >= 0).all())
+    try:
+        print(f["x"][256:512, 512:768])
+    except OSError as error:
+        print("checksum" in str(error))
+"""
+
+
+def shrinks():
+    plain = 2048 * 1024 * 8
+    run([python(), "-c", SHRINKS], bento_env(stats="shrinks"))
+    check_containers("shrinks")
+    taken = os.stat("f.h5").st_blocks * 512
+    check(taken < plain // 8, f"{taken} bytes on the disk for {plain} of raw data that compress well")
+    with open("f.h5", "rb") as file:
+        content = file.read()
+    for name in ("chunk", "small"):
+        with open(name, "rb") as file:
+            check(file.read() in content, f"what H5Dread_chunk gives of '{name}' is not in the file")
+    say(f"{plain} bytes of raw data take {taken} on the disk")
+    with open("chunk", "rb") as file:
+        at = content.index(file.read())
+    with open("f.h5", "r+b") as file:
+        file.seek(at + 100)
+        file.write(bytes([content[at + 100] ^ 1]))
+    result = run([python(), "-c", DAMAGED], bento_env())
+    check(result.out.split() == ["True", "True"], f"a damaged record: {result.out}")
+
+
+def test():
+    shrinks()
+    for number, (name, program) in enumerate(PROGRAMS.items()):
+        natively = run([python(), "-c", COMMON + program], native_env())
+        for string in ("bento", "bento chunk=64K"):
+            under = run([python(), "-c", COMMON + program], bento_env(stats=f"stats-{number}", string=string))
+            check(
+                under.out == natively.out,
+                f"{name}, {string}: natively\n{natively.out}\nunder the connector\n{under.out}",
+            )
+            check_containers(f"stats-{number}")
+            os.remove(f"stats-{number}")
+        say(f"{name}: as natively")
+
+
+if __name__ == "__main__":
+    run_test(test)
