@@ -104,6 +104,32 @@ with h5py.File("f.h5", "w") as f:
 with h5py.File("f.h5", "r") as f:
     for name in f: show(name, f[name][...])
 """,
+    "chunks that the extent cuts, left unfiltered on demand": """
+import ctypes, os
+library = ctypes.CDLL(os.path.join(os.environ["HDF5_ROOT"], "lib", "libhdf5.so"))
+with h5py.File("f.h5", "w", libver="latest") as f:
+    creation = h5p.create(h5p.DATASET_CREATE)
+    creation.set_chunk((40, 50))
+    creation.set_deflate(6)
+    assert library.H5Pset_chunk_opts(ctypes.c_int64(creation.id), ctypes.c_uint(2)) >= 0
+    d = h5py.Dataset(h5d.create(f.id, b"x", h5t.STD_I32LE, h5s.create_simple((100, 120), (200, 200)), creation))
+    d[...] = np.arange(12000).reshape(100, 120)
+    chunks(d)
+    edge = d.id.read_direct_chunk((80, 100))[1]
+    d.id.write_direct_chunk((0, 100), edge, 0)
+    show("x", d[...])
+""",
+    "no object of ours among the program's open ones": """
+from h5py import h5f
+kinds = h5f.OBJ_FILE | h5f.OBJ_GROUP | h5f.OBJ_DATASET
+before = h5f.get_obj_count(h5f.OBJ_ALL, kinds)
+f = h5py.File("f.h5", "w")
+d = f.create_dataset("x", (5000,), "i4", chunks=(1000,), compression="gzip")
+d[...] = 3
+print(d[10], h5f.get_obj_count(h5f.OBJ_ALL, kinds) - before, h5f.get_obj_count(f.id, h5f.OBJ_ALL))
+f.close()
+print(h5f.get_obj_count(h5f.OBJ_ALL, kinds) - before)
+""",
     "copies": """
 with h5py.File("f.h5", "w") as f, h5py.File("g.h5", "w") as g:
     d = f.create_dataset("x", (5000,), "i4", chunks=(1000,), maxshape=(None,), compression="gzip")
