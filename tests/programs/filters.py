@@ -251,14 +251,14 @@ def test():
     parallel()
     for number, (name, program) in enumerate(PROGRAMS.items()):
         natively = run([python(), "-c", COMMON + program], native_env())
-        for string in ("bento", "bento chunk=64K"):
-            under = run([python(), "-c", COMMON + program], bento_env(stats=f"stats-{number}", string=string))
-            check(
-                under.out == natively.out,
-                f"{name}, {string}: natively\n{natively.out}\nunder the connector\n{under.out}",
-            )
-            check_containers(f"stats-{number}")
-            os.remove(f"stats-{number}")
+        # Every other program with small chunks, which most of all the larger ones must fit.
+        string = "bento chunk=64K" if number % 2 or "larger" in name else "bento"
+        under = run([python(), "-c", COMMON + program], bento_env(stats=f"stats-{number}", string=string))
+        check(
+            under.out == natively.out,
+            f"{name}, {string}: natively\n{natively.out}\nunder the connector\n{under.out}",
+        )
+        check_containers(f"stats-{number}")
         say(f"{name}: as natively")
 
 
