@@ -71,11 +71,11 @@ Result<std::unique_ptr<FilterScratch>> FilterScratch::make(hid_t dcpl, hid_t typ
                                  (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
   made->dcpl_ = PlistHandle(H5Pcopy(dcpl));
   made->dapl_ = PlistHandle(H5Pcreate(H5P_DATASET_ACCESS));
-  made->type_ = TypeHandle(H5Tcopy(type));
+  made->type_ = type;
   // No chunk cache: a write passes the filters at once.
   if (H5Pset_alloc_time(made->dcpl_.get(), H5D_ALLOC_TIME_INCR) < 0 ||
       H5Pset_chunk_opts(made->dcpl_.get(), 0) < 0 ||
-      H5Pset_chunk_cache(made->dapl_.get(), 1, 0, 0.0) < 0 || !made->type_.valid())
+      H5Pset_chunk_cache(made->dapl_.get(), 1, 0, 0.0) < 0)
     return fail(Code::kInternal, "no properties for a filter scratch");
   return made;
 }
@@ -131,9 +131,9 @@ Result<void*> FilterScratch::dataset(const Dims& shape, Use use, std::uint32_t m
   }
   const auto self = itself(H5I_GROUP);
   // Without a name it goes away when it is closed.
-  void* const made = H5VLdataset_create(root_, &self, native_connector(), nullptr,
-                                        H5P_LINK_CREATE_DEFAULT, type_.get(), space.get(),
-                                        list.get(), dapl_.get(), H5P_DATASET_XFER_DEFAULT, nullptr);
+  void* const made =
+      H5VLdataset_create(root_, &self, native_connector(), nullptr, H5P_LINK_CREATE_DEFAULT, type_,
+                         space.get(), list.get(), dapl_.get(), H5P_DATASET_XFER_DEFAULT, nullptr);
   if (made == nullptr)
     return fail(Code::kInvalidArgument,
                 "the dataset's filters cannot be set up here: is a filter plugin missing?");
@@ -153,7 +153,7 @@ bool FilterScratch::accepts(const Dims& shape) {
 Status FilterScratch::filter(const Dims& shape, std::span<const std::byte> elements,
                              std::vector<std::byte>& stored, std::uint32_t& mask) {
   BENTO_ASSIGN(void* scratch, dataset(shape, Use::kWrite, 0));
-  hid_t type = type_.get();
+  hid_t type = type_;
   hid_t all = H5S_ALL;
   const void* from = elements.data();
   if (H5VLdataset_write(1, &scratch, native_connector(), &type, &all, &all,
@@ -181,7 +181,7 @@ Status FilterScratch::unfilter(const Dims& shape, std::span<const std::byte> sto
       static_cast<std::uint32_t>((std::uint64_t{1} << H5Pget_nfilters(dcpl_.get())) - 1);
   mask &= all_skipped;
   if (mask == all_skipped) {
-    const std::uint64_t plain_bytes = shape.product() * H5Tget_size(type_.get());
+    const std::uint64_t plain_bytes = shape.product() * H5Tget_size(type_);
     if (stored.size() < plain_bytes)
       return fail(Code::kCorrupt, fmt::format("{} unfiltered bytes stored for a piece of {}",
                                               stored.size(), plain_bytes));
@@ -191,7 +191,7 @@ Status FilterScratch::unfilter(const Dims& shape, std::span<const std::byte> sto
   BENTO_ASSIGN(void* scratch, dataset(shape, Use::kRead, mask));
   H5VL_native_dataset_optional_args_t args{};
   args.chunk_write = {kOrigin.data(), 0, static_cast<std::uint32_t>(stored.size()), stored.data()};
-  hid_t type = type_.get();
+  hid_t type = type_;
   hid_t all = H5S_ALL;
   void* to = elements;
   if (optional(scratch, H5VL_NATIVE_DATASET_CHUNK_WRITE, args) < 0 ||

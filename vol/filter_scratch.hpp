@@ -26,8 +26,8 @@ namespace bento::vol {
 /// does not find them among its open objects. Task-local.
 class FilterScratch {
  public:
-  /// `dcpl` must have a chunk shape; it and `type`, the file type, are copied. Null if it has no
-  /// filters.
+  /// `dcpl` must have a chunk shape and is copied; `type`, the file type, must outlive what is
+  /// made. Null if the list has no filters.
   static Result<std::unique_ptr<FilterScratch>> make(hid_t dcpl, hid_t type);
   ~FilterScratch();
   FilterScratch(const FilterScratch&) = delete;
@@ -66,7 +66,7 @@ class FilterScratch {
 
   PlistHandle dcpl_;
   PlistHandle dapl_;
-  TypeHandle type_;
+  hid_t type_ = H5I_INVALID_HID;  ///< borrowed
   Dims chunk_;
   bool spares_partial_chunks_ = false;
   void* root_ = nullptr;     ///< of the memory file, which closes with the last object in it

@@ -383,7 +383,7 @@ Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t ele
 Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
                                  std::span<const std::byte> stored) {
   // Known now and not only at the commit, while data still gathers in memory.
-  if (stored.size() > largest_record())
+  if (writable_ && stored.size() > largest_record())
     return fail(Code::kNoSpace,
                 fmt::format("'{}': a filtered piece of {} bytes fits no chunk, which holds {}; use "
                             "a larger chunk= (errno = {})",
@@ -398,6 +398,7 @@ Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uin
 }
 
 std::uint64_t Container::largest_record() const {
+  if (!writable_) return 0;  // there may be more ranks than writers
   const auto rank = static_cast<std::uint32_t>(comm_->rank());
   const std::uint64_t chunk = layout_fixed_ ? plan_.file(plan_.file_of(rank)).chunk_bytes
                                             : plan_.choose_chunk(0, options_.chunk_bytes);

@@ -94,7 +94,7 @@ class Container {
   Status write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
                         std::span<const std::byte> stored);
   /// Most bytes that a record which cannot be cut may have; before the layout is fixed a number
-  /// that holds for any layout it may get.
+  /// that holds for any layout it may get. 0 in a container that is open for reading.
   [[nodiscard]] std::uint64_t largest_record() const;
   /// Can data be written out yet, or does everything gather in memory?
   [[nodiscard]] bool layout_fixed() const { return layout_fixed_; }

@@ -150,6 +150,10 @@ TEST_CASE("filtered: elements are refused, stored bytes are held against their h
   REQUIRE(direct.error().code == Code::kInternal);
   const auto bytes = container->read_stored(record);
   REQUIRE(bytes.has_value() == !damaged);
+  REQUIRE(container->largest_record() == 0);
+  const auto written = container->write_filtered(0, whole, 0, stored);
+  REQUIRE(!written);
+  REQUIRE(written.error().code == Code::kPermission);
   if (damaged)
     REQUIRE(bytes.error().code == Code::kCorrupt);
   else
