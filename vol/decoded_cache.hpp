@@ -18,8 +18,13 @@ namespace bento::vol {
 /// Decoded bytes that are kept; a single record that is larger is kept until the next one comes.
 inline constexpr std::size_t kDecodedBytes = std::size_t{64} << 20;
 
+/// A buffer for records that are decoded but not kept is itself kept up to this size.
+inline constexpr std::size_t kPassingBytes = std::size_t{16} << 20;
+
 class DecodedCache {
  public:
+  std::vector<std::byte>& passing() { return passing_; }
+
   /// The elements of a record, null if they are not here. Valid until the next put(). A record is
   /// told by its order, which no two writes share, and its place.
   const std::vector<std::byte>* find(const Record& record) {
@@ -64,6 +69,7 @@ class DecodedCache {
   std::list<Entry> entries_;  ///< last used first
   std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> by_key_;
   std::size_t bytes_ = 0;
+  std::vector<std::byte> passing_;
 };
 
 }  // namespace bento::vol

@@ -164,8 +164,16 @@ Status read_part(Object* object, DatasetState& state, const Record& record, cons
     if (part == record.box && is_contiguous_in(to_box, part))
       return filters->unfilter(record.box.count, stored, record.filter_mask,
                                to + row_major_offset(to_box, part) * state.element_bytes);
-    std::vector<std::byte> decoded(record.box.elements() * state.element_bytes);
+    std::vector<std::byte> decoded;
+    // What is read whole is not likely to be read again at once: it passes through one buffer.
+    if (part == record.box) decoded.swap(cache.passing());
+    decoded.resize(record.box.elements() * state.element_bytes);
     BENTO_TRY(filters->unfilter(record.box.count, stored, record.filter_mask, decoded.data()));
+    if (part == record.box) {
+      copy_box(part, record.box, decoded.data(), to_box, to, state.element_bytes);
+      if (decoded.size() <= kPassingBytes) cache.passing().swap(decoded);
+      return {};
+    }
     elements = &cache.put(record, std::move(decoded));
   }
   copy_box(part, record.box, elements->data(), to_box, to, state.element_bytes);
