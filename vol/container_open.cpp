@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/comm/status_message.hpp"
-#include "core/io/host.hpp"
+#include "core/container/holder.hpp"
 #include "vol/fapl.hpp"
 
 namespace bento::vol {
@@ -91,7 +91,7 @@ namespace {
 
 Status delete_on_owner(const char* name) {
   BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
-  BENTO_TRY(lock_for_writing(*file));
+  BENTO_TRY(lock_container(*file));
   BENTO_ASSIGN(const Probe seen, probe(*file));
   return remove_container(name, seen.root);
 }

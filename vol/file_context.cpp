@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "vol/deleted_datasets.hpp"
 #include "vol/view/view_builder.hpp"
 
 namespace bento::vol {
@@ -46,6 +47,9 @@ FileIdentity FileContext::identity() const {
 
 Status FileContext::finalise() {
   finalised_ = true;
+  if (auto removed = remove_deleted(); !removed)
+    fmt::print(stderr, "h5bento: '{}': deleted datasets keep their space: {}\n", name_,
+               removed.error().text);
   ViewBuilder view;
   if (config_.view)
     view = [this](ViewJob& job) {
@@ -55,6 +59,21 @@ Status FileContext::finalise() {
   for (const auto& note : container_->notes())
     fmt::print(stderr, "h5bento: '{}': {}\n", name_, note);
   return closed;
+}
+
+// The skeleton is complete here, and all objects are closed.
+Status FileContext::remove_deleted() {
+  if (!maybe_deleted_ || !writable() || container_->counted_references()) return {};
+  BENTO_ASSIGN(const auto linked, linked_datasets(name_, container_->skeleton()));
+  for (auto entry = numbers_.begin(); entry != numbers_.end();) {
+    if (linked.contains(entry->first)) {
+      ++entry;
+      continue;
+    }
+    container_->remove(entry->second);
+    entry = numbers_.erase(entry);
+  }
+  return {};
 }
 
 DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes,

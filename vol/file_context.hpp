@@ -72,6 +72,9 @@ class FileContext final : public SkeletonHost {
   /// A dataset with this token was created whose data stays in the skeleton: if a deleted diverted
   /// one had the same object address, its records are dropped. Collective without communication.
   void undeclare(const TokenBytes& token);
+  /// A link was removed, or a reference count lowered: some dataset may be gone. Collective without
+  /// communication.
+  void note_deletion() { maybe_deleted_ = true; }
   /// The diverted dataset with this object token, null if its data is in the skeleton.
   [[nodiscard]] const DatasetDeclaration* find(const TokenBytes& token) const;
   /// H5Dset_extent. Collective without communication.
@@ -82,6 +85,7 @@ class FileContext final : public SkeletonHost {
 
  private:
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);
+  Status remove_deleted();
 
   std::string name_;
   Config config_;
@@ -95,6 +99,7 @@ class FileContext final : public SkeletonHost {
   std::uint64_t declared_total_ = 0;
   std::uint64_t extent_version_ = 1;
   bool finalised_ = false;
+  bool maybe_deleted_ = false;
 };
 
 }  // namespace bento::vol

@@ -3,6 +3,7 @@
 /// \file
 /// Link callbacks: all of them belong to the skeleton.
 #include "vol/callbacks.hpp"
+#include "vol/file_context.hpp"
 #include "vol/object.hpp"
 #include "vol/reserved_name.hpp"
 
@@ -74,7 +75,10 @@ herr_t link_get(void* obj, const H5VL_loc_params_t* loc, H5VL_link_get_args_t* a
 herr_t link_specific(void* obj, const H5VL_loc_params_t* loc, H5VL_link_specific_args_t* args,
                      hid_t dxpl, void** req) noexcept {
   return hand_on("link specific", [&] {
-    if (args->op_type == H5VL_LINK_DELETE) note_collective(at(obj), "link_delete", name_in(*loc));
+    if (args->op_type == H5VL_LINK_DELETE) {
+      note_collective(at(obj), "link_delete", name_in(*loc));
+      if (const auto file = context_of(at(obj))) file->note_deletion();
+    }
     return H5VLlink_specific(at(obj)->under, loc, at(obj)->under_vol_id, args, dxpl, req);
   });
 }

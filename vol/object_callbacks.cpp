@@ -62,8 +62,16 @@ herr_t object_get(void* obj, const H5VL_loc_params_t* loc, H5VL_object_get_args_
 herr_t object_specific(void* obj, const H5VL_loc_params_t* loc, H5VL_object_specific_args_t* args,
                        hid_t dxpl, void** req) noexcept {
   return hand_on("object specific", [&] {
-    if (args->op_type == H5VL_OBJECT_CHANGE_REF_COUNT)
-      note_collective(at(obj), "change_ref_count", args->args.change_rc.delta > 0 ? "up" : "down");
+    if (args->op_type == H5VL_OBJECT_CHANGE_REF_COUNT) {
+      const bool up = args->args.change_rc.delta > 0;
+      note_collective(at(obj), "change_ref_count", up ? "up" : "down");
+      if (const auto file = context_of(at(obj))) {
+        if (up)
+          file->container().note_counted_references();
+        else
+          file->note_deletion();
+      }
+    }
     // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
     return H5VLobject_specific(at(obj)->under, loc, at(obj)->under_vol_id, args, dxpl, req);
   });

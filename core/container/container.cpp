@@ -10,6 +10,7 @@
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/status_message.hpp"
+#include "core/container/holder.hpp"
 #include "core/container/segment_chain.hpp"
 #include "core/container/sion_view.hpp"
 #include "core/index/segment_codec.hpp"
@@ -111,7 +112,7 @@ Status Container::owner_create(bool exclusive) {
   if (!exclusive) {
     if (auto old = options_.opener(path_, OpenMode::kReadWrite)) {
       first = std::move(*old);
-      if (options_.lock) BENTO_TRY(lock_for_writing(*first));
+      if (options_.lock) BENTO_TRY(lock_container(*first));
       if (auto seen = probe(*first); seen && seen->kind == FileKind::kContainer)
         old_files = seen->root.files();
       BENTO_TRY(first->truncate(0));
@@ -122,7 +123,7 @@ Status Container::owner_create(bool exclusive) {
   if (!first) {
     BENTO_ASSIGN(
         first, options_.opener(path_, exclusive ? OpenMode::kCreateExclusive : OpenMode::kCreate));
-    if (options_.lock) BENTO_TRY(lock_for_writing(*first));
+    if (options_.lock) BENTO_TRY(lock_container(*first));
   }
   for (std::uint32_t index = 1; index < old_files; ++index)
     (void)remove_file(physical_name(path_, index));  // already gone is as good
@@ -146,6 +147,7 @@ Status Container::owner_create(bool exclusive) {
   for (std::uint32_t index = 0; index < plan_.files(); ++index)
     BENTO_TRY(write_provisional_sion(*files_[index], plan_, index, path_));
   slot_ = 0;
+  BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
   return files_[0]->write_at(plan_.file(0).root_address(slot_), encode_root(root_));
 }
 
@@ -188,7 +190,7 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
 Result<Bytes> Container::owner_open() {
   BENTO_ASSIGN(auto first,
                options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
-  if (writable_ && options_.lock) BENTO_TRY(lock_for_writing(*first));
+  if (writable_ && options_.lock) BENTO_TRY(lock_container(*first));
   BENTO_ASSIGN(const Probe seen, probe(*first));
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kCorrupt,
@@ -232,6 +234,8 @@ Result<Bytes> Container::owner_open() {
                             "dropped (it can be opened for reading; errno = {})",
                             path_, EACCES),
                 EACCES);
+
+  if (writable_) BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
 
   // More writers than tasks: the missing ones get a physical file of their own. No root knows it
   // before the next commit, and nfiles in META1 says so only when the SION view is complete again.
@@ -463,9 +467,17 @@ Status Container::add_others(const Segment& segment) {
 }
 
 void Container::abandon() {
+  give_back();
   for (auto& handle : files_)
     if (handle) (void)handle->close();
   files_.clear();
+}
+
+// What a later writer would be told must not outlive the lock. A note that stays, because the file
+// is failing, does no harm without it.
+void Container::give_back() {
+  if (!writable_ || comm_->rank() != 0 || files_.empty() || !files_[0]) return;
+  (void)clear_holder_note(*files_[0], plan_.file(0));
 }
 
 Status remove_container(const std::string& path, const Root& root) {

@@ -75,6 +75,12 @@ class Container {
   /// Gives a new dataset its number. Collective without communication.
   DatasetNumber declare(const std::array<std::byte, 16>& token, std::uint64_t element_bytes,
                         std::uint32_t rank, std::uint32_t flags);
+  /// H5Oincr_refcount was called: from now on no link does not mean deleted. Collective without
+  /// communication.
+  void note_counted_references() { counted_references_ = true; }
+  [[nodiscard]] bool counted_references() const {
+    return counted_references_ || (root_.flags & kRootCountedReferences) != 0;
+  }
   /// Drops a dataset's records. Collective without communication.
   void remove(DatasetNumber dataset);
   /// H5Dset_extent: clips what was written so far. Collective without communication.
@@ -159,6 +165,7 @@ class Container {
   Result<bool> owner_view_edited(File& first);
   Result<Bytes> owner_liveness(const Root& next);
   Status finish_streams(const LivenessPlan& plan, bool changed);
+  void give_back();
   Status owner_write_root(File& first, Root& next, unsigned& slot);
   Status add_others(const Segment& segment);
   std::uint64_t now_ns();
@@ -194,6 +201,7 @@ class Container {
   Status deferred_;  ///< first failure on this rank since the last commit
   bool view_edited_ = false;
   bool complete_again_ = false;
+  bool counted_references_ = false;
   std::vector<std::string> notes_;
 };
 

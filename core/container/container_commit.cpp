@@ -122,6 +122,7 @@ Status Container::commit() {
 
 Status Container::close(const ViewBuilder& view) {
   Status status = writable_ ? commit_impl(true, view) : Status{};
+  give_back();
   for (auto& handle : files_) {
     if (!handle) continue;
     auto closed = handle->close();
@@ -249,6 +250,7 @@ Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
   auto places = page_places_;
   next.groups.assign(plan_.groups().begin(), plan_.groups().end());
   next.flags &= ~static_cast<std::uint32_t>(kRootProvisional | kRootClosed);
+  if (counted_references_) next.flags |= kRootCountedReferences;
   if (changed) ++next.step;
   if (data_changed) {
     segment.step = next.step;

@@ -35,6 +35,8 @@ enum RootFlags : std::uint32_t {
   kRootProvisional = 1,  ///< laid out, nothing committed yet
   kRootClosed = 2,       ///< META2 is in place: the SION view is complete
   kRootMd5 = 4,          ///< record hashes are MD5, not XXH3-128; fixed at create
+  /// A program raised an object's reference count: an object may live without a link.
+  kRootCountedReferences = 8,
 };
 
 struct Root {

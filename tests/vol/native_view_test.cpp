@@ -11,6 +11,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "core/container/container.hpp"
 #include "tests/vol/fake_host.hpp"
 #include "vol/callbacks.hpp"
 #include "vol/h5/handle.hpp"
@@ -243,6 +244,62 @@ TEST_CASE("native view: a dataset in too many pieces is copied, or its link fail
     CHECK(H5Aexists_by_name(stock.get(), kViewGroup, "not in this view", H5P_DEFAULT) > 0);
     CHECK(read(open_bento(H5F_ACC_RDONLY)) == values);
   }
+}
+
+TEST_CASE("native view: a virtual dataset of the user's own over another container",
+          "[vol][view]") {
+  const WorkFolder folder;
+  write_container();
+  REQUIRE(std::rename(kFile, "source.h5") == 0);
+  {
+    // Its extent is asked from the source when the view is built.
+    const FileHandle file(H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access().get()));
+    const hsize_t dims[2] = {kRows, kColumns};
+    const hsize_t unlimited[2] = {H5S_UNLIMITED, kColumns};
+    const SpaceHandle space(H5Screate_simple(2, dims, unlimited));
+    const SpaceHandle source(H5Screate_simple(2, dims, unlimited));
+    const hsize_t start[2] = {0, 0};
+    const hsize_t count[2] = {H5S_UNLIMITED, 1};
+    const hsize_t block[2] = {1, kColumns};
+    REQUIRE(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start, nullptr, count, block) >= 0);
+    REQUIRE(H5Sselect_hyperslab(source.get(), H5S_SELECT_SET, start, nullptr, count, block) >= 0);
+    const PlistHandle list(H5Pcreate(H5P_DATASET_CREATE));
+    REQUIRE(H5Pset_virtual(list.get(), space.get(), "source.h5", "d", source.get()) >= 0);
+    REQUIRE(DatasetHandle(H5Dcreate2(file.get(), "v", H5T_STD_I32LE, space.get(), H5P_DEFAULT,
+                                     list.get(), H5P_DEFAULT))
+                .valid());
+  }
+  const FileHandle stock = open_native(H5F_ACC_RDONLY);
+  REQUIRE(stock.valid());
+  CHECK(read(stock, "v").size() == kRows * kColumns);
+}
+
+TEST_CASE("deleted datasets leave the index at close", "[vol][view]") {
+  const WorkFolder folder;
+  write_container();
+  const bool counted = GENERATE(false, true);
+  {
+    const FileHandle file = open_bento(H5F_ACC_RDWR);
+    REQUIRE(file.valid());
+    REQUIRE(H5Lcreate_hard(file.get(), "d", file.get(), "second", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    REQUIRE(H5Ldelete(file.get(), "d", H5P_DEFAULT) >= 0);
+  }
+  const auto datasets = [] {
+    const auto container = Container::open(kFile, false, {}, make_self_communicator());
+    REQUIRE(container);
+    return (*container)->index().datasets().size();
+  };
+  CHECK(datasets() == 1);  // it has another link
+  {
+    const FileHandle file = open_bento(H5F_ACC_RDWR);
+    if (counted) {
+      const DatasetHandle dataset(H5Dopen2(file.get(), "second", H5P_DEFAULT));
+      REQUIRE(H5Oincr_refcount(dataset.get()) >= 0);
+    }
+    REQUIRE(H5Ldelete(file.get(), "second", H5P_DEFAULT) >= 0);
+  }
+  CHECK(datasets() == (counted ? 1 : 0));
+  CHECK(open_native(H5F_ACC_RDONLY).valid());
 }
 
 TEST_CASE("native view: its group's name is reserved at the root only", "[vol][view]") {

@@ -90,7 +90,8 @@ Result<std::shared_ptr<SkeletonHost>> foreign_host(const char* name, unsigned fl
   const FileIdentity identity = identity_of_name(name);
   if (identity == FileIdentity{}) return std::shared_ptr<SkeletonHost>{};
   if (auto open = host_of_identity(identity)) return open;
-  if (!registry().opener || !starts_like_sion(name)) return std::shared_ptr<SkeletonHost>{};
+  if (!registry().opener || !parent->reaches_containers() || !starts_like_sion(name))
+    return std::shared_ptr<SkeletonHost>{};
   return registry().opener(name, flags, parent);
 }
 

@@ -35,6 +35,10 @@ class SkeletonHost {
   /// POSIX descriptor of physical file 0, -1 if none.
   [[nodiscard]] virtual int descriptor() const = 0;
 
+  /// May the native library reach containers by name from here, as a ForeignOpener does it? If not,
+  /// they are opened as the HDF5 files that their native views are.
+  [[nodiscard]] virtual bool reaches_containers() const { return true; }
+
   /// Called by the driver's close callback when the last handle of an armed host goes: the native
   /// library has flushed everything. Commits and closes the container; collective over the file's
   /// communicator.
