@@ -16,6 +16,7 @@
 #include "core/comm/communicator.hpp"
 #include "core/container/catalogue.hpp"
 #include "core/container/native_view.hpp"
+#include "core/container/operation_log.hpp"
 #include "core/container/paged_image.hpp"
 #include "core/container/plan.hpp"
 #include "core/container/record_reader.hpp"
@@ -155,6 +156,7 @@ class Container {
   Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data);
   Status catch_up() { return catch_up(root_.segment); }
   Status catch_up(const CatalogueRef& newest);
+  Status explain_divergence();
   Status commit_impl(bool closing, const ViewBuilder& view);
   [[nodiscard]] Bytes encode_contribution(const Status& mine, std::size_t first_slot) const;
   Status owner_commit(const std::vector<Bytes>& gathered, bool closing, const ViewBuilder& view,
@@ -196,11 +198,12 @@ class Container {
   Segment pending_;  ///< declarations, deletions, extents since the last commit; no records
   DatasetNumber next_dataset_ = 0;
   std::uint64_t collective_ = 0;
-  std::uint64_t operation_hash_ = 0;
+  OperationLog operations_;
   std::uint64_t last_ns_ = 0;
   Status deferred_;  ///< first failure on this rank since the last commit
   bool view_edited_ = false;
   bool complete_again_ = false;
+  bool diverged_ = false;  ///< owner: the last commit failed because the ranks' calls differ
   bool counted_references_ = false;
   std::vector<std::string> notes_;
 };

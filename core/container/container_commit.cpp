@@ -54,7 +54,7 @@ Bytes Container::encode_contribution(const Status& mine, std::size_t first_slot)
   ByteWriter out;
   put_status(out, mine);
   out.u64(collective_);
-  out.u64(operation_hash_);
+  out.u64(operations_.hash());
   out.varint(stream_.fill().size());
   for (const auto used : stream_.fill()) out.varint(used);
   Segment own;
@@ -159,6 +159,7 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
         done = fail(std::move(found).error());
     }
     put_status(out, done);
+    out.u8(std::exchange(diverged_, false) ? 1 : 0);
     if (done) {
       out.bytes(encode_root(next));
       out.bytes(liveness);
@@ -166,7 +167,11 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   }
   BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "commit message");
-  BENTO_TRY(get_status(in));
+  Status verdict = get_status(in);
+  BENTO_ASSIGN(const std::uint8_t diverged, in.u8());
+  if (diverged != 0) return explain_divergence();
+  BENTO_TRY(std::move(verdict));
+  operations_.agreed();
   BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
   BENTO_ASSIGN(next, decode_root(sector));
   const bool changed = next.sequence != root_.sequence;
@@ -184,6 +189,22 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   }
   if (changed && stream_.attached()) return stream_.write_file_block(now_ns(), false);
   return {};
+}
+
+// The second round, which only a wrong program pays for.
+Status Container::explain_divergence() {
+  BENTO_ASSIGN(const auto logs, comm_->gather(operations_.encode()));
+  ByteWriter out;
+  if (comm_->rank() == 0) {
+    const std::string text = first_difference(logs);
+    out.bytes(std::as_bytes(std::span(text)));
+  }
+  BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
+  const std::string_view text(reinterpret_cast<const char*>(blob.data()), blob.size());
+  return fail(Code::kInvalidArgument,
+              fmt::format("'{}': the ranks have not made the same collective calls: {}; metadata "
+                          "calls must be made by all ranks in the same order",
+                          path_, text));
 }
 
 Result<Bytes> Container::owner_liveness(const Root& next) {
@@ -225,13 +246,12 @@ Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
     BENTO_ASSIGN(Contribution part, decode_contribution(gathered[rank]));
     if (!part.status)
       return fail(std::move(part.status).error().with_context(fmt::format("rank {}", rank)));
-    if (part.collective != collective_ || part.operation_hash != operation_hash_)
-      return fail(
-          Code::kInvalidArgument,
-          fmt::format(
-              "'{}': rank {} has made {} collective calls on this file and rank 0 {}, or not the "
-              "same ones: metadata calls must be made by all ranks in the same order",
-              path_, rank, part.collective, collective_));
+    if (part.collective != collective_ || part.operation_hash != operations_.hash()) {
+      diverged_ = true;
+      return fail(Code::kInvalidArgument,
+                  fmt::format("'{}': rank {} has not made the same collective calls as rank 0",
+                              path_, rank));
+    }
     if (!part.fill.empty()) fills[rank] = std::move(part.fill);
     BENTO_ASSIGN(Segment entries, decode_entries(part.entries));
     std::move(entries.records.begin(), entries.records.end(), std::back_inserter(segment.records));

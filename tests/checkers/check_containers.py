@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks every closed container below a folder with the independent checkers: its physical files as SION, each
-writer's stream as FTI-FF.
+writer's stream as FTI-FF, and all of it as SIONlib's MPI reader would see it.
 
     check_containers.py FOLDER...
 
@@ -18,6 +18,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check_fti  # noqa: E402
 import check_sion  # noqa: E402
+import sion_mpi_reader  # noqa: E402
 
 LARGEST_STREAM = 256 << 20  # bytes that are taken into memory for the walk along a stream
 
@@ -56,6 +57,21 @@ def check_streams(report):
     return checked, problems
 
 
+def check_mpi_reader(report):
+    """SIONlib's MPI reader gets the same streams; in one file with as many ranks as wrote, task r by rank r."""
+    container = report.container
+    if sum(os.path.getsize(file.path) for file in container.files) > LARGEST_STREAM:
+        return []
+    tasks = len(container.tasks)
+    ranks = tasks if len(container.files) > 1 else tasks - 1
+    try:
+        streams = sion_mpi_reader.read(report.path, ranks)
+    except sion_mpi_reader.NotReadable as error:
+        return [str(error)]
+    return [f"{report.path}: SIONlib's MPI reader gets another stream of task {task} than is there"
+            for task, stream in enumerate(streams) if stream != container.stream(task)]
+
+
 def check_folder(folder):
     containers = streams = unfinished = 0
     problems = []
@@ -74,7 +90,7 @@ def check_folder(folder):
                 continue
             checked, wrong = check_streams(report)
             streams += checked
-            problems += wrong
+            problems += wrong + check_mpi_reader(report)
             report.container.close()
     return Result(containers, streams, unfinished, problems)
 

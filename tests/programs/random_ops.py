@@ -820,6 +820,13 @@ def shrink(options, seed, reason):
     return f"seed {seed}: {reason}\n  again: tests/programs/random_ops.py --seed {seed} --ops {high}{parallel}"
 
 
+def check_views(seeds):
+    """Stock HDF5 sees in each container what it sees in the file that was written natively."""
+    pairs = [tuple(os.path.join(name, f"{seed}.h5") for name in ("native", "bento")) for seed in seeds]
+    for first in range(0, len(pairs), 40):
+        compare(pairs[first : first + 40])
+
+
 def test(options):
     seeds = []
     # In rounds, so that disk space stays bounded.
@@ -852,6 +859,7 @@ def test(options):
                 f"{len(bad)} of {count} sequences differ: {sorted(bad)[:20]}\n{shrink(options, seed, bad[seed])}"
             )
         check_all_containers("bento")
+        check_views(new)
         seeds += new
         first, number = first + count, number + 1
         for folder in ("native", "bento"):
@@ -914,6 +922,7 @@ if __name__ == "__main__":
         run_test,
         say,
     )
+    from native_view_check import compare
 
     if OPTIONS.compare:
         compare_files(*OPTIONS.compare[:2], OPTIONS.compare[2:], ": filters: " if OPTIONS.mpi else "")

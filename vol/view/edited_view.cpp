@@ -131,6 +131,12 @@ Result<std::vector<std::string>> rebuild_view(const std::string& path,
   return complete_again(*container, settings);
 }
 
+Result<std::vector<std::string>> view_notes(const std::string& path) {
+  const FileHandle file = open_stock(path);
+  if (!file.valid()) return fail(Code::kNotFound, fmt::format("'{}' has no native view", path));
+  return read_notes(file.get());
+}
+
 Result<std::vector<std::string>> drop_edited_view(const std::string& path,
                                                   const ViewSettings& settings) {
   BENTO_ASSIGN(const auto container, open_to_write(path, true));

@@ -20,6 +20,10 @@ namespace bento::vol {
 Result<std::vector<std::string>> rebuild_view(const std::string& path,
                                               const ViewSettings& settings = {});
 
+/// What the native view does not show, and why: one line for each dataset. Errors: kNotFound (no
+/// native view).
+Result<std::vector<std::string>> view_notes(const std::string& path);
+
 /// Forgets what another program changed and shows the committed content again. Errors: kCorrupt if
 /// that program overwrote data in place, which only take_over_view() can keep; nothing is changed
 /// then.

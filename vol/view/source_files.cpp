@@ -3,6 +3,7 @@
 #include "vol/view/source_files.hpp"
 
 #include <array>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@ namespace bento::vol {
 namespace {
 
 constexpr const char* kCurrent = "view";  // attribute of /.h5bento: the id of the view in use
+constexpr const char* kNotes = "not in this view";
 
 Status write_text(hid_t object, const char* name, const std::string& text) {
   const TypeHandle type(H5Tcopy(H5T_C_S1));
@@ -69,6 +71,15 @@ std::vector<hsize_t> dims_of(const Dims& dims) {
 }
 
 }  // namespace
+
+std::vector<std::string> read_notes(hid_t file) {
+  std::vector<std::string> notes;
+  const GroupHandle top = open_group(file, std::string("/") + kViewGroup);
+  if (!top.valid() || H5Aexists(top.get(), kNotes) <= 0) return notes;
+  std::istringstream lines(read_text(top.get(), kNotes));
+  for (std::string line; std::getline(lines, line);) notes.push_back(line);
+  return notes;
+}
 
 Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
                                     hid_t type, hid_t space, hid_t dcpl) {
@@ -237,7 +248,7 @@ Status SourceFiles::write_notes(const std::vector<std::string>& notes) {
   for (const auto& note : notes) text += note + "\n";
   constexpr std::size_t kLargest = 60000;  // fits an object header
   if (text.size() > kLargest) text.resize(kLargest);
-  return write_text(main->top.get(), "not in this view", text);
+  return write_text(main->top.get(), kNotes, text);
 }
 
 Result<std::vector<std::optional<Superblock>>> SourceFiles::finish() {

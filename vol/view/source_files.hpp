@@ -28,6 +28,9 @@ inline constexpr const char* kViewGroup = ".h5bento";
 Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
                                     hid_t type, hid_t space, hid_t dcpl);
 
+/// The notes in a native view (open as an HDF5 file): what it does not show, and why.
+std::vector<std::string> read_notes(hid_t file);
+
 /// Opens a physical file as stock HDF5 does, for reading and without a lock; invalid if it is no
 /// HDF5 file.
 FileHandle open_stock(const std::string& path);

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// How a container comes to be in use: created, or opened from what rank 0 reads.
+#include <fmt/format.h>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+#include "core/comm/status_message.hpp"
+#include "core/container/container.hpp"
+#include "core/container/holder.hpp"
+#include "core/container/segment_chain.hpp"
+#include "core/container/sion_view.hpp"
+#include "core/index/segment_codec.hpp"
+#include "core/io/host.hpp"
+
+namespace bento {
+
+// --- create
+// -----------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Container>> Container::create(const std::string& path, bool exclusive,
+                                                     const ContainerOptions& options,
+                                                     std::shared_ptr<Communicator> comm) {
+  auto container = std::unique_ptr<Container>(new Container(path, true, options, std::move(comm)));
+  Status made;
+  ByteWriter out;
+  if (container->comm_->rank() == 0) {
+    made = container->owner_create(exclusive);
+    put_status(out, made);
+    if (made) {
+      out.u64(container->identity_.first);
+      out.u64(container->identity_.second);
+      out.bytes(encode_root(container->root_));
+    }
+  }
+  BENTO_ASSIGN(const Bytes blob, container->comm_->broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "create message");
+  BENTO_TRY(get_status(in));
+  BENTO_ASSIGN(container->identity_.first, in.u64());
+  BENTO_ASSIGN(container->identity_.second, in.u64());
+  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
+  BENTO_ASSIGN(container->root_, decode_root(sector));
+  BENTO_ASSIGN(container->plan_,
+               ContainerPlan::of(container->root_.groups, container->root_.fs_block));
+  container->accept_rule();
+  return container;
+}
+
+void Container::accept_rule() {
+  stream_.set_rule(root_.record_hash());
+  reader_.set_rule(root_.record_hash());
+}
+
+Status Container::owner_create(bool exclusive) {
+  // An old file is locked before it is emptied: somebody may still be writing it.
+  std::unique_ptr<File> first;
+  std::uint32_t old_files = 1;
+  if (!exclusive) {
+    if (auto old = options_.opener(path_, OpenMode::kReadWrite)) {
+      first = std::move(*old);
+      if (options_.lock) BENTO_TRY(lock_container(*first));
+      if (auto seen = probe(*first); seen && seen->kind == FileKind::kContainer)
+        old_files = seen->root.files();
+      BENTO_TRY(first->truncate(0));
+    } else if (old.error().code != Code::kNotFound) {
+      return fail(std::move(old).error());
+    }
+  }
+  if (!first) {
+    BENTO_ASSIGN(
+        first, options_.opener(path_, exclusive ? OpenMode::kCreateExclusive : OpenMode::kCreate));
+    if (options_.lock) BENTO_TRY(lock_container(*first));
+  }
+  for (std::uint32_t index = 1; index < old_files; ++index)
+    (void)remove_file(physical_name(path_, index));  // already gone is as good
+
+  const std::uint32_t fs_block = file_system_block(*first);
+  BENTO_ASSIGN(identity_, file_identity(*first));
+  BENTO_ASSIGN(plan_, ContainerPlan::make(static_cast<std::uint32_t>(comm_->size()), options_.files,
+                                          fs_block));
+  files_.resize(plan_.files());
+  files_[0] = std::move(first);
+  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(files_[index], create_physical(index));
+  }
+
+  root_.flags = kRootProvisional;
+  if (options_.stream.hash == fti::HashKind::kMd5) root_.flags |= kRootMd5;
+  root_.sequence = 1;
+  root_.file_id = random_id();
+  root_.groups.assign(plan_.groups().begin(), plan_.groups().end());
+  root_.fs_block = fs_block;
+  for (std::uint32_t index = 0; index < plan_.files(); ++index)
+    BENTO_TRY(write_provisional_sion(*files_[index], plan_, index, path_));
+  slot_ = 0;
+  BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
+  return files_[0]->write_at(plan_.file(0).root_address(slot_), encode_root(root_));
+}
+
+Result<std::unique_ptr<File>> Container::create_physical(std::uint32_t index) {
+  const std::string name = physical_name(path_, index);
+  if (auto neighbour = options_.opener(name, OpenMode::kRead)) {
+    BENTO_ASSIGN(const bool ours, looks_like_sion(**neighbour));
+    if (!ours)
+      return fail(
+          Code::kExists,
+          fmt::format("'{}' exists and is no SION file: it would be overwritten as physical "
+                      "file {} of '{}'; move it away (errno = {})",
+                      name, index, path_, EEXIST),
+          EEXIST);
+  }
+  return options_.opener(name, OpenMode::kCreate);
+}
+
+// --- open
+// -------------------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool writable,
+                                                   const ContainerOptions& options,
+                                                   std::shared_ptr<Communicator> comm) {
+  auto container =
+      std::unique_ptr<Container>(new Container(path, writable, options, std::move(comm)));
+  ByteWriter out;
+  if (container->comm_->rank() == 0) {
+    auto opened = container->owner_open();
+    put_status(out, opened ? Status{} : Status(fail(opened.error())));
+    if (opened) out.bytes(*opened);
+  }
+  BENTO_ASSIGN(const Bytes blob, container->comm_->broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "open message");
+  BENTO_TRY(get_status(in));
+  BENTO_TRY(container->accept_opened(std::span(blob).subspan(in.offset())));
+  return container;
+}
+
+Result<Bytes> Container::owner_open() {
+  BENTO_ASSIGN(auto first,
+               options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
+  if (writable_ && options_.lock) BENTO_TRY(lock_container(*first));
+  BENTO_ASSIGN(const Probe seen, probe(*first));
+  if (seen.kind != FileKind::kContainer)
+    return fail(Code::kCorrupt,
+                fmt::format("'{}' holds no valid h5bento root: {}", path_, seen.problem));
+  root_ = seen.root;
+  slot_ = seen.slot;
+  if ((root_.flags & kRootProvisional) != 0)
+    return fail(Code::kNotFound,
+                fmt::format("'{}' holds no committed data: its writer was ended before its first "
+                            "H5Fflush or H5Fclose, or has not come to it yet",
+                            path_));
+  // Whoever did not come to its close did not mark its dead records either.
+  if ((root_.flags & kRootClosed) == 0) touched_.assume_all();
+  BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+  BENTO_ASSIGN(identity_, file_identity(*first));
+  files_.resize(plan_.files());
+  files_[0] = std::move(first);
+  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    BENTO_TRY(check_meta1(*handle, plan_, index, (root_.flags & kRootClosed) != 0));
+  }
+  for (std::uint32_t index = 0; writable_ && index < plan_.files(); ++index) {
+    Position unused = 0;
+    BENTO_ASSIGN(const bool kept, guard_sion(*files_[index], plan_, index,
+                                             index == 0 ? root_.catalogue_end : unused));
+    if (!kept) root_.flags &= ~static_cast<std::uint32_t>(kRootClosed);
+  }
+
+  Catalogue catalogue(*files_[0], plan_.file(0));
+  BENTO_ASSIGN(PagedImage image,
+               catalogue.load(root_.skeleton, root_.skeleton_bytes, page_places_));
+  BENTO_ASSIGN(const auto fill_bytes, catalogue.read(root_.streams, "stream table"));
+  BENTO_ASSIGN(fills_, decode_fills(fill_bytes, plan_.writers(), plan_.largest_chunk()));
+  BENTO_ASSIGN(const auto chain, read_segments(catalogue, root_.segment, {}));
+
+  BENTO_ASSIGN(view_edited_, owner_view_edited(*files_[0]));
+  if (view_edited_ && writable_ && !options_.drop_edited_view)
+    return fail(Code::kPermission,
+                fmt::format("'{}' was changed by another program through its native HDF5 view: "
+                            "h5bento does not write to it before that change is taken over or "
+                            "dropped (it can be opened for reading; errno = {})",
+                            path_, EACCES),
+                EACCES);
+
+  if (writable_) BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
+
+  // More writers than tasks: the missing ones get a physical file of their own. No root knows it
+  // before the next commit, and nfiles in META1 says so only when the SION view is complete again.
+  BENTO_ASSIGN(const bool grown, add_missing_writers());
+  if (grown) {
+    const std::uint32_t added = plan_.files() - 1;
+    files_.resize(plan_.files());
+    BENTO_ASSIGN(files_[added], create_physical(added));
+    BENTO_TRY(write_unfinished_sion(*files_[added], plan_, added, path_));
+  }
+
+  ByteWriter out;
+  out.u64(identity_.first);
+  out.u64(identity_.second);
+  out.u8(view_edited_ ? 1 : 0);
+  out.bytes(encode_root(root_));
+  out.u64(fill_bytes.size());
+  out.bytes(fill_bytes);
+  out.u64(image.size());
+  out.bytes(image.bytes());
+  out.u64(chain.size());
+  for (const auto& segment : chain) {
+    out.u64(segment.size());
+    out.bytes(segment);
+  }
+  return std::move(out).take();
+}
+
+Result<bool> Container::add_missing_writers() {
+  const auto ranks = static_cast<std::uint32_t>(comm_->size());
+  if (!writable_ || ranks <= plan_.writers()) return false;
+  BENTO_TRY(plan_.add({ranks - plan_.writers(), 1, plan_.file(0).chunk_bytes}));
+  return true;
+}
+
+Status Container::accept_opened(std::span<const std::byte> blob) {
+  ByteReader in(blob, std::endian::little, "open message");
+  BENTO_ASSIGN(identity_.first, in.u64());
+  BENTO_ASSIGN(identity_.second, in.u64());
+  BENTO_ASSIGN(const std::uint8_t edited, in.u8());
+  view_edited_ = edited != 0;
+  reader_.verify_all(view_edited_);
+  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
+  BENTO_ASSIGN(root_, decode_root(sector));
+  BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+  layout_fixed_ = true;
+  accept_rule();
+
+  BENTO_ASSIGN(const std::uint64_t fill_bytes, in.u64());
+  BENTO_ASSIGN(const auto fill_view, in.bytes(fill_bytes));
+  if (writable_) {
+    BENTO_ASSIGN(fills_, decode_fills(fill_view, plan_.writers(), plan_.largest_chunk()));
+    BENTO_ASSIGN([[maybe_unused]] const bool grown, add_missing_writers());
+  }
+  BENTO_ASSIGN(const std::uint64_t image_bytes, in.u64());
+  BENTO_ASSIGN(const auto image, in.bytes(image_bytes));
+  skeleton_ = PagedImage({image.begin(), image.end()});
+
+  BENTO_ASSIGN(const std::uint64_t segments, in.u64());
+  for (std::uint64_t i = 0; i < segments; ++i) {
+    BENTO_ASSIGN(const std::uint64_t bytes, in.u64());
+    BENTO_ASSIGN(const auto view, in.bytes(bytes));
+    auto segment = decode_segment(view);
+    if (!segment) return fail(std::move(segment).error().with_context(path_));
+    auto added = index_.add(*segment);
+    if (!added) return fail(std::move(added).error().with_context(path_));
+  }
+  loaded_segment_ = root_.segment;
+  next_dataset_ = root_.next_dataset;
+  collective_ = root_.collective;
+  return {};
+}
+
+}  // namespace bento
