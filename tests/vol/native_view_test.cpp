@@ -119,6 +119,23 @@ TEST_CASE("native view: what was written is read without the connector", "[vol][
   CHECK(read(stock) == values);
 }
 
+TEST_CASE("native view: building it leaves the program's error handler alone", "[vol][view]") {
+  const WorkFolder folder;
+  H5E_auto2_t second = nullptr;
+  void* data = nullptr;
+  REQUIRE(H5Eget_auto2(H5E_DEFAULT, &second, &data) >= 0);
+  const H5E_auto1_t first = [](void*) -> herr_t { return 0; };
+  int mark = 0;
+  REQUIRE(H5Eset_auto1(first, &mark) >= 0);
+  write_container();
+  H5E_auto1_t found = nullptr;
+  void* found_data = nullptr;
+  CHECK(H5Eget_auto1(&found, &found_data) >= 0);
+  CHECK(found == first);
+  CHECK(found_data == &mark);
+  REQUIRE(H5Eset_auto2(H5E_DEFAULT, second, data) >= 0);
+}
+
 TEST_CASE("native view: view=off leaves nothing that stock HDF5 opens", "[vol][view]") {
   const WorkFolder folder;
   const auto values = write_container("view=off");
