@@ -45,13 +45,6 @@ void put_range(ByteWriter& out, const ValueRange& range) {
   out.u64(range.high);
 }
 
-/// Ranges of a part that has none, for a neighbour that has.
-std::vector<std::byte> unknown_ranges(std::uint64_t records) {
-  ByteWriter out;
-  for (std::uint64_t i = 0; i < records; ++i) put_range(out, ValueRange::everything());
-  return std::move(out).take();
-}
-
 Status merge_part(ByteWriter& out, const ContributionPart& left, const ContributionPart& right) {
   if (!(left.shape == right.shape))
     return fail(Code::kInvalidArgument,
@@ -77,15 +70,12 @@ Status merge_part(ByteWriter& out, const ContributionPart& left, const Contribut
   }
 
   std::vector<std::byte> ranges;
-  both.has_ranges = left.has_ranges || right.has_ranges;
+  both.has_ranges = left.has_ranges && right.has_ranges;
   if (both.has_ranges) {
-    for (const auto* const part : {&left, &right}) {
-      const auto own = part->has_ranges ? std::vector(part->ranges.begin(), part->ranges.end())
-                                        : unknown_ranges(part->records);
-      ranges.insert(ranges.end(), own.begin(), own.end());
-    }
-    both.ranges = ranges;
+    ranges.assign(left.ranges.begin(), left.ranges.end());
+    ranges.insert(ranges.end(), right.ranges.begin(), right.ranges.end());
   }
+  both.ranges = ranges;
   put_part(out, both);
   return {};
 }

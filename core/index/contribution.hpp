@@ -48,7 +48,7 @@ struct ContributionPart {
 class ContributionBuilder {
  public:
   struct Options {
-    bool ranges = false;                  ///< minmax=on
+    bool ranges = false;                  ///< minmax=on; they are kept if all ranks bring them
     std::set<DatasetNumber> exact_times;  ///< what StepCommit::needs_exact_times() asked for
     bool all_exact_times = false;         ///< a group of one: it costs nobody anything
   };
