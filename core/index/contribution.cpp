@@ -205,6 +205,13 @@ std::vector<std::byte> ContributionBuilder::encode() const {
   return std::move(out).take();
 }
 
+std::vector<std::byte> encode_contribution(std::span<const ContributionPart> parts) {
+  ByteWriter out;
+  out.varint(parts.size());
+  for (const auto& part : parts) put_part(out, part);
+  return std::move(out).take();
+}
+
 Result<std::vector<ContributionPart>> parse_contribution(std::span<const std::byte> bytes) {
   ByteReader in(bytes, std::endian::little, "index contribution");
   BENTO_ASSIGN(const std::uint64_t count, in.varint());

@@ -79,6 +79,8 @@ class ContributionBuilder {
 Result<std::vector<std::byte>> merge_contributions(std::span<const std::byte> left,
                                                    std::span<const std::byte> right);
 
+/// The reverse of parse_contribution(). `parts` by ascending dataset.
+std::vector<std::byte> encode_contribution(std::span<const ContributionPart> parts);
 /// Views into `bytes`, by ascending dataset. Errors: kCorrupt.
 Result<std::vector<ContributionPart>> parse_contribution(std::span<const std::byte> bytes);
 /// The runs of a part; together they must have its number of records. Errors: kCorrupt.

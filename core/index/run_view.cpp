@@ -210,18 +210,24 @@ bool RunView::free_of_conflicts(const RunView& other, QueryBudget& budget) const
   const unsigned collective = 2 * rank_ + kFieldCollective;
   if (same_collective_ && other.same_collective_ && first_[collective] != other.first_[collective])
     return true;
+  // Neighbours in a plane have bounds that overlap nearly everywhere, and few parts that do.
+  const auto parts = parts_in(other.bounds_);
+  const auto others = other.parts_in(bounds_);
+  for (const auto& a : parts)
+    for (const auto& b : others)
+      if (!apart(a, b, Overlap::kOfOneRank, budget)) return false;
+  return true;
+}
+
+std::vector<RunView::Span> RunView::parts_in(const Box& box) const {
+  std::vector<Span> parts;
   Row row = first_;
   for (const auto& node : list_) {
-    Row other_row = other.first_;
-    const Span a = span_of(node, row, node.power);
-    for (const auto& there : other.list_) {
-      if (!apart(a, span_of(there, other_row, there.power), Overlap::kOfOneRank, budget))
-        return false;
-      step(other_row, there.shift, there.power);
-    }
+    Span span = span_of(node, row, node.power);
+    if (overlaps(span.bounds, box)) parts.push_back(std::move(span));
     step(row, node.shift, node.power);
   }
-  return true;
+  return parts;
 }
 
 bool RunView::all_apart(const std::vector<Node>& list, Row row, Overlap allowed,

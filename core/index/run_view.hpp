@@ -73,6 +73,7 @@ class RunView {
                  const Box& selection, QueryBudget& budget, const Visit& visit) const;
   struct Span;
   [[nodiscard]] Span span_of(const Node& node, const Row& row, std::uint64_t power) const;
+  [[nodiscard]] std::vector<Span> parts_in(const Box& box) const;
   enum class Overlap { kNone, kOfOneRank };
   bool all_apart(const std::vector<Node>& list, Row row, Overlap allowed,
                  QueryBudget& budget) const;
