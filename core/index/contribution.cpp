@@ -140,12 +140,8 @@ bool ContributionBuilder::set_layers(const PerDataset& entry,
                      rows.begin() + static_cast<std::ptrdiff_t>(i * width + 2 * shape.rank));
     BoxTree tree;
     tree.build(corners, shape.rank, count);
-    std::vector<std::size_t> hits;
-    for (std::size_t i = 0; i < count; ++i) {
-      hits.clear();
-      tree.find(corners, box(i), hits);
-      if (hits.size() > 1) return false;
-    }
+    if (!tree.for_each_overlap(corners, [](std::size_t, std::size_t) { return false; }))
+      return false;
     for (std::size_t i = 0; i < count; ++i) field(i, kFieldTime) = 0;
     return true;
   }

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "core/index/box_tree.hpp"
+
 namespace bento {
 
 namespace {
@@ -232,15 +234,27 @@ std::vector<RunView::Span> RunView::parts_in(const Box& box) const {
 
 bool RunView::all_apart(const std::vector<Node>& list, Row row, Overlap allowed,
                         QueryBudget& budget) const {
-  std::vector<Span> before;
+  constexpr std::size_t kFew = 16;
+  std::vector<Span> spans;
+  std::vector<std::uint64_t> corners;
   for (const auto& node : list) {
-    Span span = span_of(node, row, node.power);
-    for (const auto& other : before)
-      if (!apart(span, other, allowed, budget)) return false;
     if (!all_apart(node, row, node.power, allowed, budget)) return false;
-    before.push_back(std::move(span));
+    spans.push_back(span_of(node, row, node.power));
+    const Box& box = spans.back().bounds;
+    corners.insert(corners.end(), box.start.view().begin(), box.start.view().end());
+    corners.insert(corners.end(), box.count.view().begin(), box.count.view().end());
     step(row, node.shift, node.power);
   }
+  if (spans.size() > kFew && rank_ != 0) {
+    BoxTree tree;
+    tree.build(corners, rank_, spans.size());
+    return tree.for_each_overlap(corners, [&](std::size_t one, std::size_t two) {
+      return apart(spans[one], spans[two], allowed, budget);
+    });
+  }
+  for (std::size_t i = 0; i < spans.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j)
+      if (!apart(spans[i], spans[j], allowed, budget)) return false;
   return true;
 }
 

@@ -102,6 +102,20 @@ Result<PageEntry> store_page(SegmentSink& sink, std::span<const std::byte> page,
   return PageEntry{ref, records, bounds};
 }
 
+/// Calls visit(a, b) for pairs of boxes that overlap until it says false.
+bool all_pairs(std::span<const std::uint64_t> corners, unsigned rank, std::size_t boxes,
+               const std::function<bool(std::size_t, std::size_t)>& visit) {
+  if (rank != 0) {
+    BoxTree tree;
+    tree.build(corners, rank, boxes);
+    return tree.for_each_overlap(corners, visit);
+  }
+  for (std::size_t a = 0; a < boxes; ++a)  // of a scalar all are the same element
+    for (std::size_t b = 0; b < a; ++b)
+      if (!visit(a, b)) return false;
+  return true;
+}
+
 }  // namespace
 
 Result<bool> needs_exact_times(const ContributionPart& part) {
@@ -110,18 +124,24 @@ Result<bool> needs_exact_times(const ContributionPart& part) {
   const unsigned width = part.shape.width();
   const unsigned rank = part.shape.rank;
   const Sorted sorted = sort_out(runs, width);
-  QueryBudget budget{std::max<std::uint64_t>(1u << 20, 64 * sorted.origin.size())};
+  QueryBudget budget{(1u << 20) + 4096 * sorted.runs.size() + 64 * sorted.origin.size()};
 
   std::vector<RunView> views;
+  std::vector<std::uint64_t> corners;
+  const auto put_corners = [&](const Box& box) {
+    corners.insert(corners.end(), box.start.view().begin(), box.start.view().end());
+    corners.insert(corners.end(), box.count.view().begin(), box.count.view().end());
+  };
   for (const auto* const run : sorted.runs) {
     BENTO_ASSIGN(RunView view, RunView::make(*run, rank));
     if (!view.free_of_conflicts(budget)) return true;
-    for (const auto& other : views) {
-      if (!budget.spend()) return true;
-      if (!view.free_of_conflicts(other, budget)) return true;
-    }
+    put_corners(view.bounds());
     views.push_back(std::move(view));
   }
+  if (!all_pairs(corners, rank, views.size(), [&](std::size_t a, std::size_t b) {
+        return budget.spend() && views[a].free_of_conflicts(views[b], budget);
+      }))
+    return true;
 
   const std::size_t singles = sorted.origin.size();
   const std::span<const std::uint64_t> rows(sorted.rows);
@@ -132,27 +152,16 @@ Result<bool> needs_exact_times(const ContributionPart& part) {
     const unsigned collective = part.shape.field(kFieldCollective);
     return a[collective] == b[collective] && writer(a) != writer(b);
   };
-  std::vector<std::uint64_t> corners;
-  corners.reserve(singles * 2 * rank);
-  for (std::size_t i = 0; i < singles; ++i) {
-    const auto row = rows.subspan(i * width, std::size_t{2} * rank);
-    corners.insert(corners.end(), row.begin(), row.end());
-  }
-  BoxTree tree;
-  if (rank != 0) tree.build(corners, rank, singles);
-  std::vector<std::size_t> hits;
-  for (std::size_t i = 0; i < singles; ++i) {
+  corners.clear();
+  for (std::size_t i = 0; i < singles; ++i) put_corners(row_box(rows.subspan(i * width), rank));
+  if (!all_pairs(corners, rank, singles, [&](std::size_t a, std::size_t b) {
+        return budget.spend() &&
+               !conflict(rows.subspan(a * width, width), rows.subspan(b * width, width));
+      }))
+    return true;
+  for (std::size_t i = 0; i < singles && !views.empty(); ++i) {
     const auto row = rows.subspan(i * width, width);
     const Box box = row_box(row, rank);
-    hits.clear();
-    if (rank != 0) {
-      tree.find(corners, box, hits);
-    } else {
-      hits.resize(singles);
-      std::iota(hits.begin(), hits.end(), std::size_t{0});
-    }
-    for (const std::size_t hit : hits)
-      if (!budget.spend() || conflict(row, rows.subspan(hit * width, width))) return true;
     for (const auto& view : views) {
       if (!budget.spend()) return true;
       if (!overlaps(view.bounds(), box)) continue;
