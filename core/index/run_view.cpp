@@ -134,6 +134,7 @@ Status RunView::find(const Box& selection, QueryBudget& budget, const Visit& vis
 Status RunView::find_in(const std::vector<Node>& list, Row row, std::uint64_t ordinal,
                         const Box& selection, QueryBudget& budget, const Visit& visit) const {
   for (const auto& node : list) {
+    BENTO_TRY(budget.spend());
     Wide first = 0;
     Wide last = static_cast<Wide>(node.power) - 1;
     for (unsigned d = 0; d < rank_ && first <= last; ++d) {

@@ -22,7 +22,8 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-/// The input is the whole store, and whatever a reference says about its hash is right.
+/// The input is the whole store (its first byte the length of the root behind it), and whatever a
+/// reference says about its hash is right.
 class InputSource : public SegmentSource {
  public:
   explicit InputSource(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -82,9 +83,10 @@ void check_contribution(std::span<const std::byte> bytes) {
 }
 
 void check_index(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
   InputSource source(bytes);
-  const std::uint64_t root_bytes = std::min<std::uint64_t>(bytes.size(), 64);
-  const auto index = StepIndex::open(source, {0, root_bytes, {}});
+  const auto root_bytes = std::to_integer<std::uint64_t>(bytes[0]);
+  const auto index = StepIndex::open(source, {1, root_bytes, {}});
   if (!index) return;
   const auto datasets = index->datasets();
   if (!datasets) return;
