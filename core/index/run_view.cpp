@@ -265,10 +265,11 @@ bool RunView::all_apart(const Node& node, const Row& row, std::uint64_t power, O
   if (power == 1) return node.body.empty() || all_apart(node.body, row, allowed, budget);
   Row rest = row;
   // Of one shape: what holds for the first time and each later one holds for any two.
-  const std::uint64_t cut = keeps_shape(node) ? 1 : power / 2;
+  const bool repeats = keeps_shape(node);
+  const std::uint64_t cut = repeats ? 1 : power / 2;
   step(rest, node.shift, cut);
   return all_apart(node, row, cut, allowed, budget) &&
-         (cut == 1 || all_apart(node, rest, power - cut, allowed, budget)) &&
+         (repeats || all_apart(node, rest, power - cut, allowed, budget)) &&
          apart(span_of(node, row, cut), span_of(node, rest, power - cut), allowed, budget);
 }
 

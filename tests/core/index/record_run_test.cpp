@@ -170,6 +170,83 @@ TEST_CASE("run view: a selection finds what going through all records finds",
   }
 }
 
+TEST_CASE("run view: what arithmetic says of any nested run is what its boxes say",
+          "[core][index][step]") {
+  Random random(3);
+  std::size_t disjoint = 0;
+  std::size_t looped = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const auto rank = static_cast<unsigned>(1 + below(random, 2));
+    const RowShape shape{rank, 8};
+    // A loop nest with a few differences that may also change the size of the boxes.
+    std::vector<Row> deltas(1 + below(random, 3));
+    for (auto& delta : deltas) {
+      delta.fill(0);
+      const auto moved = static_cast<unsigned>(below(random, rank));
+      delta[moved] = below(random, 12) - below(random, 4);
+      if (below(random, 3) == 0) delta[rank - 1 - moved] += below(random, 5) - 2;
+      if (below(random, 6) == 0) delta[rank + moved] = below(random, 3) - 1;
+    }
+    std::vector<std::size_t> pattern(1 + below(random, 5));
+    for (auto& one : pattern) one = below(random, deltas.size());
+    const std::uint64_t inner = 1 + below(random, 4);
+    Row row{};
+    for (unsigned d = 0; d < rank; ++d) {
+      row[d] = 1000;
+      row[rank + d] = 1 + below(random, 3);
+    }
+    RecordRun run(shape.width(), row);
+    std::vector<Row> rows{row};
+    const std::uint64_t records = 2 + below(random, 40);
+    for (std::uint64_t i = 0; rows.size() < records; ++i) {
+      const auto& delta = deltas[pattern[i / inner % pattern.size()]];
+      Row next = row;
+      bool sound = true;
+      for (unsigned f = 0; f < shape.width(); ++f) next[f] += delta[f];
+      for (unsigned d = 0; d < rank; ++d)
+        sound = sound && next[rank + d] >= 1 && next[rank + d] < 100;
+      if (!sound) break;
+      row = next;
+      rows.push_back(row);
+      run.push(row);
+    }
+    if (run.tokens() > 1 && run.tokens() < rows.size() / 2) ++looped;
+    const auto view = RunView::make(run, rank);
+    REQUIRE(view);
+    const auto box = [&](const Row& of) {
+      const std::span<const std::uint64_t> all(of);
+      return Box{Dims(all.first(rank)), Dims(all.subspan(rank, rank))};
+    };
+    bool apart = true;
+    std::uint64_t volume = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      volume += box(rows[i]).elements();
+      for (std::size_t j = 0; j < i; ++j) apart = apart && !overlaps(box(rows[i]), box(rows[j]));
+    }
+    QueryBudget budget;
+    REQUIRE(view->disjoint(budget) == apart);
+    if (view->volume() != 0) REQUIRE(view->volume() == volume);
+    if (apart) ++disjoint;
+    Box selection{Dims(rank), Dims(rank)};
+    for (unsigned d = 0; d < rank; ++d) {
+      selection.start[d] = 980 + below(random, 80);
+      selection.count[d] = 1 + below(random, 30);
+    }
+    std::vector<std::uint64_t> want;
+    std::vector<std::uint64_t> found;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (overlaps(box(rows[i]), selection)) want.push_back(i);
+    REQUIRE(view->find(selection, budget, [&](std::uint64_t at, auto there) -> Status {
+      found.push_back(at);
+      REQUIRE(std::ranges::equal(there, std::span(rows[at]).first(shape.width())));
+      return {};
+    }));
+    REQUIRE(found == want);
+  }
+  REQUIRE(disjoint > 200);
+  REQUIRE(looped > 200);
+}
+
 TEST_CASE("run view: block-cyclic rows are known to be disjoint", "[core][index][step]") {
   // Rank r of 100 writes rows r, r + 100, ..., 50 of them.
   const RowShape shape{2, 8};
