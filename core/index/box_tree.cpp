@@ -93,4 +93,43 @@ void BoxTree::find(std::span<const std::uint64_t> corners, const Box& selection,
   }
 }
 
+struct BoxTree::Join {
+  std::span<const std::uint64_t> corners;
+  const std::function<bool(std::size_t, std::size_t)>& visit;
+};
+
+bool BoxTree::for_each_overlap(std::span<const std::uint64_t> corners,
+                               const std::function<bool(std::size_t, std::size_t)>& visit) const {
+  if (nodes_.empty()) return true;
+  Join with{corners, visit};
+  return join(with, 0, 0);
+}
+
+bool BoxTree::join(Join& with, std::uint32_t a, std::uint32_t b) const {
+  const std::uint64_t* const left = bounds_.data() + a * std::size_t{2} * rank_;
+  const std::uint64_t* const right = bounds_.data() + b * std::size_t{2} * rank_;
+  for (unsigned d = 0; d < rank_; ++d)
+    if (left[d] >= right[rank_ + d] || right[d] >= left[rank_ + d]) return true;
+  const Node& one = nodes_[a];
+  const Node& two = nodes_[b];
+  if (one.right == 0 && two.right == 0) {
+    for (std::uint32_t i = one.first; i < one.first + one.count; ++i)
+      for (std::uint32_t j = a == b ? i + 1 : two.first; j < two.first + two.count; ++j) {
+        const std::uint64_t* const x = &with.corners[order_[i] * std::size_t{2} * rank_];
+        const std::uint64_t* const y = &with.corners[order_[j] * std::size_t{2} * rank_];
+        bool touch = true;
+        for (unsigned d = 0; d < rank_ && touch; ++d)
+          touch = x[d] < y[d] + y[rank_ + d] && y[d] < x[d] + x[rank_ + d];
+        if (touch && !with.visit(order_[i], order_[j])) return false;
+      }
+    return true;
+  }
+  if (a == b)
+    return join(with, a + 1, a + 1) && join(with, a + 1, one.right) &&
+           join(with, one.right, one.right);
+  if (two.right == 0 || (one.right != 0 && one.count >= two.count))
+    return join(with, a + 1, b) && join(with, one.right, b);
+  return join(with, a, b + 1) && join(with, a, two.right);
+}
+
 }  // namespace bento

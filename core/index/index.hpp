@@ -14,19 +14,9 @@
 
 #include "core/base/error.hpp"
 #include "core/index/record.hpp"
+#include "core/index/resolve.hpp"
 
 namespace bento {
-
-/// One answer of a query: `part` of the selection is found in `record`.
-struct Piece {
-  std::size_t record = 0;  ///< position for Index::record()
-  Box part;                ///< lies in both the selection and the record's box
-};
-
-struct Lookup {
-  std::vector<Piece> pieces;   ///< disjoint
-  std::vector<Box> uncovered;  ///< what nobody wrote: the fill value
-};
 
 /// All records of all datasets that this process knows. Not thread-safe.
 class Index {

@@ -50,6 +50,9 @@ struct Record {
   Hash128 hash{};  ///< of the stored bytes; all zero with checksum=none
   Encoding encoding = Encoding::kPlain;
   std::uint32_t filter_mask = 0;
+  /// How far in front of its data the record's dbvar lies, where its hash is; 0 = unknown. Kept by
+  /// the step index only.
+  std::uint32_t header_distance = 0;
 };
 
 /// H5Dset_extent: records of `dataset` with a smaller collective count are clipped to `extent`.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What the step index needs from whoever stores its bytes: append a blob, read it back by its
+/// reference. A reference carries the blob's checksum, so every page, node and segment is checked
+/// by its parent. Not thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/hash.hpp"
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+
+namespace bento {
+
+/// `bytes` 0 means absent.
+struct BlobRef {
+  std::uint64_t position = 0;
+  std::uint64_t bytes = 0;
+  Hash128 hash{};
+  bool operator==(const BlobRef&) const = default;
+};
+
+/// Position and length as varints, then the hash.
+void put_ref(ByteWriter& out, const BlobRef& ref);
+/// Errors: kCorrupt (short, or longer than any blob may be).
+Result<BlobRef> get_ref(ByteReader& in);
+
+inline constexpr std::uint64_t kMaxBlobBytes = 64u << 20;  ///< larger references are refused
+
+using Blob = std::shared_ptr<const std::vector<std::byte>>;
+
+class SegmentSource {
+ public:
+  virtual ~SegmentSource() = default;
+  /// The bytes that `ref` names, with the right checksum. Must hold the size against what is stored
+  /// before it allocates. Errors: kCorrupt (outside, checksum), kIo.
+  virtual Result<Blob> read(const BlobRef& ref) = 0;
+};
+
+class SegmentSink {
+ public:
+  virtual ~SegmentSink() = default;
+  /// Stores bytes where no reference points yet. Errors: kNoSpace, kIo.
+  virtual Result<BlobRef> append(std::span<const std::byte> bytes) = 0;
+};
+
+/// Keeps what was read last, up to a number of bytes, so that the upper nodes are read once.
+class CachedSource : public SegmentSource {
+ public:
+  explicit CachedSource(SegmentSource& below, std::size_t limit_bytes = 8u << 20)
+      : below_(below), limit_(limit_bytes) {}
+  Result<Blob> read(const BlobRef& ref) override;
+  [[nodiscard]] std::size_t held_bytes() const { return held_; }
+
+ private:
+  struct Entry {
+    BlobRef ref;
+    Blob blob;
+  };
+  SegmentSource& below_;
+  std::size_t limit_;
+  std::size_t held_ = 0;
+  std::list<Entry> newest_first_;
+  std::map<std::uint64_t, std::list<Entry>::iterator> by_position_;
+};
+
+/// One growing buffer; for tests and benchmarks, and for whoever builds an index in memory.
+class MemoryBlobs : public SegmentSource, public SegmentSink {
+ public:
+  Result<Blob> read(const BlobRef& ref) override;
+  Result<BlobRef> append(std::span<const std::byte> bytes) override;
+  [[nodiscard]] std::vector<std::byte>& bytes() { return bytes_; }
+  [[nodiscard]] std::uint64_t reads() const { return reads_; }
+  [[nodiscard]] std::uint64_t read_bytes() const { return read_bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+  std::uint64_t reads_ = 0;
+  std::uint64_t read_bytes_ = 0;
+};
+
+}  // namespace bento

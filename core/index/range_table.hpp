@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Value ranges of a segment's records, by their position in the segment (minmax=on). They lie
+/// beside the segment, so that reading without them costs nothing.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/index/blob.hpp"
+#include "core/index/value_range.hpp"
+
+namespace bento {
+
+/// Stores the pages and a table of them. Errors: the sink's.
+Result<BlobRef> write_ranges(SegmentSink& sink, std::span<const ValueRange> ranges);
+/// May record `position` hold a value in `wanted`? Loads the table, and the record's page only if
+/// the page's range meets `wanted`. Errors: kCorrupt, the source's.
+Result<bool> range_meets(SegmentSource& source, const BlobRef& table, std::uint64_t position,
+                         const ValueRange& wanted);
+
+}  // namespace bento

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/index/step_index.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace bento {
+
+namespace {
+
+bool exists(const DatasetEntry& entry, AbsoluteStep as_of) {
+  return entry.declared <= as_of && (entry.deleted == AbsoluteStep() || entry.deleted > as_of);
+}
+
+Box around(const std::vector<Box>& boxes) {
+  Box bounds = boxes.front();
+  for (const auto& box : boxes)
+    for (unsigned d = 0; d < box.rank(); ++d) {
+      const std::uint64_t end =
+          std::max(bounds.start[d] + bounds.count[d], box.start[d] + box.count[d]);
+      bounds.start[d] = std::min(bounds.start[d], box.start[d]);
+      bounds.count[d] = end - bounds.start[d];
+    }
+  return bounds;
+}
+
+}  // namespace
+
+Result<StepIndex> StepIndex::open(SegmentSource& source, const BlobRef& root,
+                                  std::optional<AbsoluteStep> as_of) {
+  StepIndex index(source);
+  BENTO_ASSIGN(const Blob blob, source.read(root));
+  BENTO_ASSIGN(index.root_, decode_step_index_root(*blob));
+  index.as_of_ = as_of.value_or(index.root_.newest);
+  if (index.as_of_ < index.root_.oldest || index.as_of_ > index.root_.newest)
+    return fail(Code::kNotFound,
+                fmt::format("step {} is not kept; steps {} to {} are", index.as_of_.number(),
+                            index.root_.oldest.number(), index.root_.newest.number()));
+  return index;
+}
+
+Result<std::vector<DatasetDeclaration>> StepIndex::datasets() const {
+  std::vector<DatasetDeclaration> found;
+  BENTO_TRY(DatasetArray().visit_down(
+      *source_, root_.datasets, ~0ull, [](const Nothing&) { return true; },
+      [&](std::uint64_t, const DatasetEntry& entry) -> Result<bool> {
+        if (exists(entry, as_of_)) found.push_back(entry.declaration);
+        return true;
+      }));
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
+Result<std::optional<DatasetDeclaration>> StepIndex::dataset(DatasetNumber number) const {
+  BENTO_ASSIGN(const auto found, DatasetArray().get(*source_, root_.datasets, number));
+  if (!found || !exists(*found, as_of_)) return std::optional<DatasetDeclaration>();
+  return std::optional(found->declaration);
+}
+
+Result<DatasetEntry> StepIndex::entry(DatasetNumber number) const {
+  BENTO_ASSIGN(auto found, DatasetArray().get(*source_, root_.datasets, number));
+  if (!found || !exists(*found, as_of_))
+    return fail(Code::kNotFound,
+                fmt::format("step index: no dataset {} as of step {}", number, as_of_.number()));
+  return std::move(*found);
+}
+
+Result<StepInfo> StepIndex::step(AbsoluteStep step) const {
+  std::optional<BlobRef> ref;
+  if (step <= as_of_) {
+    BENTO_ASSIGN(ref, StepArray().get(*source_, root_.steps, step.number()));
+  }
+  if (!ref)
+    return fail(Code::kNotFound, fmt::format("step {} is not kept, or later than step {}",
+                                             step.number(), as_of_.number()));
+  BENTO_ASSIGN(const Blob blob, source_->read(*ref));
+  ByteReader in(*blob, std::endian::little, "step");
+  StepInfo info;
+  BENTO_ASSIGN(const std::uint64_t length, in.varint());
+  BENTO_ASSIGN(const auto payload, in.bytes(length));
+  info.payload.assign(payload.begin(), payload.end());
+  while (in.remaining() != 0) {
+    BENTO_ASSIGN(const std::uint64_t number, in.varint());
+    if (number >> 32 != 0)
+      return fail(Code::kCorrupt, fmt::format("step {}: dataset {}", step.number(), number));
+    info.datasets.push_back(static_cast<DatasetNumber>(number));
+  }
+  return info;
+}
+
+Result<StepIndex::StepList> StepIndex::list_steps(DatasetNumber number) const {
+  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  StepList list;
+  list.first = RelativeStep(found.dropped);
+  BENTO_TRY(SegmentArray(SegmentTraits{found.declaration.rank})
+                .visit_down(
+                    *source_, found.steps, as_of_.number(), [](const StepSummary&) { return true; },
+                    [&](std::uint64_t step, const StepEntry&) -> Result<bool> {
+                      list.steps.emplace_back(step);
+                      return true;
+                    }));
+  std::reverse(list.steps.begin(), list.steps.end());
+  return list;
+}
+
+Result<std::uint64_t> StepIndex::steps_of(DatasetNumber number) const {
+  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  BENTO_ASSIGN(const std::uint64_t kept, SegmentArray(SegmentTraits{found.declaration.rank})
+                                             .count_to(*source_, found.steps, as_of_.number()));
+  return found.dropped + kept;
+}
+
+Result<AbsoluteStep> StepIndex::absolute(DatasetNumber number, RelativeStep step) const {
+  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  std::optional<std::uint64_t> key;
+  if (step.number() >= found.dropped) {
+    BENTO_ASSIGN(key, SegmentArray(SegmentTraits{found.declaration.rank})
+                          .nth(*source_, found.steps, step.number() - found.dropped));
+  }
+  if (!key || AbsoluteStep(*key) > as_of_)
+    return fail(Code::kNotFound, fmt::format("dataset {} has no step {} of its own as of step {}",
+                                             number, step.number(), as_of_.number()));
+  return AbsoluteStep(*key);
+}
+
+Result<std::optional<StepSegment>> StepIndex::segment(DatasetNumber number,
+                                                      AbsoluteStep step) const {
+  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  if (step > as_of_) return std::optional<StepSegment>();
+  BENTO_ASSIGN(const auto at, SegmentArray(SegmentTraits{found.declaration.rank})
+                                  .get(*source_, found.steps, step.number()));
+  if (!at) return std::optional<StepSegment>();
+  BENTO_ASSIGN(StepSegment opened, StepSegment::open(*source_, at->segment));
+  return std::optional(std::move(opened));
+}
+
+// Adds what one step shows in what later ones left uncovered; `clip` holds all later changes of
+// extent.
+Status StepIndex::add_step(const StepEntry& entry, AbsoluteStep step,
+                           const std::optional<Dims>& clip, FindOptions& options,
+                           StepLookup& out) const {
+  Box wanted = around(out.uncovered);
+  if (clip) wanted = intersect(wanted, Box::whole(*clip));
+  if (wanted.empty() || entry.records == 0 || !overlaps(wanted, entry.bounds)) return {};
+  BENTO_ASSIGN(const StepSegment segment, StepSegment::open(*source_, entry.segment));
+  if (segment.shape().rank != wanted.rank() || segment.step() != step)
+    return fail(Code::kCorrupt, fmt::format("step index: the segment of step {} where that of {} "
+                                            "was expected",
+                                            segment.step().number(), step.number()));
+  const std::size_t first = out.records.size();
+  std::vector<Candidate> candidates;
+  std::vector<std::uint64_t> positions;
+  BENTO_TRY(segment.find(*source_, &wanted, options.budget,
+                         [&](std::uint64_t position, const Record& record) -> Status {
+                           Box visible = record.box;
+                           if (clip) visible = intersect(visible, Box::whole(*clip));
+                           for (const auto& event : segment.extents())
+                             if (record.order.collective < event.collective)
+                               visible = intersect(visible, Box::whole(event.extent));
+                           if (!overlaps(visible, wanted)) return {};
+                           candidates.push_back({out.records.size(), record.order, visible});
+                           positions.push_back(position);
+                           out.records.push_back({record, step});
+                           return {};
+                         }));
+  if (candidates.empty()) return {};
+
+  Lookup seen;
+  for (const auto& box : out.uncovered) {
+    std::vector<Candidate> touching;
+    for (const auto& candidate : candidates)
+      if (overlaps(candidate.visible, box)) touching.push_back(candidate);
+    resolve_latest(box, std::move(touching), seen);
+  }
+  out.uncovered = std::move(seen.uncovered);
+  for (auto& piece : seen.pieces) {
+    if (options.values) {
+      BENTO_ASSIGN(const bool may,
+                   segment.may_hold(*source_, positions[piece.record - first], *options.values));
+      if (!may) continue;
+    }
+    out.pieces.push_back(std::move(piece));
+  }
+  return {};
+}
+
+Result<StepLookup> StepIndex::find(DatasetNumber number, const Box& selection,
+                                   FindOptions options) const {
+  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  const unsigned rank = found.declaration.rank;
+  bool sound = selection.rank() == rank && selection.start.rank() == rank;
+  for (unsigned d = 0; sound && d < rank; ++d)
+    sound = selection.start[d] >> 62 == 0 && selection.count[d] >> 62 == 0;
+  if (!sound)
+    return fail(Code::kInvalidArgument,
+                fmt::format("a selection of {} dimensions, or one beyond 2^62, in dataset {}, "
+                            "which has {}",
+                            selection.rank(), number, rank));
+  StepLookup out;
+  if (selection.empty()) return out;
+  out.uncovered.push_back(selection);
+  std::optional<Dims> clip;
+  const auto matters = [&](const StepSummary& summary) {
+    return summary.clip || (summary.any_records && overlaps(summary.bounds, selection));
+  };
+  BENTO_TRY(SegmentArray(SegmentTraits{rank})
+                .visit_down(*source_, found.steps, as_of_.number(), matters,
+                            [&](std::uint64_t step, const StepEntry& at) -> Result<bool> {
+                              BENTO_TRY(options.budget.spend());
+                              BENTO_TRY(add_step(at, AbsoluteStep(step), clip, options, out));
+                              if (at.clip) narrow_clip(clip, *at.clip);
+                              return !out.uncovered.empty() && !at.covers;
+                            }));
+  return out;
+}
+
+}  // namespace bento

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Reads the step index as of one kept step. Opening loads one blob; every question loads the pages
+/// it needs, through whatever cache the source has. Not thread-safe if the source is not. Source:
+/// docs/format.md, "Step index".
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/index/blob.hpp"
+#include "core/index/resolve.hpp"
+#include "core/index/step.hpp"
+#include "core/index/step_segment.hpp"
+#include "core/index/step_tables.hpp"
+
+namespace bento {
+
+struct FoundRecord {
+  Record record;  ///< its hash is zero: it lies in the dbvar, header_distance before the data
+  AbsoluteStep step;
+};
+
+/// As Lookup; `pieces` name records by their place in `records`.
+struct StepLookup {
+  std::vector<FoundRecord> records;
+  std::vector<Piece> pieces;
+  std::vector<Box> uncovered;
+};
+
+struct StepInfo {
+  std::vector<std::byte> payload;       ///< as given to commit_step()
+  std::vector<DatasetNumber> datasets;  ///< written or resized in this step, ascending
+};
+
+class StepIndex {
+ public:
+  /// `as_of` absent: the newest step. `source` must outlive the index. Errors: kNotFound (a step
+  /// that is not kept; says which are), kCorrupt, the source's.
+  static Result<StepIndex> open(SegmentSource& source, const BlobRef& root,
+                                std::optional<AbsoluteStep> as_of = std::nullopt);
+
+  [[nodiscard]] AbsoluteStep newest() const { return root_.newest; }
+  [[nodiscard]] AbsoluteStep oldest() const { return root_.oldest; }
+  [[nodiscard]] AbsoluteStep as_of() const { return as_of_; }
+
+  /// Datasets that exist as of this step, ascending.
+  Result<std::vector<DatasetDeclaration>> datasets() const;
+  Result<std::optional<DatasetDeclaration>> dataset(DatasetNumber number) const;
+  /// Errors: kNotFound (not kept, or beyond as_of()).
+  Result<StepInfo> step(AbsoluteStep step) const;
+
+  /// In how many steps, up to this one, was the dataset written? Steps that were dropped count.
+  Result<std::uint64_t> steps_of(DatasetNumber number) const;
+  /// Its kept steps, ascending, from first to as_of(). `first` is the relative number of the first.
+  struct StepList {
+    RelativeStep first;
+    std::vector<AbsoluteStep> steps;
+  };
+  Result<StepList> list_steps(DatasetNumber number) const;
+  /// Errors: kNotFound (dropped, or not written so often).
+  Result<AbsoluteStep> absolute(DatasetNumber number, RelativeStep step) const;
+  /// The segment of exactly this step; nothing if the dataset was not written in it.
+  Result<std::optional<StepSegment>> segment(DatasetNumber number, AbsoluteStep step) const;
+
+  struct FindOptions {
+    /// Leaves out pieces whose record surely holds no such value (minmax=on). They are then in
+    /// neither list; they still hide what is older.
+    std::optional<ValueRange> values;
+    QueryBudget budget;
+  };
+  /// Which records show `selection` as of this step, the latest write winning, and what nobody
+  /// wrote. Errors: kNotFound (no such dataset), kInvalidArgument (the selection), kCorrupt,
+  /// kUnsupported (more work than the budget allows), the source's.
+  Result<StepLookup> find(DatasetNumber number, const Box& selection, FindOptions options) const;
+  Result<StepLookup> find(DatasetNumber number, const Box& selection) const {
+    return find(number, selection, FindOptions{});
+  }
+
+ private:
+  explicit StepIndex(SegmentSource& source) : source_(&source) {}
+  Result<DatasetEntry> entry(DatasetNumber number) const;
+  Status add_step(const StepEntry& entry, AbsoluteStep step, const std::optional<Dims>& clip,
+                  FindOptions& options, StepLookup& out) const;
+
+  SegmentSource* source_;
+  StepIndexRoot root_;
+  AbsoluteStep as_of_;
+};
+
+}  // namespace bento

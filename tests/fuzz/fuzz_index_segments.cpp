@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+//
+// The step index's bytes: contributions, and a stored index whose checksums are vouched for. The
+// first byte says which. Besides the sanitizers' checks: what decodes encodes to the same records,
+// and an answer covers exactly the selection.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <vector>
+
+#include "core/index/contribution.hpp"
+#include "core/index/run_view.hpp"
+#include "core/index/step_index.hpp"
+
+namespace {
+
+using namespace bento;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+/// The input is the whole store (its first byte the length of the root behind it), and whatever a
+/// reference says about its hash is right.
+class InputSource : public SegmentSource {
+ public:
+  explicit InputSource(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  Result<Blob> read(const BlobRef& ref) override {
+    if (++reads_ > 2000 || ref.position > bytes_.size() || ref.bytes > bytes_.size() - ref.position)
+      return fail(Code::kCorrupt, "outside");
+    const auto view =
+        bytes_.subspan(static_cast<std::size_t>(ref.position), static_cast<std::size_t>(ref.bytes));
+    return std::make_shared<const std::vector<std::byte>>(view.begin(), view.end());
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  unsigned reads_ = 0;
+};
+
+void check_run(std::span<const std::byte> bytes) {
+  ByteReader in(bytes);
+  const RowShape shape{2, 8};
+  const auto run = RecordRun::decode(in, shape.width());
+  if (!run) return;
+  ByteWriter out;
+  run->encode(out);
+  ByteReader again(out.view());
+  const auto back = RecordRun::decode(again, shape.width());
+  require(back.has_value() && back->records() == run->records() &&
+          std::ranges::equal(back->last(), run->last()));
+  const auto view = RunView::make(*run, shape.rank);
+  if (!view) return;
+  QueryBudget budget{10000};
+  std::uint64_t hits = 0;
+  const bool complete = view->find(view->bounds(), budget,
+                                   [&](std::uint64_t ordinal, auto) -> Status {
+                                     require(ordinal < run->records());
+                                     ++hits;
+                                     return {};
+                                   })
+                            .has_value();
+  if (complete && !view->bounds().empty()) require(hits <= run->records());
+  QueryBudget apart{10000};
+  (void)view->disjoint(apart);
+  (void)view->volume();
+}
+
+void check_contribution(std::span<const std::byte> bytes) {
+  const auto half = bytes.size() / 2;
+  const auto merged = merge_contributions(bytes.first(half), bytes.subspan(half));
+  for (const auto whole : {bytes, merged ? std::span<const std::byte>(*merged) : bytes}) {
+    const auto parts = parse_contribution(whole);
+    if (!parts) continue;
+    for (const auto& part : *parts) {
+      if (part.records > 100000) continue;
+      (void)needs_exact_times(part);
+      (void)decode_ranges(part);
+    }
+  }
+}
+
+void check_index(std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  InputSource source(bytes);
+  const auto root_bytes = std::to_integer<std::uint64_t>(bytes[0]);
+  const auto index = StepIndex::open(source, {1, root_bytes, {}});
+  if (!index) return;
+  const auto datasets = index->datasets();
+  if (!datasets) return;
+  for (const auto& dataset : *datasets) {
+    (void)index->list_steps(dataset.number);
+    (void)index->steps_of(dataset.number);
+    (void)index->absolute(dataset.number, RelativeStep(1));
+    StepIndex::FindOptions options;
+    options.values = ValueRange{3, 7};
+    options.budget.visits = 10000;
+    const Box selection{Dims(dataset.rank, 2), Dims(dataset.rank, 9)};
+    (void)index->find(dataset.number, selection, options);
+    options.values.reset();
+    options.budget.visits = 10000;
+    if (dataset.rank > 4) continue;
+    if (const auto found = index->find(dataset.number, selection, options)) {
+      std::uint64_t elements = 0;
+      for (const auto& piece : found->pieces) elements += piece.part.elements();
+      for (const auto& box : found->uncovered) elements += box.elements();
+      require(elements == selection.elements());
+    }
+  }
+}
+
+void check_page(std::span<const std::byte> bytes) {
+  InputSource source(bytes);
+  QueryBudget budget{10000};
+  const RowShape shape{1, 8};
+  const Box selection{Dims{2}, Dims{9}};
+  (void)find_in_page(source, bytes, shape, &selection, budget,
+                     [](std::uint64_t, auto) { return Status{}; });
+  if (const auto segment = StepSegment::open(source, {0, bytes.size(), {}}))
+    (void)segment->find(source, nullptr, budget,
+                        [](std::uint64_t, const Record&) { return Status{}; });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const auto bytes = std::as_bytes(std::span(data + 1, size - 1));
+  switch (data[0] % 4) {
+    case 0:
+      check_run(bytes);
+      break;
+    case 1:
+      check_contribution(bytes);
+      break;
+    case 2:
+      check_index(bytes);
+      break;
+    default:
+      check_page(bytes);
+  }
+  return 0;
+}
