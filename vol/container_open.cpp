@@ -62,6 +62,10 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   options.stream.buffer_bytes = config.buffer;
   options.stream.align = config.align;
   options.stream.hash = hash_kind(config.checksum);
+  options.durability = config.power ? Durability::kPower : Durability::kProcess;
+  options.keep = config.keep;
+  if (config.step != 0) options.step = AbsoluteStep(config.step);
+  options.minmax = config.minmax;
   options.lock = locking_wanted(fapl);
   return options;
 }

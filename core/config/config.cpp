@@ -104,11 +104,39 @@ Status set_view_maps(Config& config, std::string_view value) {
   return {};
 }
 
-Status only(std::string_view key, std::string_view value, std::string_view accepted) {
-  if (value == accepted) return {};
-  return fail(Code::kUnsupported,
-              fmt::format("{}={} is not available in this version; only {}={} is", key, value, key,
-                          accepted));
+Status set_number(std::uint64_t& out, std::string_view key, std::string_view value,
+                  std::string_view accepted) {
+  std::uint64_t number = 0;
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (problem != std::errc{} || end != value.data() + value.size() || number == 0)
+    return bad_value(key, value, accepted);
+  out = number;
+  return {};
+}
+
+Status set_keep(Config& config, std::string_view value) {
+  if (value == "all") {
+    config.keep = 0;
+    return {};
+  }
+  return set_number(config.keep, "keep", value, "a number of steps from 1 on, or all");
+}
+
+Status set_step(Config& config, std::string_view value) {
+  return set_number(config.step, "step", value, "the number of an absolute step, from 1 on");
+}
+
+Status set_durability(Config& config, std::string_view value) {
+  if (value != "process" && value != "power")
+    return bad_value("durability", value, "process or power");
+  config.power = value == "power";
+  return {};
+}
+
+Status set_minmax(Config& config, std::string_view value) {
+  if (value != "on" && value != "off") return bad_value("minmax", value, "on or off");
+  config.minmax = value == "on";
+  return {};
 }
 
 /// Every key there is. A null `set` means: the grammar knows it, this version does not have it.
@@ -124,16 +152,15 @@ constexpr std::array kKeys = {
     Key{"cache"},
     Key{"checksum", set_checksum},
     Key{"chunk", set_chunk},
-    Key{"durability",
-        [](Config&, std::string_view value) { return only("durability", value, "process"); }},
+    Key{"durability", set_durability},
     Key{"evict"},
     Key{"files", set_files},
     Key{"flush"},
-    Key{"keep", [](Config&, std::string_view value) { return only("keep", value, "1"); }},
-    Key{"minmax", [](Config&, std::string_view value) { return only("minmax", value, "off"); }},
+    Key{"keep", set_keep},
+    Key{"minmax", set_minmax},
     Key{"percent"},
     Key{"stats", set_stats},
-    Key{"step"},
+    Key{"step", set_step},
     Key{"timeout", set_timeout},
     Key{"view", set_view},
     Key{"view_copy", set_view_copy},
@@ -264,8 +291,17 @@ std::string to_string(const Config& config) {
   if (config.buffer != defaults.buffer) add("buffer", config.buffer);
   if (config.checksum != defaults.checksum) add("checksum", name_of(config.checksum));
   if (config.chunk != defaults.chunk) add("chunk", config.chunk);
+  if (config.power != defaults.power) add("durability", "power");
   if (config.files != defaults.files) add("files", config.files);
+  if (config.keep != defaults.keep) {
+    if (config.keep == 0)
+      add("keep", "all");
+    else
+      add("keep", config.keep);
+  }
+  if (config.minmax != defaults.minmax) add("minmax", "on");
   if (config.stats != defaults.stats) add("stats", config.stats);
+  if (config.step != defaults.step) add("step", config.step);
   if (config.timeout != defaults.timeout) add("timeout", config.timeout);
   if (config.view != defaults.view) add("view", "off");
   if (config.view_copy != defaults.view_copy) add("view_copy", config.view_copy);

@@ -26,6 +26,10 @@ struct Config {
   std::uint64_t buffer = 4u << 20;  ///< bytes in which small records gather
   double timeout = 300;             ///< seconds a rank waits for another, 0 = for ever
   std::string stats;                ///< file for statistics, empty = none
+  std::uint64_t keep = 1;           ///< steps that stay readable, 0 = all
+  std::uint64_t step = 0;           ///< open for reading as of this absolute step, 0 = the newest
+  bool power = false;               ///< durability=power: a commit survives the death of nodes
+  bool minmax = false;              ///< keep smallest and largest value of each record
   bool view = true;                 ///< leave a native HDF5 view behind at close
   std::uint64_t view_copy = 0;      ///< bytes copied into it where mappings are too many; 0 = auto
   std::uint64_t view_maps = 4096;   ///< mappings per dataset

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,15 +25,28 @@
 #include "core/container/stream_liveness.hpp"
 #include "core/container/stream_writer.hpp"
 #include "core/index/index.hpp"
+#include "core/index/step.hpp"
 #include "core/io/file.hpp"
 
 namespace bento {
+
+/// What a commit survives.
+enum class Durability {
+  kProcess,  ///< the death of processes
+  kPower,    ///< of nodes too: all ranks sync, then the root is synced
+};
 
 struct ContainerOptions {
   std::uint32_t files = 1;  ///< physical files of a new container
   std::uint64_t chunk_bytes =
       0;  ///< chunk size of a new container, 0: from what the program declares
   StreamOptions stream;
+  Durability durability = Durability::kProcess;
+  /// Steps that stay readable, the newest included; 0: all.
+  std::uint64_t keep = 1;
+  /// Open for reading as of this kept step; absent: the newest.
+  std::optional<AbsoluteStep> step;
+  bool minmax = false;  ///< keep smallest and largest value of each record that brings them
   bool lock = true;  ///< take flock on physical file 0 when opened for writing
   /// Open for writing although another program changed the native view: the next close replaces it.
   bool drop_edited_view = false;

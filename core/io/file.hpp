@@ -44,6 +44,7 @@ enum class OpenMode {
   kReadWrite,
   kCreate,           ///< create or truncate, read-write
   kCreateExclusive,  ///< fails with kExists if the file is there
+  kDirectory,        ///< a folder: only sync() and close() are of use, to keep names of files
 };
 
 /// Opens files; replaced by tests to inject faults.

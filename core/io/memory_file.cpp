@@ -97,6 +97,9 @@ MemoryFileSystem::MemoryFileSystem() : disk_(std::make_shared<Disk>()) {}
 
 Result<std::unique_ptr<File>> MemoryFileSystem::open(const std::string& path, OpenMode mode) const {
   const std::scoped_lock lock(disk_->mutex);
+  if (mode == OpenMode::kDirectory)  // every folder there may be; nothing in it is ever lost
+    return std::unique_ptr<File>(std::make_unique<MemoryFile>(
+        path, disk_, std::make_shared<std::vector<std::byte>>(), false));
   const auto found = disk_->files.find(path);
   const bool there = found != disk_->files.end();
   const bool creates = mode == OpenMode::kCreate || mode == OpenMode::kCreateExclusive;

@@ -141,6 +141,8 @@ int open_flags(OpenMode mode) {
       return O_RDWR | O_CREAT | O_TRUNC;
     case OpenMode::kCreateExclusive:
       return O_RDWR | O_CREAT | O_EXCL;
+    case OpenMode::kDirectory:
+      return O_RDONLY | O_DIRECTORY;
   }
   return O_RDONLY;
 }
@@ -153,11 +155,14 @@ Result<std::unique_ptr<File>> open_posix_file(const std::string& path, OpenMode 
     fd = ::open(path.c_str(), open_flags(mode) | O_CLOEXEC, 0666);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0)
-    return fail(os_error(errno, mode == OpenMode::kRead ? "open of" : "open for writing of", path));
+    return fail(os_error(
+        errno,
+        mode == OpenMode::kRead || mode == OpenMode::kDirectory ? "open of" : "open for writing of",
+        path));
   struct stat about{};
   // Read-only opens of a folder succeed and fail only when read, with a message that names no
   // reason.
-  if (::fstat(fd, &about) == 0 && S_ISDIR(about.st_mode)) {
+  if (mode != OpenMode::kDirectory && ::fstat(fd, &about) == 0 && S_ISDIR(about.st_mode)) {
     ::close(fd);
     return fail(os_error(EISDIR, "open of", path));
   }
