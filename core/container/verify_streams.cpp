@@ -63,6 +63,7 @@ class Verifier {
       while (next != records_.end() && next->writer == writer) ++next;
       BENTO_TRY(stream(writer, {first, next}));
     }
+    for (const auto& lost : container_.lost_steps()) BENTO_TRY(report(lost));
     if (next != records_.end())
       return fail(Code::kCorrupt,
                   fmt::format("'{}': a record of writer {}, there are {}", container_.path(),
@@ -71,6 +72,21 @@ class Verifier {
   }
 
  private:
+  Status report(const OfflineContainer::LostStep& lost) {
+    BENTO_ASSIGN(const StreamPlace place, container_.place(lost.first.task));
+    const StreamSource source(place, container_.fill(lost.first.task), container_.path());
+    ++verdict_.count;
+    verdict_.findings.push_back(
+        {lost.first.task,
+         place.file->path(),
+         place.address(lost.first.offset),
+         {Damage::kRecord, source.offset(lost.first.offset), 1, fti::Finding::kNoRecord,
+          fmt::format("the records of dataset {} are not those that step {} was committed with: "
+                      "some of its writes never reached the device",
+                      lost.dataset, lost.step.number())}});
+    return {};
+  }
+
   Status list_records() {
     const Index& index = container_.index();
     for (const DatasetNumber dataset : index.datasets()) {
