@@ -144,8 +144,12 @@ class Container {
   /// Commits, completes what other readers see (META2, and the native view that `view` builds on
   /// the owner; without one an old native view is switched off) and closes all files. Collective.
   Status close(const ViewBuilder& view = {});
-  /// The next close completes what other readers see even if nothing was changed.
-  void complete_again() { complete_again_ = true; }
+  /// The next close completes what other readers see even if nothing was changed, and marks all
+  /// streams anew.
+  void complete_again() {
+    complete_again_ = true;
+    touched_.assume_all();
+  }
   /// What close() has to tell the user on rank 0: datasets that the native view does not show.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// Did another program change the file through its native view? Asked at open, equal on all

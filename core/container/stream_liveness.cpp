@@ -147,7 +147,8 @@ class Marker {
  private:
   bool mark(fti::v11::DbVar& var, Position at) {
     const fti::v11::DbVar before = var;
-    if (var.hascontent && !alive(static_cast<DatasetNumber>(var.id), at)) {
+    // One that is marked already may be marked by half: whoever did it was killed at it.
+    if (!var.hascontent || !alive(static_cast<DatasetNumber>(var.id), at)) {
       var.hascontent = false;
       var.chunksize = 0;
       if (var.hash != fti::Digest{}) var.hash = empty_;
