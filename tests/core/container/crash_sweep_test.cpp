@@ -10,6 +10,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/container/recover.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
 
@@ -96,12 +97,11 @@ void check_remains(const Sweep& sweep, const MemoryFileSystem& disk, bool first,
   REQUIRE(difference(crash_options(disk.opener()), *found) == "");
   check_kept_steps(sweep, disk, *found);
 
-  // Completed by one process, it is whole again; and goes on with another number of ranks.
-  auto box =
-      Container::open("box", true, options_of(sweep, disk.opener()), make_self_communicator());
-  if (!box) FAIL(box.error().text);
-  (*box)->complete_again();
-  REQUIRE((*box)->close());
+  // Recovered by one process, it is whole again; and goes on with another number of ranks.
+  const auto report = recover("box", options_of(sweep, disk.opener()));
+  if (!report) FAIL(report.error().text);
+  REQUIRE(report->step == *found);
+  REQUIRE(report->sound());
   require_whole(disk, *found);
   check_kept_steps(sweep, disk, *found);
   const Status again = write_on(sweep, disk, {*found % 2 == 0 ? 4 : 2, 1, true}, false);
