@@ -170,6 +170,7 @@ class Container {
   Status accept_opened(std::span<const std::byte> blob);
   void accept_rule();
   Status fix_layout(std::uint64_t declared);
+  Status store_layout();
   Status attach();
   Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data);
   Status catch_up() { return catch_up(root_.segment); }
@@ -198,6 +199,7 @@ class Container {
   Root root_;          ///< last committed, equal on all ranks
   unsigned slot_ = 1;  ///< slot that holds root_ (owner)
   bool layout_fixed_ = false;
+  bool layout_stored_ = true;  ///< META1 says so too, as far as this rank writes it
   std::pair<std::uint64_t, std::uint64_t> identity_{};
   std::vector<std::unique_ptr<File>> files_;
 

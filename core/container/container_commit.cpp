@@ -134,10 +134,8 @@ Status Container::close(const ViewBuilder& view) {
 
 Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   Status mine = std::exchange(deferred_, Status{});
-  if (!layout_fixed_) {
-    auto fixed = fix_layout(0);
-    if (mine) mine = std::move(fixed);
-  }
+  auto stored = layout_fixed_ ? store_layout() : fix_layout(0);
+  if (mine) mine = std::move(stored);
   // A task that never wrote still gets a file block, so that every stream is an FTI-FF file.
   const auto rank = static_cast<std::uint32_t>(comm_->rank());
   const bool begun = rank < fills_.size() && !fills_[rank].empty();
