@@ -13,18 +13,33 @@ namespace bento {
 
 namespace {
 
-/// The index's records, by writer and position.
-std::vector<std::vector<Record>> records_of_writers(const OfflineContainer& container) {
-  std::vector<std::vector<Record>> records(container.plan().writers());
-  for (const DatasetNumber dataset : container.index().datasets())
-    for (std::size_t i = 0; i < container.index().size(dataset); ++i) {
-      Record record = container.index().record(dataset, i);
-      if (record.where.task < records.size())
-        records[record.where.task].push_back(std::move(record));
+using RecordsOfWriters = std::vector<std::vector<Record>>;
+
+bool lies_before(const Record& a, const Record& b) {
+  return a.where.offset < b.where.offset;
+}
+
+/// What can be seen as of some kept step, by writer and position. Space of other records may have
+/// been written anew.
+Result<RecordsOfWriters> records_of_writers(const OfflineContainer& container, File& first) {
+  RecordsOfWriters records(container.plan().writers());
+  const Root& root = container.root();
+  for (std::uint64_t step = root.oldest; step <= root.step; ++step) {
+    BENTO_ASSIGN(CommittedIndex committed, CommittedIndex::open(first, container.plan().file(0),
+                                                                root.index, AbsoluteStep(step)));
+    BENTO_ASSIGN(const auto datasets, committed.steps().datasets());
+    for (const auto& dataset : datasets) {
+      BENTO_ASSIGN(RecordLookup seen, committed.find_all(dataset.number, dataset.rank));
+      for (auto& record : seen.records)
+        if (record.where.task < records.size())
+          records[record.where.task].push_back(std::move(record));
     }
-  for (auto& part : records)
-    std::sort(part.begin(), part.end(),
-              [](const Record& a, const Record& b) { return a.where.offset < b.where.offset; });
+    for (auto& part : records) {
+      std::sort(part.begin(), part.end(), lies_before);
+      const auto same = [](const Record& a, const Record& b) { return a.where == b.where; };
+      part.erase(std::unique(part.begin(), part.end(), same), part.end());
+    }
+  }
   return records;
 }
 
@@ -36,8 +51,10 @@ Status go_through_streams(const std::string& path, const FileOpener& opener,
   const auto append = [](auto& to, auto&& from) {
     std::move(from.begin(), from.end(), std::back_inserter(to));
   };
-  const auto records = records_of_writers(*container);
   const ContainerPlan& plan = container->plan();
+  BENTO_ASSIGN(const auto first_file, opener(path, OpenMode::kRead));
+  BENTO_ASSIGN(const RecordsOfWriters records, records_of_writers(*container, *first_file));
+  BENTO_TRY(first_file->close());
   for (std::uint32_t index = 0; index < plan.files(); ++index) {
     BENTO_ASSIGN(const auto file, opener(physical_name(path, index), OpenMode::kReadWrite));
     const std::uint32_t first = plan.file(index).first_writer;

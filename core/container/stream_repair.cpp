@@ -31,7 +31,7 @@ bool agrees(const StreamBlock& block, std::span<const Record> inside) {
           var.containersize < next->stored_bytes ||
           (!dead && var.chunksize != next->stored_bytes) ||
           (!dead && next->hash != Hash128{} && var.hash != next->hash) ||
-          (next->header_distance != 0 && record + next->header_distance != at))
+          record + next->header_distance != at)
         return false;
       ++next;
     }
@@ -88,23 +88,12 @@ class ChunkRepair {
     constexpr std::uint64_t kMostVars = 4096;  // in front of one record
     for (const Record& record : between(damaged, end_)) {
       const Position data = record.where.offset;
-      // With a known distance the head lies a multiple of the records' size before the record's
-      // own; without, the record itself is tried as the first or as the one behind a filler.
       for (std::uint64_t i = 0; i < kMostVars; ++i) {
-        const std::uint64_t back = kDataBlockHeadBytes + i * kDbVarBytes +
-                                   (record.header_distance != 0 ? record.header_distance : 0);
+        const std::uint64_t back = kDataBlockHeadBytes + i * kDbVarBytes + record.header_distance;
         if (back > data || data - back <= damaged) break;
         BENTO_ASSIGN(const auto block, good_block(data - back));
         if (block && *block > data) return data - back;
       }
-      if (record.header_distance != 0) continue;
-      // A large record of a block of its own: the block begins where the one before it ends.
-      const auto before = between(damaged, data);
-      if (before.empty()) continue;
-      const Position start = before.back().where.offset + before.back().stored_bytes;
-      if (start <= damaged || start >= data) continue;
-      BENTO_ASSIGN(const auto block, good_block(start));
-      if (block && *block > data) return start;
     }
     return end_;
   }
@@ -144,8 +133,8 @@ class ChunkRepair {
   }
 
   static bool begins_block(const Record& before, const Record& record) {
-    return record.header_distance != 0 && record.where.offset - record.header_distance >=
-                                              before.where.offset + before.stored_bytes;
+    return record.where.offset >=
+           before.where.offset + before.stored_bytes + record.header_distance;
   }
 
   /// Returns where the group's block ends; `at` if no block can be made.
@@ -169,7 +158,6 @@ class ChunkRepair {
     }
     // The records may belong to a block behind one of which the index knows nothing.
     const Record& first = group.front();
-    if (first.header_distance == 0) return at;
     const Position head = first.where.offset - first.header_distance - kDataBlockHeadBytes;
     if (head < at + header_bytes(1) || head >= to) return at;
     if (!layout(head, group, end) && !layout(head, group, data_end)) return at;
@@ -177,44 +165,27 @@ class ChunkRepair {
     return rebuild_group(head, group, behind, to);
   }
 
-  /// The records of a block [at, end) that holds `group`; nothing if there is none.
+  /// The records of a block [at, end) that holds `group`; nothing if there is none. A container
+  /// has the room up to the next one, which may be more than its record needs.
   std::optional<std::vector<DbVar>> layout(Position at, std::span<const Record> group,
                                            Position end) const {
     std::vector<Slot> slots;
-    Position before = 0;  // end of the data of the one before
     for (const auto& record : group) {
-      if (record.header_distance == 0) {  // anywhere: the first place that leaves room for a filler
-        const bool gap = !slots.empty() && record.where.offset > before;
-        slots.push_back({slots.empty() ? 0 : slots.back().index + (gap ? 2u : 1u), &record});
-      } else {
-        const Position own = record.where.offset - record.header_distance;
-        if (own < at + kDataBlockHeadBytes || (own - at - kDataBlockHeadBytes) % kDbVarBytes != 0)
-          return std::nullopt;
-        slots.push_back({(own - at - kDataBlockHeadBytes) / kDbVarBytes, &record});
-      }
-      if (slots.size() > 1) {
-        const std::uint64_t step = slots.back().index - slots[slots.size() - 2].index;
-        const bool gap = record.where.offset > before;
-        if (slots.back().index <= slots[slots.size() - 2].index || (gap && step < 2) ||
-            record.where.offset < before)
-          return std::nullopt;
-      }
-      before = record.where.offset + record.stored_bytes;
-    }
-    if (before > end) return std::nullopt;
-    const Position data = group.front().where.offset;
-    const bool trailing = end > before;
-    std::uint64_t numvars = slots.back().index + (trailing ? 2 : 1);
-    if (group.front().header_distance == 0 && at + header_of(numvars) != data) {
-      for (auto& slot : slots) ++slot.index;  // behind a filler
-      ++numvars;
-    }
-    if (slots.front().index == 0) {  // its data follows the header at once
-      if (data < at + header_of(numvars) || (data - at - kDataBlockHeadBytes) % kDbVarBytes != 0)
+      if (record.header_distance > record.where.offset) return std::nullopt;
+      const Position own = record.where.offset - record.header_distance;
+      if (own < at + kDataBlockHeadBytes || (own - at - kDataBlockHeadBytes) % kDbVarBytes != 0)
         return std::nullopt;
-      numvars = (data - at - kDataBlockHeadBytes) / kDbVarBytes;
+      const std::uint64_t index = (own - at - kDataBlockHeadBytes) / kDbVarBytes;
+      if (!slots.empty() && index <= slots.back().index) return std::nullopt;
+      slots.push_back({index, &record});
     }
-    if (at + header_of(numvars) > data || numvars > UINT32_MAX) return std::nullopt;
+    const Position data = group.front().where.offset;
+    std::uint64_t numvars = slots.back().index + 1;
+    if (slots.front().index == 0) {  // its data follows the header at once
+      if ((data - at - kDataBlockHeadBytes) % kDbVarBytes != 0) return std::nullopt;
+      numvars = std::max(numvars, (data - at - kDataBlockHeadBytes) / kDbVarBytes);
+    }
+    if (numvars > UINT32_MAX || at + header_of(numvars) > data) return std::nullopt;
 
     std::vector<DbVar> vars;
     Position next = at + header_of(numvars);
@@ -223,19 +194,24 @@ class ChunkRepair {
         vars.push_back(fti::v11::make_filler(0, until - next, rule_));
         next = until;
       }
+      if (!vars.empty()) vars.back().containersize += until - next;
+      next = until;
     };
     for (const auto& slot : slots) {
-      fill_up(slot.index, slot.record->where.offset);
+      const Position begin = slot.record->where.offset;
+      if (begin < next) return std::nullopt;
+      if (begin != next && slot.index == 0) return std::nullopt;
+      fill_up(slot.index, begin);
       DbVar var;
       var.id = var.idx = static_cast<std::int32_t>(slot.record->dataset);
       var.hascontent = true;
       var.chunksize = var.containersize = slot.record->stored_bytes;
       var.hash = slot.record->hash;
       vars.push_back(var);
-      next = slot.record->where.offset + slot.record->stored_bytes;
+      next = begin + slot.record->stored_bytes;
     }
+    if (next > end) return std::nullopt;
     fill_up(numvars, end);
-    if (next != end) return std::nullopt;
     return vars;
   }
 

@@ -32,9 +32,9 @@ struct StreamPlace {
 
 /// Head and container records of one block.
 struct StreamBlock {
-  Position position = 0;    ///< of its head
-  std::uint64_t bytes = 0;  ///< as its head says: header and containers
+  Position position = 0;  ///< of its head
   std::vector<fti::v11::DbVar> vars;
+  std::uint64_t bytes = 0;  ///< as its head says: header and containers
 };
 /// May change `vars`; whoever does writes them back, with rewrite_vars().
 using UseBlock = std::function<Status(StreamBlock& block)>;

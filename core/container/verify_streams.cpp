@@ -155,7 +155,8 @@ class Verifier {
   void same(const fti::Container& c, const Indexed& indexed, fti::Findings& findings) {
     const Record record = container_.index().record(indexed.dataset, indexed.record);
     if (c.id != static_cast<std::int32_t>(record.dataset) ||
-        c.containersize != record.stored_bytes || (c.hascontent && c.hash != record.hash))
+        c.containersize < record.stored_bytes ||
+        (c.hascontent && (c.chunksize != record.stored_bytes || c.hash != record.hash)))
       findings.add(Damage::kRecord, c.record_offset, fti::v11::kDbVarBytes,
                    fmt::format("the container's id {}, size {} or hash is not that of its record: "
                                "dataset {}, {} bytes",

@@ -192,8 +192,8 @@ std::string difference(Container& container, std::uint64_t step) {
   const Model model = model_at(step);
   std::vector<DatasetNumber> wanted;
   for (const auto& [number, dataset] : model) wanted.push_back(number);
-  auto have = container.index().datasets();
-  std::vector<DatasetNumber> found(have.begin(), have.end());
+  std::vector<DatasetNumber> found;
+  for (const auto& dataset : container.datasets()) found.push_back(dataset.number);
   std::sort(found.begin(), found.end());
   if (found != wanted) return fmt::format("{} datasets, {} wanted", found.size(), wanted.size());
   for (const auto& [number, dataset] : model) {
@@ -202,8 +202,8 @@ std::string difference(Container& container, std::uint64_t step) {
     const auto lookup = container.find(number, box);
     if (!lookup) return lookup.error().text;
     for (const auto& piece : lookup->pieces) {
-      const auto read =
-          container.read(number, piece, 8, box, reinterpret_cast<std::byte*>(values.data()));
+      const auto read = container.read(lookup->records[piece.record], piece.part, 8, box,
+                                       reinterpret_cast<std::byte*>(values.data()));
       if (!read) return read.error().text;
     }
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -211,7 +211,9 @@ std::string difference(Container& container, std::uint64_t step) {
         return fmt::format("dataset {}, element {}: {:#x}, wanted {:#x}", number, i, values[i],
                            dataset.values[i]);
   }
-  return {};
+  const auto whole = container.confirm_read();
+  if (!whole) return whole.error().text;
+  return *whole ? std::string() : "another step came in between";
 }
 
 std::string difference(const ContainerOptions& options, std::uint64_t step) {
@@ -235,6 +237,10 @@ class MortalCommunicator final : public Communicator {
   Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) override {
     BENTO_TRY(alive());
     return below_.gather(payload);
+  }
+  Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) override {
+    BENTO_TRY(alive());
+    return below_.combine(payload, merge);
   }
   Result<Bytes> broadcast(std::span<const std::byte> payload) override {
     BENTO_TRY(alive());
@@ -260,7 +266,7 @@ Status live_as(const std::shared_ptr<Communicator>& comm, const CrashSession& se
                const ContainerOptions& options, Life& life) {
   BENTO_ASSIGN(auto container, first ? Container::create("box", false, options, comm)
                                      : Container::open("box", true, options, comm));
-  const std::uint64_t from = container->step();
+  const std::uint64_t from = container->step().number();
   for (std::uint64_t step = from + 1; step <= from + session.steps; ++step) {
     BENTO_TRY(carry_out(*container, step));
     raise(life.attempted, step);

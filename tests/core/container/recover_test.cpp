@@ -45,7 +45,7 @@ void leave_uncommitted(const MemoryFileSystem& disk, int ranks) {
   for (const auto& status : run_ranks(ranks, [&](Communicator& comm) -> Status {
          const std::shared_ptr<Communicator> shared(&comm, [](Communicator*) {});
          BENTO_ASSIGN(auto box, Container::open("box", true, crash_options(disk.opener()), shared));
-         BENTO_TRY(carry_out(*box, box->step() + 1));
+         BENTO_TRY(carry_out(*box, box->step().number() + 1));
          box->abandon();
          return {};
        }))
