@@ -297,8 +297,8 @@ Status Container::add_others(const Segment& segment) {
   return {};
 }
 
+// The holder's note stays: who finds it does not trust what this session left in the streams.
 void Container::abandon() {
-  give_back();
   for (auto& handle : files_)
     if (handle) (void)handle->close();
   files_.clear();

@@ -90,7 +90,7 @@ Status Container::commit() {
 
 Status Container::close(const ViewBuilder& view) {
   Status status = writable_ ? commit_impl(true, view) : Status{};
-  give_back();
+  if (status) give_back();  // else some streams may lack their marks
   for (auto& handle : files_) {
     if (!handle) continue;
     auto closed = handle->close();

@@ -23,7 +23,8 @@ bool agrees(const StreamBlock& block, std::span<const Record> inside) {
   auto next = inside.begin();
   for (std::size_t i = 0; i < block.vars.size(); ++i) {
     const DbVar& var = block.vars[i];
-    if (var.containersize > end - at) return false;
+    if (var.containersize > end - at || var.id < fti::kFillerId) return false;
+    if (var.id == fti::kFillerId && (var.hascontent || var.chunksize != 0)) return false;
     if (next != inside.end() && next->where.offset == at && var.id != fti::kFillerId) {
       const Position record = block.position + kDataBlockHeadBytes + i * kDbVarBytes;
       const bool dead = !var.hascontent;
@@ -248,19 +249,28 @@ class ChunkRepair {
   RepairedStream& result_;
 };
 
-/// Stream offsets and FTI's numbers of all containers, counted anew.
-Status renumber(const StreamPlace& place, const ChunkFill& fill) {
+/// Stream offsets and FTI's numbers of all containers, counted anew. Only a wrong offset is damage:
+/// numbers may lag behind where space was used again.
+Status renumber(const StreamPlace& place, const ChunkFill& fill, RepairedStream& result) {
   std::map<std::int32_t, std::int32_t> containers;
   return walk_stream(place, fill, [&](StreamBlock& block) -> Status {
     Position at = block.position + header_bytes(static_cast<std::uint32_t>(block.vars.size()));
     bool changed = false;
+    StreamSpot spot{place.writer, place.file->path(), place.address(block.position), 0, 0, {}};
     for (auto& var : block.vars) {
       const DbVar before = var;
       var.fptr = stream_offset(fill, place.plan.chunk_bytes, at);
-      if (var.id != fti::kFillerId) var.containerid = containers[var.id]++;
+      if (var.id != fti::kFillerId) {
+        var.containerid = containers[var.id]++;
+        var.idx = var.id;
+      }
       changed = changed || !(var == before);
+      if (var.fptr != before.fptr) ++spot.records;
       at += var.containersize;
     }
+    const auto same = [&](const StreamSpot& other) { return other.address == spot.address; };
+    if (spot.records != 0 && std::ranges::none_of(result.rebuilt, same))
+      result.rebuilt.push_back(std::move(spot));
     return changed ? rewrite_vars(place, block) : Status{};
   });
 }
@@ -275,7 +285,7 @@ Result<RepairedStream> repair_stream(const StreamPlace& place, const ChunkFill& 
     ChunkRepair repair(place, begin + fill[chunk], records, rule, result);
     BENTO_TRY(repair.run(begin + (chunk == 0 ? fti::v11::kFileBlockBytes : 0)));
   }
-  if (!result.rebuilt.empty() && result.beyond_repair.empty()) BENTO_TRY(renumber(place, fill));
+  if (result.beyond_repair.empty()) BENTO_TRY(renumber(place, fill, result));
   return result;
 }
 

@@ -120,10 +120,23 @@ class Verifier {
     BENTO_ASSIGN(const fti::Verdict verdict, fti::verify(seen, options));
     verdict_.unhashed += verdict.unhashed;
     for (const auto& finding : verdict.findings.kept())
-      if (container_.closed() || finding.damage != Damage::kChecksum)
+      if ((container_.closed() || finding.damage != Damage::kChecksum) &&
+          !keeps_hash(verdict.checkpoint, finding))
         findings.add(finding.damage, finding.offset, finding.bytes, finding.text, finding.record);
     compare(verdict.checkpoint, records, source, findings);
     return {};
+  }
+
+  /// A container without content keeps its hash while older steps can be read.
+  [[nodiscard]] bool keeps_hash(const fti::Checkpoint& checkpoint,
+                                const fti::Finding& finding) const {
+    if (!container_.older_kept() || finding.damage != Damage::kChunkHash) return false;
+    for (const auto& block : checkpoint.blocks)
+      for (const auto& c : block.containers)
+        if (finding.offset >= c.record_offset &&
+            finding.offset < c.record_offset + fti::v11::kDbVarBytes)
+          return !c.hascontent && !fti::is_filler(c);
+    return false;
   }
 
   /// Both the containers and the records come in file order.
