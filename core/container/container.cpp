@@ -111,17 +111,29 @@ void Container::declared(std::uint64_t bytes_per_rank) {
 Status Container::fix_layout(std::uint64_t declared) {
   plan_.set_chunk_bytes(plan_.choose_chunk(declared, options_.chunk_bytes));
   layout_fixed_ = true;
+  layout_stored_ = false;
+  return store_layout();
+}
+
+// Tried again, before this rank writes anything and at each commit, until it is in the file: it
+// also clears what lies where the first chunk begins.
+Status Container::store_layout() {
+  if (layout_stored_) return {};
   const auto rank = static_cast<std::uint32_t>(comm_->rank());
   const std::uint32_t index = plan_.file_of(rank);
   // The first writer of each physical file stores its META1: no one else's bytes lie where it
   // writes.
-  if (plan_.file(index).first_writer != rank) return {};
-  BENTO_ASSIGN(File* const handle, file(index));
-  return write_unfinished_sion(*handle, plan_, index, path_);
+  if (plan_.file(index).first_writer == rank) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    BENTO_TRY(write_unfinished_sion(*handle, plan_, index, path_));
+  }
+  layout_stored_ = true;
+  return {};
 }
 
 Status Container::attach() {
   if (stream_.attached()) return {};
+  BENTO_TRY(store_layout());
   const auto rank = static_cast<std::uint32_t>(comm_->rank());
   const std::uint32_t index = plan_.file_of(rank);
   BENTO_ASSIGN(File* const handle, file(index));
@@ -285,8 +297,8 @@ Status Container::add_others(const Segment& segment) {
   return {};
 }
 
+// The holder's note stays: who finds it does not trust what this session left in the streams.
 void Container::abandon() {
-  give_back();
   for (auto& handle : files_)
     if (handle) (void)handle->close();
   files_.clear();

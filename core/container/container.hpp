@@ -163,8 +163,12 @@ class Container {
   /// Commits, completes what other readers see (META2, and the native view that `view` builds on
   /// the owner; without one an old native view is switched off) and closes all files. Collective.
   Status close(const ViewBuilder& view = {});
-  /// The next close completes what other readers see even if nothing was changed.
-  void complete_again() { complete_again_ = true; }
+  /// The next close completes what other readers see even if nothing was changed, and marks all
+  /// streams anew.
+  void complete_again() {
+    complete_again_ = true;
+    touched_.assume_all();
+  }
   /// What close() has to tell the user on rank 0: datasets that the native view does not show.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// Did another program change the file through its native view? Asked at open, equal on all
@@ -185,6 +189,7 @@ class Container {
   Status accept_opened(std::span<const std::byte> blob);
   void accept_rule();
   Status fix_layout(std::uint64_t declared);
+  Status store_layout();
   Status attach();
   Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
                       const ValueRange& range);
@@ -218,6 +223,7 @@ class Container {
   Root root_;                         ///< last committed, equal on all ranks
   std::optional<AbsoluteStep> step_;  ///< asked for at open
   bool layout_fixed_ = false;
+  bool layout_stored_ = true;  ///< META1 says so too, as far as this rank writes it
   std::pair<std::uint64_t, std::uint64_t> identity_{};
   std::vector<std::unique_ptr<File>> files_;
 

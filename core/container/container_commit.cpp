@@ -90,7 +90,7 @@ Status Container::commit() {
 
 Status Container::close(const ViewBuilder& view) {
   Status status = writable_ ? commit_impl(true, view) : Status{};
-  give_back();
+  if (status) give_back();  // else some streams may lack their marks
   for (auto& handle : files_) {
     if (!handle) continue;
     auto closed = handle->close();
@@ -103,10 +103,8 @@ Status Container::close(const ViewBuilder& view) {
 // Everything of this rank's that the commit will refer to is in the files after this.
 Status Container::prepare(bool closing) {
   Status mine = std::exchange(deferred_, Status{});
-  if (!layout_fixed_) {
-    auto fixed = fix_layout(0);
-    if (mine) mine = std::move(fixed);
-  }
+  auto stored = layout_fixed_ ? store_layout() : fix_layout(0);
+  if (mine) mine = std::move(stored);
   // A task that never wrote still gets a file block, so that every stream is an FTI-FF file.
   const auto rank = static_cast<std::uint32_t>(comm_->rank());
   const bool begun = rank < fills_.size() && !fills_[rank].empty();

@@ -133,7 +133,8 @@ class Marker {
  private:
   bool mark(fti::v11::DbVar& var, Position at) {
     const fti::v11::DbVar before = var;
-    if (var.hascontent && !alive(static_cast<DatasetNumber>(var.id), at)) {
+    // Also one that has no content already: whoever marked it may have been killed at it.
+    if (!alive(static_cast<DatasetNumber>(var.id), at)) {
       var.hascontent = false;
       var.chunksize = 0;
       if (var.hash != fti::Digest{} && !plan_.older_kept) var.hash = empty_;
