@@ -4,7 +4,6 @@
 
 import os
 import re
-import signal
 import subprocess
 import time
 
@@ -134,18 +133,8 @@ class Writer:
         return found
 
     def kill(self):
-        """SIGKILL to all ranks and then to mpirun; returns when they are gone."""
         if self.process.poll() is None:
-            below = harness.descendants(self.process.pid)
-            for pid in below + [self.process.pid]:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            self.process.wait(10)
-            end = time.monotonic() + 10
-            while any(alive(pid) for pid in below) and time.monotonic() < end:
-                time.sleep(0.005)
+            harness.kill_ranks(self.process)
         if not self.output.closed:
             self.output.close()
 
@@ -154,15 +143,6 @@ class Writer:
 
     def __exit__(self, *_):
         self.kill()
-
-
-def alive(pid):
-    """A zombie has given back its files and locks."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] not in ("Z", "X")
-    except OSError:
-        return False
 
 
 def write_steps(path, how, steps, ranks=3, env=None, **options):
