@@ -65,6 +65,11 @@ Result<Grid> grid_of(Object* object, DatasetState& state) {
   return grid;
 }
 
+Result<RecordLookup> find_of_one_step(DatasetState& state, const Box& box) {
+  Container& container = state.file->container();
+  return read_of_one_step(container, [&] { return container.find(state.number, box); });
+}
+
 /// Natively, parallel files allocate everything at creation, but not chunks that have filters.
 bool allocated_early(const DatasetState& state, hid_t dcpl) {
   return (state.flags & kUserAllocatedEarly) != 0 ||
@@ -82,8 +87,7 @@ Result<std::vector<std::uint64_t>> allocated_chunks(DatasetState& state, const G
   }
   std::set<std::uint64_t> found;
   if (grid.extent.product() == 0) return std::vector<std::uint64_t>{};
-  BENTO_ASSIGN(const Lookup lookup,
-               state.file->container().find(state.number, Box::whole(grid.extent)));
+  BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, Box::whole(grid.extent)));
   for (const auto& piece : lookup.pieces) {
     Box touched{Dims(grid.counts.rank()), Dims(grid.counts.rank())};
     for (unsigned d = 0; d < grid.counts.rank(); ++d) {
@@ -140,10 +144,10 @@ Result<std::optional<Record>> record_of_chunk(DatasetState& state, const Grid& g
                                               const Dims& at) {
   const Box whole = grid.whole_chunk(at);
   if (!contains(Box::whole(grid.extent), whole)) return std::optional<Record>();
-  BENTO_ASSIGN(const Lookup lookup, state.file->container().find(state.number, whole));
+  BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, whole));
   if (lookup.pieces.size() != 1 || !(lookup.pieces[0].part == whole))
     return std::optional<Record>();
-  Record record = state.file->container().record(state.number, lookup.pieces[0]);
+  Record record = lookup.records[lookup.pieces[0].record];
   if (record.encoding != Encoding::kFiltered || !(record.box == whole))
     return std::optional<Record>();
   return std::optional<Record>(std::move(record));
@@ -159,7 +163,8 @@ Result<std::vector<std::byte>> stored_chunk(Object* object, DatasetState& state,
   BENTO_ASSIGN(const auto record, record_of_chunk(state, grid, at));
   if (record) {
     mask = record->filter_mask;
-    return state.file->container().read_stored(*record);
+    Container& container = state.file->container();
+    return read_of_one_step(container, [&] { return container.read_stored(*record); });
   }
   BENTO_ASSIGN(auto chunk, assemble(object, state, grid, at));
   if (filters->spares_partial_chunks() && !contains(Box::whole(grid.extent), grid.whole_chunk(at)))
@@ -306,7 +311,7 @@ Result<Allocation> allocation_of(Object* object, DatasetState& state) {
   }
   const std::uint64_t bytes = extent.product() * state.element_bytes;
   if (bytes == 0 && layout != H5D_COMPACT) return result;
-  BENTO_ASSIGN(const Lookup lookup, state.file->container().find(state.number, Box::whole(extent)));
+  BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, Box::whole(extent)));
   if (layout == H5D_COMPACT || allocated_early(state, dcpl.get()) || !lookup.pieces.empty())
     result = {H5D_SPACE_STATUS_ALLOCATED, bytes};
   return result;

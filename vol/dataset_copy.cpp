@@ -142,12 +142,11 @@ Status copy_elements(Object* source, DatasetState& state, const Box& whole, cons
 Status copy_records(Object* source, DatasetState& from, const Dims& extent, Object* target,
                     DatasetState& to) {
   Container& container = from.file->container();
-  BENTO_ASSIGN(const Lookup written, container.find(from.number, Box::whole(extent)));
+  BENTO_ASSIGN(const RecordLookup written, container.find(from.number, Box::whole(extent)));
   for (const auto& piece : written.pieces) {
     // Asked again, since a write to the same container may move what still gathers in memory.
-    BENTO_ASSIGN(const Lookup now, container.find(from.number, piece.part));
-    const Record record =
-        now.pieces.empty() ? Record{} : container.record(from.number, now.pieces.front());
+    BENTO_ASSIGN(const RecordLookup now, container.find(from.number, piece.part));
+    const Record record = now.pieces.empty() ? Record{} : now.records[now.pieces.front().record];
     if (record.encoding == Encoding::kFiltered && piece.part == record.box &&
         record.stored_bytes <= to.file->container().largest_record()) {
       BENTO_ASSIGN(const auto stored, container.read_stored(record));

@@ -24,12 +24,9 @@ FileContext::FileContext(std::string name, Config config, UserAccess access,
       access_(access),
       comm_(std::move(comm)),
       container_(std::move(container)) {
-  for (const DatasetNumber number : container_->index().datasets()) {
-    const DatasetDeclaration* const dataset = container_->index().find(number);
-    // A later dataset may have been given the object address of a deleted one: the larger number
-    // holds.
-    if (dataset != nullptr) numbers_[dataset->token] = number;
-  }
+  // A later dataset may have been given the object address of a deleted one: the larger number
+  // holds.
+  for (const auto& dataset : container_->datasets()) numbers_[dataset.token] = dataset.number;
 }
 
 FileContext::~FileContext() {
@@ -96,7 +93,7 @@ void FileContext::undeclare(const TokenBytes& token) {
 
 const DatasetDeclaration* FileContext::find(const TokenBytes& token) const {
   const auto found = numbers_.find(token);
-  return found == numbers_.end() ? nullptr : container_->index().find(found->second);
+  return found == numbers_.end() ? nullptr : container_->dataset(found->second);
 }
 
 Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks,

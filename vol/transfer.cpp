@@ -150,13 +150,13 @@ bool same_type(hid_t a, hid_t b) {
 
 Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* to) {
   Container& container = state.file->container();
-  BENTO_ASSIGN(const Lookup lookup, container.find(state.number, box));
+  BENTO_ASSIGN(const RecordLookup lookup, container.find(state.number, box));
   for (const auto& piece : lookup.pieces) {
-    const Record record = container.record(state.number, piece);
+    const Record& record = lookup.records[piece.record];
     if (record.encoding == Encoding::kFiltered)
       BENTO_TRY(read_part(object, state, record, piece.part, box, to));
     else
-      BENTO_TRY(container.read(state.number, piece, state.element_bytes, box, to));
+      BENTO_TRY(container.read(record, piece.part, state.element_bytes, box, to));
   }
   if (!lookup.uncovered.empty()) {
     BENTO_ASSIGN(const auto* const fill, state.fill_value(object));
@@ -223,14 +223,18 @@ Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const T
   const std::size_t mem_bytes = H5Tget_size(args.mem_type);
   const bool same = same_type(args.mem_type, file_type);
   const std::uint64_t bytes = count * state.element_bytes;
+  const auto read_elements = [&](std::byte* to) {
+    return read_of_one_step(state.file->container(),
+                            [&] { return read_packed(object, state, plan.shape, to); });
+  };
   if (same && plan.mem_offset >= 0) {
     auto* const to =
         static_cast<std::byte*>(buffer) + static_cast<std::size_t>(plan.mem_offset) * mem_bytes;
-    BENTO_TRY(read_packed(object, state, plan.shape, to));
+    BENTO_TRY(read_elements(to));
     return bytes;
   }
   std::vector<std::byte> packed(count * std::max(mem_bytes, state.element_bytes));
-  BENTO_TRY(read_packed(object, state, plan.shape, packed.data()));
+  BENTO_TRY(read_elements(packed.data()));
   if (!same) {
     // Members that the file type lacks keep their value in memory.
     std::vector<std::byte> background;

@@ -31,6 +31,14 @@ class Communicator {
   /// missing ranks).
   virtual Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) = 0;
 
+  /// Merges one payload per rank into one on rank 0, on the way up the tree, so that no rank sees
+  /// more than what its neighbours made of theirs. merge(lower, higher) gets payloads of adjacent
+  /// ranges of ranks, the lower ranks' first; it must be associative and cannot fail (a failure is
+  /// something that a payload says). Returns nothing elsewhere. Collective. Errors: kPeer.
+  using Merge =
+      std::function<Bytes(std::span<const std::byte> lower, std::span<const std::byte> higher)>;
+  virtual Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) = 0;
+
   /// Sends rank 0's payload to everybody along a binary tree. Returns it on every rank. Collective.
   virtual Result<Bytes> broadcast(std::span<const std::byte> payload) = 0;
 };

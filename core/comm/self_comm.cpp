@@ -15,6 +15,9 @@ class SelfCommunicator final : public Communicator {
     all.emplace_back(payload.begin(), payload.end());
     return all;
   }
+  Result<Bytes> combine(std::span<const std::byte> payload, const Merge&) override {
+    return Bytes(payload.begin(), payload.end());
+  }
   Result<Bytes> broadcast(std::span<const std::byte> payload) override {
     return Bytes(payload.begin(), payload.end());
   }

@@ -46,10 +46,9 @@ Status Catalogue::transfer_read(Position at, std::span<std::byte> into) {
   return {};
 }
 
-Result<CatalogueRef> Catalogue::append(Position& end, std::span<const std::byte> bytes) {
-  BENTO_TRY(transfer_write(end, bytes));
-  CatalogueRef ref{end, bytes.size(), hash128(bytes)};
-  end += bytes.size();
+Result<CatalogueRef> Catalogue::append(CatalogueSpace& space, std::span<const std::byte> bytes) {
+  const CatalogueRef ref{space.take(bytes.size()), bytes.size(), hash128(bytes)};
+  BENTO_TRY(transfer_write(ref.position, bytes));
   return ref;
 }
 
@@ -71,47 +70,55 @@ Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::str
   return bytes;
 }
 
-Result<CatalogueRef> Catalogue::hash_of(Position position, std::uint64_t bytes) {
+Result<Hash128> Catalogue::hash_of(std::span<const CatalogueRange> ranges) {
   constexpr std::uint64_t kPiece = 1u << 20;
-  CatalogueRef ref{position, bytes, {}};
   Hasher hasher;
   std::vector<std::byte> piece;
-  for (std::uint64_t done = 0; done < bytes; done += piece.size()) {
-    piece.resize(static_cast<std::size_t>(std::min(kPiece, bytes - done)));
-    BENTO_TRY(transfer_read(position + done, piece));
-    hasher.update(piece);
-  }
-  ref.hash = hasher.digest();
-  return ref;
+  for (const auto& range : ranges)
+    for (Position at = range.begin; at < range.end; at += piece.size()) {
+      piece.resize(static_cast<std::size_t>(std::min(kPiece, range.end - at)));
+      BENTO_TRY(transfer_read(at, piece));
+      hasher.update(piece);
+    }
+  return hasher.digest();
 }
 
 Result<CatalogueRef> Catalogue::store(const PagedImage& image, std::vector<PagePlace>& places,
-                                      Position& end) {
+                                      CatalogueSpace& space) {
   std::vector<PagePlace> fresh = places;
   fresh.resize(image.pages());
-  ByteWriter run;
-  const Position run_start = end;
-  for (std::size_t page = 0; page < image.pages(); ++page) {
-    if (page < places.size() && !image.dirty(page)) continue;
-    const auto bytes = image.page(page);
-    fresh[page] = {run_start + run.size(), hash128(bytes)};
-    run.bytes(bytes);
+  const auto changed = [&](std::size_t page) { return page >= places.size() || image.dirty(page); };
+  // Runs of pages that fill one hole or lie at the end are one write.
+  for (std::size_t page = 0; page < image.pages();) {
+    if (!changed(page)) {
+      ++page;
+      continue;
+    }
+    constexpr std::size_t kMostPages = 256;
+    ByteWriter run;
+    std::size_t next = page;
+    for (; next < image.pages() && next - page < kMostPages && changed(next); ++next)
+      run.bytes(image.page(next));
+    Position at = space.take(run.size());
+    BENTO_TRY(transfer_write(at, run.view()));
+    for (; page < next; ++page) {
+      fresh[page] = {at, hash128(image.page(page))};
+      at += image.page(page).size();
+    }
   }
-  BENTO_TRY(transfer_write(run_start, run.view()));
-  end += run.size();
 
   ByteWriter table;
   for (const auto& place : fresh) {
     table.u64(place.position);
     table.bytes(place.hash);
   }
-  BENTO_ASSIGN(const CatalogueRef ref, append(end, table.view()));
+  BENTO_ASSIGN(const CatalogueRef ref, append(space, table.view()));
   places = std::move(fresh);
   return ref;
 }
 
-Result<PagedImage> Catalogue::load(const CatalogueRef& table, std::uint64_t image_bytes,
-                                   std::vector<PagePlace>& places) {
+Result<std::vector<Catalogue::PagePlace>> Catalogue::load_places(const CatalogueRef& table,
+                                                                 std::uint64_t image_bytes) {
   const std::uint64_t pages = image_bytes / kPageBytes + (image_bytes % kPageBytes != 0 ? 1 : 0);
   BENTO_ASSIGN(const auto bytes, read(table, "skeleton page table"));
   if (bytes.size() / kPlaceBytes != pages || bytes.size() % kPlaceBytes != 0)
@@ -119,13 +126,19 @@ Result<PagedImage> Catalogue::load(const CatalogueRef& table, std::uint64_t imag
                 fmt::format("'{}': skeleton page table of {} bytes for an image of {}",
                             file_.path(), bytes.size(), image_bytes));
   ByteReader in(bytes, std::endian::little, "skeleton page table");
-  places.assign(static_cast<std::size_t>(pages), {});
-  std::vector<std::byte> image(static_cast<std::size_t>(image_bytes));
+  std::vector<PagePlace> places(static_cast<std::size_t>(pages));
   for (auto& place : places) {
     BENTO_ASSIGN(place.position, in.u64());
     BENTO_ASSIGN(const auto hash, in.bytes(16));
     std::copy(hash.begin(), hash.end(), place.hash.begin());
   }
+  return places;
+}
+
+Result<PagedImage> Catalogue::load(const CatalogueRef& table, std::uint64_t image_bytes,
+                                   std::vector<PagePlace>& places) {
+  BENTO_ASSIGN(places, load_places(table, image_bytes));
+  std::vector<std::byte> image(static_cast<std::size_t>(image_bytes));
   // Pages of one commit lie side by side: read runs, then check each page.
   for (std::size_t first = 0; first < places.size();) {
     std::size_t last = first + 1;

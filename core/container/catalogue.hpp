@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/container/catalogue_space.hpp"
 #include "core/container/paged_image.hpp"
 #include "core/container/root.hpp"
 
@@ -18,15 +19,15 @@ class Catalogue {
  public:
   Catalogue(File& file, const FilePlan& plan) : file_(file), plan_(plan) {}
 
-  /// Writes `bytes` at `end` and moves `end` behind them. Blobs may cross chunk ends.
-  /// Errors: kNoSpace (also beyond the logical limit, naming chunk=), kIo.
-  Result<CatalogueRef> append(Position& end, std::span<const std::byte> bytes);
+  /// Writes `bytes` where `space` has room. Blobs may cross chunk ends. Errors: kNoSpace (also
+  /// beyond the logical limit, naming chunk=), kIo.
+  Result<CatalogueRef> append(CatalogueSpace& space, std::span<const std::byte> bytes);
   /// Errors: kCorrupt (outside the file, checksum), kIo.
   Result<std::vector<std::byte>> read(const CatalogueRef& ref, std::string_view what);
 
-  /// A reference to `bytes` bytes that lie at `position` already, holes included. Errors: kIo,
-  /// kCorrupt (outside the file).
-  Result<CatalogueRef> hash_of(Position position, std::uint64_t bytes);
+  /// The hash of what lies in `ranges`, one after the other. Errors: kIo, kCorrupt (outside the
+  /// file).
+  Result<Hash128> hash_of(std::span<const CatalogueRange> ranges);
 
   /// Stores the changed pages of `image` and a new page table; unchanged pages keep their place in
   /// `places`, which has one entry per page and is updated.
@@ -35,7 +36,9 @@ class Catalogue {
     Hash128 hash{};
   };
   Result<CatalogueRef> store(const PagedImage& image, std::vector<PagePlace>& places,
-                             Position& end);
+                             CatalogueSpace& space);
+  /// The page table alone. Errors: as load().
+  Result<std::vector<PagePlace>> load_places(const CatalogueRef& table, std::uint64_t image_bytes);
   /// Reads an image back. `image_bytes` is its size; `places` gets the page table.
   Result<PagedImage> load(const CatalogueRef& table, std::uint64_t image_bytes,
                           std::vector<PagePlace>& places);

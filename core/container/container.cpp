@@ -7,10 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "core/bytes/byte_reader.hpp"
 #include "core/container/holder.hpp"
-#include "core/container/segment_chain.hpp"
 #include "core/container/sion_view.hpp"
-#include "core/index/segment_codec.hpp"
 #include "core/io/host.hpp"
 
 namespace bento {
@@ -28,6 +27,7 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
       writable_(writable),
       options_(std::move(options)),
       comm_(std::move(comm)),
+      step_(options_.step),
       stream_(index_, static_cast<std::uint32_t>(comm_->rank()), options_.stream),
       reader_(
           [this](std::uint32_t writer) -> Result<RecordReader::Source> {
@@ -83,9 +83,14 @@ DatasetNumber Container::declare(const std::array<std::byte, 16>& token,
   return dataset.number;
 }
 
+std::vector<DatasetDeclaration> Container::datasets() const {
+  std::vector<DatasetDeclaration> all;
+  for (const DatasetNumber number : index_.datasets()) all.push_back(*index_.find(number));
+  return all;
+}
+
 void Container::remove(DatasetNumber dataset) {
   stream_.forget(dataset);
-  touched_.note_removed(dataset, index_.size(dataset));
   index_.remove(dataset);
   pending_.deleted.push_back(dataset);
 }
@@ -121,22 +126,23 @@ Status Container::attach() {
   const std::uint32_t index = plan_.file_of(rank);
   BENTO_ASSIGN(File* const handle, file(index));
   ChunkFill fill = rank < fills_.size() ? fills_[rank] : ChunkFill{};
-  return stream_.attach(plan_.file(index), plan_.local_task(rank), *handle, std::move(fill));
+  return stream_.attach(plan_.file(index), plan_.local_task(rank), *handle, std::move(fill),
+                        reuse_dead_);
 }
 
 // --- data
 // -------------------------------------------------------------------------------------------------
 
 Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
-                        std::span<const std::byte> data) {
+                        std::span<const std::byte> data, const ValueRange& range) {
   Record record;
   record.dataset = dataset;
   record.box = box;
-  return write_record(std::move(record), element_bytes, data);
+  return write_record(std::move(record), element_bytes, data, range);
 }
 
 Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
-                                 std::span<const std::byte> stored) {
+                                 std::span<const std::byte> stored, const ValueRange& range) {
   // Known now and not only at the commit, while data still gathers in memory.
   if (writable_ && stored.size() > largest_record())
     return fail(Code::kNoSpace,
@@ -149,7 +155,7 @@ Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uin
   record.box = box;
   record.encoding = Encoding::kFiltered;
   record.filter_mask = filter_mask;
-  return write_record(std::move(record), 0, stored);
+  return write_record(std::move(record), 0, stored, range);
 }
 
 std::uint64_t Container::largest_record() const {
@@ -162,49 +168,111 @@ std::uint64_t Container::largest_record() const {
 }
 
 Status Container::write_record(Record record, std::uint64_t element_bytes,
-                               std::span<const std::byte> data) {
+                               std::span<const std::byte> data, const ValueRange& range) {
   if (!writable_)
     return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
   Status done;
   if (layout_fixed_) done = attach();
   if (done) {
     record.order = {collective_, now_ns(), static_cast<std::uint32_t>(comm_->rank())};
-    done = stream_.write(record, element_bytes, data);
+    done = stream_.write(record, element_bytes, data, range);
   }
   if (!done && deferred_) deferred_ = done;
   return done;
 }
 
-Result<Lookup> Container::find(DatasetNumber dataset, const Box& selection) {
-  BENTO_TRY(catch_up());
-  return index_.find(dataset, selection);
+Result<CommittedIndex*> Container::committed() {
+  if (!committed_known_) {
+    BENTO_ASSIGN(File* const first, file(0));
+    if (step_) {
+      BENTO_ASSIGN(committed_, CommittedIndex::open(*first, plan_.file(0), root_.index, step_));
+    } else {
+      BENTO_TRY(committed_.move_on(*first, plan_.file(0), root_.index));
+    }
+    committed_known_ = true;
+  }
+  return &committed_;
 }
 
-Status Container::read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes,
-                       const Box& to_box, std::byte* to) {
-  return reader_.read(index_.record(dataset, piece.record), element_bytes, piece.part, to_box, to);
+// What was written since the last commit is later than all that is committed.
+Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection) {
+  RecordLookup out;
+  std::vector<Box> open;
+  BENTO_ASSIGN(Lookup fresh, index_.find(dataset, selection));
+  std::map<std::size_t, std::size_t> place;
+  for (auto& piece : fresh.pieces) {
+    const auto [at, added] = place.try_emplace(piece.record, out.records.size());
+    if (added) out.records.push_back(index_.record(dataset, piece.record));
+    out.pieces.push_back({at->second, std::move(piece.part)});
+  }
+  open = std::move(fresh.uncovered);
+  if (root_.index.bytes == 0) {
+    out.uncovered = std::move(open);
+    return out;
+  }
+  BENTO_ASSIGN(CommittedIndex* const older, committed());
+  const auto clip = index_.clip_of(dataset);
+  for (const Box& box : open) {
+    Box inside = box;
+    if (clip) {
+      inside = intersect(box, Box::whole(*clip));
+      subtract(box, inside, out.uncovered);
+    }
+    if (inside.empty()) continue;
+    BENTO_ASSIGN(RecordLookup found, older->find(dataset, inside));
+    const std::size_t before = out.records.size();
+    std::move(found.records.begin(), found.records.end(), std::back_inserter(out.records));
+    for (auto& piece : found.pieces)
+      out.pieces.push_back({before + piece.record, std::move(piece.part)});
+    std::move(found.uncovered.begin(), found.uncovered.end(), std::back_inserter(out.uncovered));
+  }
+  return out;
 }
 
 Result<std::vector<std::byte>> Container::read_stored(const Record& record) {
   return reader_.read_stored(record);
 }
 
-Status Container::catch_up(const CatalogueRef& newest) {
-  if (loaded_segment_ == newest) return {};
+// Who writes holds the lock, so nobody else goes on. A reader asks whether the root is still the
+// same: its first slot is what a commit writes first.
+Result<bool> Container::confirm_read() {
+  if (writable_) return true;
   BENTO_ASSIGN(File* const first, file(0));
-  Catalogue catalogue(*first, plan_.file(0));
-  BENTO_ASSIGN(const auto chain, read_segments(catalogue, newest, loaded_segment_));
-  for (const auto& bytes : chain) {
-    auto segment = decode_segment(bytes);
-    if (!segment) return fail(std::move(segment).error().with_context(path_));
-    BENTO_TRY(add_others(*segment));
+  std::array<std::byte, 8> bytes{};
+  constexpr std::uint64_t kSequenceAt = 16;
+  BENTO_TRY(first->read_at(plan_.file(0).root_address(0) + kSequenceAt, bytes));
+  ByteReader in(bytes);
+  BENTO_ASSIGN(const std::uint64_t sequence, in.u64());
+  if (sequence == root_.sequence) {
+    has_read_ = true;
+    return true;
   }
-  loaded_segment_ = newest;
-  return {};
+  BENTO_ASSIGN(const Probe seen, probe(*first));
+  if (seen.kind == FileKind::kContainer && seen.root.file_id == root_.file_id) {
+    if (seen.root.oldest <= step().number()) {
+      has_read_ = true;
+      return true;
+    }
+    const bool same_metadata = seen.root.skeleton == root_.skeleton;
+    if (!has_read_ && same_metadata && !step_ && comm_->size() == 1) {
+      root_ = seen.root;
+      BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+      committed_known_ = false;
+      reader_.invalidate();
+      return false;
+    }
+    return fail(Code::kBusy,
+                fmt::format("'{}': step {}, as of which it was opened, is gone: its writer has "
+                            "committed newer ones and keeps steps {} to {}. Open the file again, "
+                            "or let the writer keep more steps (keep=)",
+                            path_, step().number(), seen.root.oldest, seen.root.step));
+  }
+  return fail(Code::kBusy,
+              fmt::format("'{}': the file was replaced while it was read; open it again", path_));
 }
 
-// A segment of this session: its metadata was replayed here already, and so were this rank's own
-// records and those that an exchange brought.
+// The metadata of this session was replayed here already, and so were this rank's own records and
+// those that an earlier exchange brought.
 Status Container::add_others(const Segment& segment) {
   const auto me = static_cast<std::uint32_t>(comm_->rank());
   for (const auto& record : segment.records) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,9 @@
 #include "core/base/error.hpp"
 #include "core/comm/communicator.hpp"
 #include "core/container/catalogue.hpp"
+#include "core/container/catalogue_space.hpp"
+#include "core/container/commit_message.hpp"
+#include "core/container/committed_index.hpp"
 #include "core/container/native_view.hpp"
 #include "core/container/operation_log.hpp"
 #include "core/container/paged_image.hpp"
@@ -47,7 +51,7 @@ struct ContainerOptions {
   /// Open for reading as of this kept step; absent: the newest.
   std::optional<AbsoluteStep> step;
   bool minmax = false;  ///< keep smallest and largest value of each record that brings them
-  bool lock = true;  ///< take flock on physical file 0 when opened for writing
+  bool lock = true;     ///< take flock on physical file 0 when opened for writing
   /// Open for writing although another program changed the native view: the next close replaces it.
   bool drop_edited_view = false;
   FileOpener opener = &open_posix_file;
@@ -70,11 +74,21 @@ class Container {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] bool writable() const { return writable_; }
-  [[nodiscard]] std::uint64_t step() const { return root_.step; }
+  /// The absolute step that is read: the newest, or the one that was asked for at open.
+  [[nodiscard]] AbsoluteStep step() const { return step_.value_or(AbsoluteStep(root_.step)); }
+  /// The oldest absolute step that can be opened.
+  [[nodiscard]] AbsoluteStep oldest_step() const { return AbsoluteStep(root_.oldest); }
+  /// What is committed, for questions about steps. Task-local. Errors: kCorrupt, kIo.
+  Result<CommittedIndex*> committed();
   [[nodiscard]] Communicator& comm() { return *comm_; }
   [[nodiscard]] PagedImage& skeleton() { return skeleton_; }
   [[nodiscard]] const ContainerPlan& plan() const { return plan_; }
-  [[nodiscard]] const Index& index() const { return index_; }
+  /// All datasets that exist, this session's included; by ascending number.
+  [[nodiscard]] std::vector<DatasetDeclaration> datasets() const;
+  /// Null if there is no such dataset. Valid until it is removed.
+  [[nodiscard]] const DatasetDeclaration* dataset(DatasetNumber number) const {
+    return index_.find(number);
+  }
   [[nodiscard]] const Root& root() const { return root_; }
   /// Device and inode of physical file 0, as rank 0 sees it.
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> identity() const { return identity_; }
@@ -105,34 +119,39 @@ class Container {
   /// for the commit.
   void declared(std::uint64_t bytes_per_rank);
 
-  /// Writes one box of a dataset. Task-local. `data` holds the elements in row-major order.
-  /// Errors at once on this rank (kNoSpace, kIo, ...), and again on every rank at the next commit.
+  /// Writes one box of a dataset. Task-local. `data` holds the elements in row-major order; `range`
+  /// is kept with minmax only. Errors at once on this rank (kNoSpace, kIo, ...), and again on every
+  /// rank at the next commit.
   Status write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
-               std::span<const std::byte> data);
+               std::span<const std::byte> data, const ValueRange& range = ValueRange::everything());
   /// The same for one box whose elements went through the dataset's filters already: `stored` is
   /// kept as it is and never cut. `filter_mask` has a bit for each filter that was skipped. Errors:
   /// as write(); kNoSpace naming chunk= for more than largest_record() bytes.
   Status write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
-                        std::span<const std::byte> stored);
+                        std::span<const std::byte> stored,
+                        const ValueRange& range = ValueRange::everything());
   /// Most bytes that a record which cannot be cut may have; before the layout is fixed a number
   /// that holds for any layout it may get. 0 in a container that is open for reading.
   [[nodiscard]] std::uint64_t largest_record() const;
   /// Can data be written out yet, or does everything gather in memory?
   [[nodiscard]] bool layout_fixed() const { return layout_fixed_; }
   /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
-  /// or exchange. Task-local.
-  Result<Lookup> find(DatasetNumber dataset, const Box& selection);
-  /// The record of one piece that find() returned.
-  [[nodiscard]] Record record(DatasetNumber dataset, const Piece& piece) const {
-    return index_.record(dataset, piece.record);
-  }
-  /// Reads the part of one piece that find() returned into the row-major buffer of `to_box`.
+  /// or exchange. Task-local. Errors: kCorrupt, kIo.
+  Result<RecordLookup> find(DatasetNumber dataset, const Box& selection);
+  /// Reads the part `part` of a record that find() returned into the row-major buffer of `to_box`.
   /// Task-local. Errors: kIo, kCorrupt; kInternal for a filtered record, which only read_stored()
   /// gives out.
-  Status read(DatasetNumber dataset, const Piece& piece, std::uint64_t element_bytes,
-              const Box& to_box, std::byte* to);
+  Status read(const Record& record, const Box& part, std::uint64_t element_bytes, const Box& to_box,
+              std::byte* to) {
+    return reader_.read(record, element_bytes, part, to_box, to);
+  }
   /// The bytes of a record as they are stored, held against its hash. Task-local.
   Result<std::vector<std::byte>> read_stored(const Record& record);
+  /// To be called when everything that belongs to one read was found and read, well or not: whether
+  /// all of it was of this container's step. A writer may have gone on, and used the space of that
+  /// step for a newer one. False: nothing was read before, the container is at the newest step now,
+  /// read again. Errors: kBusy (the step is gone: the file must be opened again). Task-local.
+  Result<bool> confirm_read();
   /// Makes everybody's uncommitted records visible to everybody; what a collective read begins
   /// with.
   Status exchange();
@@ -167,22 +186,27 @@ class Container {
   void accept_rule();
   Status fix_layout(std::uint64_t declared);
   Status attach();
-  Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data);
-  Status catch_up() { return catch_up(root_.segment); }
-  Status catch_up(const CatalogueRef& newest);
+  Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
+                      const ValueRange& range);
   Status explain_divergence();
   Status commit_impl(bool closing, const ViewBuilder& view);
-  [[nodiscard]] Bytes encode_contribution(const Status& mine, std::size_t first_slot) const;
-  Status owner_commit(const std::vector<Bytes>& gathered, bool closing, const ViewBuilder& view,
-                      Root& next, unsigned& next_slot);
-  Status owner_complete(const ViewBuilder& view, Root& next, unsigned& next_slot);
+  Status prepare(bool closing);
+  Result<Bytes> contribution(const Status& mine, const std::set<DatasetNumber>& exact_times) const;
+  Result<std::vector<DatasetNumber>> owner_judge(const CommitMessage& message, bool first_round);
+  Status owner_commit(const CommitMessage& message, bool closing, const ViewBuilder& view,
+                      Root& next);
+  Status owner_complete(const ViewBuilder& view, Root& next);
   Result<NativeView> owner_build_view(const ViewBuilder& view, Root& next,
-                                      std::vector<Position>& free);
+                                      std::vector<CatalogueSpace*>& spaces);
   Result<bool> owner_view_edited(File& first);
   Result<Bytes> owner_liveness(const Root& next);
   Status finish_streams(const LivenessPlan& plan, bool changed);
   void give_back();
-  Status owner_write_root(File& first, Root& next, unsigned& slot);
+  Status owner_sweep(File& first);
+  Status owner_write_root(File& first, Root& next);
+  /// With durability=power: what was written to this physical file so far is on the device.
+  Status make_durable(File& handle);
+  Status make_names_durable();
   Status add_others(const Segment& segment);
   std::uint64_t now_ns();
 
@@ -191,8 +215,8 @@ class Container {
   ContainerOptions options_;
   std::shared_ptr<Communicator> comm_;
   ContainerPlan plan_;
-  Root root_;          ///< last committed, equal on all ranks
-  unsigned slot_ = 1;  ///< slot that holds root_ (owner)
+  Root root_;                         ///< last committed, equal on all ranks
+  std::optional<AbsoluteStep> step_;  ///< asked for at open
   bool layout_fixed_ = false;
   std::pair<std::uint64_t, std::uint64_t> identity_{};
   std::vector<std::unique_ptr<File>> files_;
@@ -201,10 +225,19 @@ class Container {
   std::vector<Catalogue::PagePlace> page_places_;  ///< owner
   std::vector<ChunkFill> fills_;                   ///< owner: of all writers, as committed
   TouchedDatasets touched_;                        ///< owner: since the last close
-  Index index_;
+  CatalogueSpace space_;                           ///< owner
+  bool swept_ = false;                             ///< owner: space_ knows its holes
+  std::uint64_t catalogue_used_ = 0;               ///< owner: bytes, at the last sweep
+  /// Owner: a root was half written, so that space which only the root before it does not need may
+  /// be needed.
+  bool uncertain_ = false;
+  bool reuse_dead_ = false;  ///< at open: containers without content are dead for everybody
+  Index index_;              ///< all declarations; records and extents since the last commit only
+  CommittedIndex committed_;
+  bool committed_known_ = false;  ///< committed_ shows root_
+  bool has_read_ = false;         ///< something of this step was given out
   StreamWriter stream_;
   RecordReader reader_;
-  CatalogueRef loaded_segment_;  ///< newest segment that index_ contains
   std::vector<std::uint64_t>
       known_until_ns_;         ///< per rank: its records up to here came by exchange()
   std::size_t exchanged_ = 0;  ///< uncommitted records of this rank that others know
@@ -217,10 +250,20 @@ class Container {
   Status deferred_;  ///< first failure on this rank since the last commit
   bool view_edited_ = false;
   bool complete_again_ = false;
-  bool diverged_ = false;  ///< owner: the last commit failed because the ranks' calls differ
   bool counted_references_ = false;
   std::vector<std::string> notes_;
 };
+
+/// Does `work`, a read that may be done twice, and sees to it that all of it is of one step.
+/// Errors: those of `work`, or kBusy (confirm_read()) where a writer went on meanwhile.
+template <class Work>
+auto read_of_one_step(Container& container, const Work& work) -> decltype(work()) {
+  for (;;) {
+    auto done = work();
+    BENTO_ASSIGN(const bool same_step, container.confirm_read());
+    if (same_step) return done;
+  }
+}
 
 /// Removes a container: all its physical files. Not collective. Errors: kNotFound, kPermission,
 /// kIo.

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Exchange, commit and close: the only places where the ranks of a container talk to each other.
-/// Order of writes in a commit: records and their FTI headers (all ranks), index segment, skeleton
-/// pages, stream table, then the root in the other slot; file blocks last. A crash before the root
-/// leaves the previous step, since nothing that the old root refers to was touched.
+/// Order of writes in a commit: records and their FTI headers (all ranks), skeleton pages, stream
+/// table, step index, then the root, twice; file blocks last. A crash before the root leaves the
+/// previous step, since nothing that it refers to was touched.
 #include "core/container/container.hpp"
 
 #include <algorithm>
@@ -13,66 +13,25 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/comm/agree.hpp"
 #include "core/comm/status_message.hpp"
-#include "core/container/segment_chain.hpp"
+#include "core/container/catalogue_sweep.hpp"
 #include "core/container/sion_view.hpp"
+#include "core/index/contribution.hpp"
 #include "core/index/segment_codec.hpp"
+#include "core/index/step_commit.hpp"
 
 namespace bento {
 
 namespace {
 
-/// What one rank brings to a commit.
-struct Contribution {
-  Status status;
-  std::uint64_t collective = 0;
-  std::uint64_t operation_hash = 0;
-  ChunkFill fill;
-  std::span<const std::byte> entries;
-};
-
-Result<Contribution> decode_contribution(std::span<const std::byte> bytes) {
-  Contribution result;
-  ByteReader in(bytes, std::endian::little, "commit message");
-  result.status = get_status(in);
-  BENTO_ASSIGN(result.collective, in.u64());
-  BENTO_ASSIGN(result.operation_hash, in.u64());
-  BENTO_ASSIGN(const std::uint64_t blocks, in.varint());
-  BENTO_TRY(in.fits(blocks, 1));
-  result.fill.resize(static_cast<std::size_t>(blocks));
-  for (auto& used : result.fill) {
-    BENTO_ASSIGN(used, in.varint());
-  }
-  BENTO_ASSIGN(const std::uint64_t length, in.u64());
-  BENTO_ASSIGN(result.entries, in.bytes(length));
-  return result;
-}
+/// What the owner sends back.
+enum class Answer : std::uint8_t { kVerdict, kAgain, kDiverged };
 
 }  // namespace
 
-Bytes Container::encode_contribution(const Status& mine, std::size_t first_slot) const {
-  ByteWriter out;
-  put_status(out, mine);
-  out.u64(collective_);
-  out.u64(operations_.hash());
-  out.varint(stream_.fill().size());
-  for (const auto used : stream_.fill()) out.varint(used);
-  Segment own;
-  if (mine) {
-    for (std::size_t i = first_slot; i < stream_.uncommitted().size(); ++i) {
-      const auto& slot = stream_.uncommitted()[i];
-      own.records.push_back(index_.record(slot.dataset, slot.position));
-    }
-  }
-  const auto entries = encode_entries(own);
-  out.u64(entries.size());
-  out.bytes(entries);
-  return std::move(out).take();
-}
-
 Status Container::exchange() {
   if (comm_->size() == 1) return {};
-  BENTO_TRY(catch_up());
   Status mine;
   if (writable_) {
     if (!layout_fixed_) mine = fix_layout(0);
@@ -80,23 +39,32 @@ Status Container::exchange() {
     if (mine && stream_.attached()) mine = stream_.flush();
     if (!mine && deferred_) deferred_ = mine;
   }
-  BENTO_ASSIGN(const auto gathered, comm_->gather(encode_contribution(mine, exchanged_)));
+  ByteWriter own;
+  put_status(own, mine);
+  Segment entries;
+  if (mine)
+    for (std::size_t i = exchanged_; i < stream_.uncommitted().size(); ++i) {
+      const auto& slot = stream_.uncommitted()[i];
+      entries.records.push_back(index_.record(slot.dataset, slot.position));
+    }
+  own.bytes(encode_entries(entries));
+  BENTO_ASSIGN(const auto gathered, comm_->gather(own.view()));
   ByteWriter out;
   if (comm_->rank() == 0) {
     Status all;
     Segment merged;
     for (std::size_t rank = 0; rank < gathered.size() && all; ++rank) {
-      auto part = decode_contribution(gathered[rank]);
-      if (!part) {
-        all = fail(std::move(part).error());
-      } else if (!part->status) {
-        all = fail(std::move(part->status).error().with_context(fmt::format("rank {}", rank)));
-      } else if (auto entries = decode_entries(part->entries)) {
-        merged.records.insert(merged.records.end(), entries->records.begin(),
-                              entries->records.end());
-      } else {
-        all = fail(std::move(entries).error());
+      ByteReader in(gathered[rank], std::endian::little, "exchange message");
+      Status status = get_status(in);
+      if (!status) {
+        all = fail(std::move(status).error().with_context(fmt::format("rank {}", rank)));
+        continue;
       }
+      auto part = decode_entries(std::span<const std::byte>(gathered[rank]).subspan(in.offset()));
+      if (part)
+        merged.records.insert(merged.records.end(), part->records.begin(), part->records.end());
+      else
+        all = fail(std::move(part).error());
     }
     put_status(out, all);
     if (all) out.bytes(encode_entries(merged));
@@ -132,7 +100,8 @@ Status Container::close(const ViewBuilder& view) {
   return status;
 }
 
-Status Container::commit_impl(bool closing, const ViewBuilder& view) {
+// Everything of this rank's that the commit will refer to is in the files after this.
+Status Container::prepare(bool closing) {
   Status mine = std::exchange(deferred_, Status{});
   if (!layout_fixed_) {
     auto fixed = fix_layout(0);
@@ -143,51 +112,141 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   const bool begun = rank < fills_.size() && !fills_[rank].empty();
   if (mine && (stream_.has_buffered() || (closing && !begun))) mine = attach();
   if (mine && stream_.attached()) mine = stream_.flush();
-
-  BENTO_ASSIGN(const auto gathered, comm_->gather(encode_contribution(mine, 0)));
-  ByteWriter out;
-  Root next = root_;
-  unsigned next_slot = slot_;
-  if (rank == 0) {
-    Status done = owner_commit(gathered, closing, view, next, next_slot);
-    Bytes liveness;
-    if (done && closing) {
-      auto found = owner_liveness(next);
-      if (found)
-        liveness = std::move(*found);
-      else
-        done = fail(std::move(found).error());
-    }
-    put_status(out, done);
-    out.u8(std::exchange(diverged_, false) ? 1 : 0);
-    if (done) {
-      out.bytes(encode_root(next));
-      out.bytes(liveness);
-    }
+  if (mine && stream_.attached()) {
+    auto handle = file(plan_.file_of(rank));
+    mine = handle ? make_durable(**handle) : Status(fail(std::move(handle).error()));
   }
-  BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
-  ByteReader in(blob, std::endian::little, "commit message");
-  Status verdict = get_status(in);
-  BENTO_ASSIGN(const std::uint8_t diverged, in.u8());
-  if (diverged != 0) return explain_divergence();
-  BENTO_TRY(std::move(verdict));
+  return mine;
+}
+
+Result<Bytes> Container::contribution(const Status& mine,
+                                      const std::set<DatasetNumber>& exact_times) const {
+  const auto rank = static_cast<std::uint32_t>(comm_->rank());
+  CommitMessage message;
+  if (!mine) {
+    Error error = mine.error();
+    message.status = fail(std::move(error).with_context(fmt::format("rank {}", rank)));
+  }
+  message.first_rank = rank;
+  message.collective = collective_;
+  message.operation_hash = operations_.hash();
+  if (!stream_.fill().empty()) message.fills.push_back({rank, 1, stream_.fill()});
+  if (!mine || stream_.uncommitted().empty()) return encode(message);
+
+  // In the order of the stream, because that is regular.
+  std::vector<std::pair<Record, ValueRange>> records;
+  for (const auto& slot : stream_.uncommitted())
+    records.emplace_back(index_.record(slot.dataset, slot.position), stream_.range_of(slot));
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
+    return a.first.where.offset < b.first.where.offset;
+  });
+  ContributionBuilder::Options options;
+  options.ranges = options_.minmax;
+  options.exact_times = exact_times;
+  options.all_exact_times = comm_->size() == 1;
+  ContributionBuilder builder(options);
+  for (const auto& [record, range] : records)
+    BENTO_TRY(builder.add(record, index_.find(record.dataset)->element_bytes, range));
+  message.entries = builder.encode();
+  return encode(message);
+}
+
+Status Container::commit_impl(bool closing, const ViewBuilder& view) {
+  Status mine = prepare(closing);
+  std::set<DatasetNumber> exact_times;
+  Root next = root_;
+  Bytes blob;
+  std::size_t read = 0;
+  for (bool first_round = true;; first_round = false) {
+    auto brought = contribution(mine, exact_times);
+    if (!brought) {
+      mine = fail(std::move(brought).error());
+      brought = contribution(mine, {});
+      if (!brought) return fail(std::move(brought).error());
+    }
+    BENTO_ASSIGN(const Bytes merged, comm_->combine(*brought, &merge_commit_messages));
+    ByteWriter out;
+    if (comm_->rank() == 0) {
+      auto message = decode_commit_message(merged);
+      Status done = message ? Status{} : Status(fail(message.error()));
+      Answer answer = Answer::kVerdict;
+      std::vector<DatasetNumber> again;
+      Bytes liveness;
+      if (done && message->differs && message->status) answer = Answer::kDiverged;
+      if (done && answer == Answer::kVerdict) {
+        done = message->status;
+        if (done) {
+          auto judged = owner_judge(*message, first_round);
+          if (judged)
+            again = std::move(*judged);
+          else
+            done = fail(std::move(judged).error());
+        }
+        if (!again.empty()) {
+          answer = Answer::kAgain;
+        } else if (done) {
+          done = owner_commit(*message, closing, view, next);
+          if (done && closing) {
+            auto found = owner_liveness(next);
+            if (found)
+              liveness = std::move(*found);
+            else
+              done = fail(std::move(found).error());
+          }
+          if (!done && comm_->size() > 1)
+            done = fail(std::move(done).error().with_context("rank 0"));
+        }
+      }
+      out.u8(static_cast<std::uint8_t>(answer));
+      put_status(out, done);
+      if (answer == Answer::kAgain) {
+        out.varint(again.size());
+        for (const DatasetNumber dataset : again) out.varint(dataset);
+      } else if (done) {
+        out.bytes(encode_root(next));
+        out.bytes(liveness);
+      }
+    }
+    BENTO_ASSIGN(blob, comm_->broadcast(out.view()));
+    ByteReader in(blob, std::endian::little, "commit message");
+    BENTO_ASSIGN(const std::uint8_t answer, in.u8());
+    Status verdict = get_status(in);
+    if (answer == static_cast<std::uint8_t>(Answer::kDiverged)) return explain_divergence();
+    BENTO_TRY(std::move(verdict));
+    if (answer == static_cast<std::uint8_t>(Answer::kAgain)) {
+      BENTO_ASSIGN(const std::uint64_t datasets, in.varint());
+      for (std::uint64_t i = 0; i < datasets; ++i) {
+        BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
+        exact_times.insert(static_cast<DatasetNumber>(dataset));
+      }
+      continue;
+    }
+    BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
+    BENTO_ASSIGN(next, decode_root(sector));
+    read = in.offset();
+    break;
+  }
+
   operations_.agreed();
-  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
-  BENTO_ASSIGN(next, decode_root(sector));
   const bool changed = next.sequence != root_.sequence;
-  if (comm_->size() == 1) loaded_segment_ = next.segment;
+  stream_.mark_committed(next.step, next.oldest, pending_.deleted);
   root_ = next;
-  slot_ = next_slot;
   pending_ = {};
+  index_.clear_records();
+  committed_known_ = false;
+  reader_.invalidate();
   exchanged_ = 0;
-  stream_.mark_committed();
   skeleton_.clear_dirty();
   if (closing) {
     BENTO_ASSIGN(const LivenessPlan plan,
-                 decode_liveness(std::span<const std::byte>(blob).subspan(in.offset())));
-    return finish_streams(plan, changed);
+                 decode_liveness(std::span<const std::byte>(blob).subspan(read)));
+    // The holder's note stays until all streams are marked: who finds it there marks them again.
+    return agree(*comm_, finish_streams(plan, changed));
   }
-  if (changed && stream_.attached()) return stream_.write_file_block(now_ns(), false);
+  // What comes now is later than everything in this step, for who looks at records alone.
+  ++collective_;
+  // The step is safe: what fails here is for the next commit to say, on all ranks.
+  if (changed && stream_.attached()) deferred_ = stream_.write_file_block(now_ns(), false);
   return {};
 }
 
@@ -210,7 +269,10 @@ Status Container::explain_divergence() {
 Result<Bytes> Container::owner_liveness(const Root& next) {
   if (next.sequence == root_.sequence || (touched_.datasets().empty() && !touched_.all()))
     return Bytes{};
-  BENTO_ASSIGN(const LivenessPlan plan, plan_liveness(index_, touched_, plan_.writers()));
+  BENTO_ASSIGN(File* const first, file(0));
+  BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
+  BENTO_ASSIGN(const LivenessPlan plan,
+               plan_liveness(newest, datasets(), touched_, plan_.writers()));
   return encode_liveness(plan);
 }
 
@@ -229,7 +291,7 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
     if (entry.first % ranks == me && entry.first != me && entry.first < fills_.size())
       BENTO_TRY(mark(entry.first, fills_[entry.first], {}));
   if (stream_.attached()) {
-    if (plan.live.contains(me) || !stream_.orphans().empty())
+    if (plan.live.contains(me) || !stream_.orphans().empty() || stream_.reused())
       return mark(me, stream_.fill(), stream_.orphans());
     return changed ? stream_.write_file_block(now_ns(), true) : Status{};
   }
@@ -237,73 +299,120 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
   return {};
 }
 
-Status Container::owner_commit(const std::vector<Bytes>& gathered, bool closing,
-                               const ViewBuilder& view, Root& next, unsigned& next_slot) {
-  Segment segment = pending_;
+// Where ranks have written the same place at the same collective count, the owner needs to know
+// when: for those datasets it asks once more.
+Result<std::vector<DatasetNumber>> Container::owner_judge(const CommitMessage& message,
+                                                          bool first_round) {
+  if (!first_round || comm_->size() == 1) return std::vector<DatasetNumber>{};
+  return datasets_that_need_exact_times(message.entries);
+}
+
+Status Container::owner_commit(const CommitMessage& message, bool closing, const ViewBuilder& view,
+                               Root& next) {
   std::vector<ChunkFill> fills = fills_;
   fills.resize(plan_.writers());
-  for (std::size_t rank = 0; rank < gathered.size(); ++rank) {
-    BENTO_ASSIGN(Contribution part, decode_contribution(gathered[rank]));
-    if (!part.status)
-      return fail(std::move(part.status).error().with_context(fmt::format("rank {}", rank)));
-    if (part.collective != collective_ || part.operation_hash != operations_.hash()) {
-      diverged_ = true;
-      return fail(Code::kInvalidArgument,
-                  fmt::format("'{}': rank {} has not made the same collective calls as rank 0",
-                              path_, rank));
+  for (const auto& run : message.fills)
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      if (run.writer + i >= fills.size())
+        return fail(Code::kInternal, fmt::format("fill of writer {}", run.writer + i));
+      fills[run.writer + i] = run.fill;
     }
-    if (!part.fill.empty()) fills[rank] = std::move(part.fill);
-    BENTO_ASSIGN(Segment entries, decode_entries(part.entries));
-    std::move(entries.records.begin(), entries.records.end(), std::back_inserter(segment.records));
-  }
 
-  const bool data_changed = !segment.records.empty() || !segment.datasets.empty() ||
-                            !segment.extents.empty() || !segment.deleted.empty();
+  const bool data_changed = !message.entries.empty() || !pending_.datasets.empty() ||
+                            !pending_.extents.empty() || !pending_.deleted.empty();
   const bool fills_changed = fills != fills_;
-  const bool changed = data_changed || fills_changed || skeleton_.any_dirty();
+  const bool step_changed = data_changed || skeleton_.any_dirty() || next.index.bytes == 0;
+  const bool changed = step_changed || fills_changed;
   const bool complete = (next.flags & kRootClosed) != 0 && !complete_again_;
   if (!changed && (!closing || complete)) return {};
 
   BENTO_ASSIGN(File* const first, file(0));
+  BENTO_TRY(owner_sweep(*first));
   Catalogue catalogue(*first, plan_.file(0));
-  Position end = next.catalogue_end;
   auto places = page_places_;
   next.groups.assign(plan_.groups().begin(), plan_.groups().end());
   next.flags &= ~static_cast<std::uint32_t>(kRootProvisional | kRootClosed);
   if (counted_references_) next.flags |= kRootCountedReferences;
-  if (changed) ++next.step;
-  if (data_changed) {
-    segment.step = next.step;
-    BENTO_ASSIGN(next.segment,
-                 append_segment(catalogue, next.segment, encode_segment(segment), end));
-  }
   if (skeleton_.any_dirty() || next.skeleton.bytes == 0) {
-    BENTO_ASSIGN(next.skeleton, catalogue.store(skeleton_, places, end));
+    BENTO_ASSIGN(next.skeleton, catalogue.store(skeleton_, places, space_));
     next.skeleton_bytes = skeleton_.size();
   }
   if (fills_changed || next.streams.bytes == 0) {
-    BENTO_ASSIGN(next.streams, catalogue.append(end, encode_fills(fills)));
+    BENTO_ASSIGN(next.streams, catalogue.append(space_, encode_fills(fills)));
+  }
+  if (step_changed) {
+    StepCommit step;
+    step.step = AbsoluteStep(++next.step);
+    step.declared = pending_.datasets;
+    step.deleted = pending_.deleted;
+    step.extents = pending_.extents;
+    step.contribution = message.entries;
+    step.keep = options_.keep;
+    const auto payload = encode_payload({next.skeleton, next.skeleton_bytes});
+    step.payload = payload;
+    CatalogueBlobs blobs(catalogue, &space_);
+    CachedSource cache(blobs);
+    BENTO_ASSIGN(const StepCommitted done, commit_step(cache, blobs, blob_ref(next.index), step));
+    next.index = catalogue_ref(done.root);
+    next.oldest = done.oldest.number();
   }
   next.collective = collective_;
   next.next_dataset = next_dataset_;
-  next.catalogue_end = end;
-  BENTO_TRY(owner_write_root(*first, next, next_slot));
+  next.catalogue_end = space_.end();
+  BENTO_TRY(owner_write_root(*first, next));
   page_places_ = std::move(places);
   fills_ = std::move(fills);
-  touched_.note(segment);
-  if (!closing) return {};
-
-  // What other readers see; the step is safe already. The owner's index learns the others' records.
-  if (comm_->size() > 1) BENTO_TRY(catch_up(next.segment));
-  return owner_complete(view, next, next_slot);
+  for (const auto& event : pending_.extents) touched_.note(event.dataset);
+  for (const DatasetNumber dataset : pending_.deleted) touched_.note(dataset);
+  if (!message.entries.empty()) {
+    BENTO_ASSIGN(const auto parts, parse_contribution(message.entries));
+    for (const auto& part : parts) touched_.note(part.dataset);
+  }
+  // What other readers see; the step is safe already.
+  return closing ? owner_complete(view, next) : Status{};
 }
 
-Status Container::owner_write_root(File& first, Root& next, unsigned& slot) {
-  ++next.sequence;
-  const unsigned other = 1 - slot;
-  BENTO_TRY(first.write_at(plan_.file(0).root_address(other), encode_root(next)));
-  slot = other;
+// What newer roots have left behind becomes holes, now and then: when the catalogue has grown by as
+// much as it holds, so that looking at all of it costs no more than having written it.
+Status Container::owner_sweep(File& first) {
+  constexpr std::uint64_t kLeastBytes = 256u << 10;
+  if (uncertain_ || root_.index.bytes == 0) return {};
+  const bool due = swept_ ? space_.taken_bytes() > std::max(kLeastBytes, catalogue_used_)
+                          : space_.end() > kLeastBytes;
+  if (!due) return {};
+  BENTO_ASSIGN(auto used, ranges_in_use(first, plan_.file(0), root_));
+  BENTO_ASSIGN(const auto meta2, meta2_in_use(first, plan_, 0));
+  if (meta2) used.push_back(*meta2);
+  catalogue_used_ = space_.keep_only(std::move(used));
+  swept_ = true;
   return {};
+}
+
+// First one slot, then the other: a torn one is covered by the other, and when both are done no
+// slot refers to an older step any more, whose space is then free.
+Status Container::owner_write_root(File& first, Root& next) {
+  BENTO_TRY(make_durable(first));
+  ++next.sequence;
+  const auto sector = encode_root(next);
+  uncertain_ = true;
+  BENTO_TRY(first.write_at(plan_.file(0).root_address(0), sector));
+  BENTO_TRY(make_durable(first));
+  BENTO_TRY(first.write_at(plan_.file(0).root_address(1), sector));
+  uncertain_ = false;
+  return {};
+}
+
+Status Container::make_durable(File& handle) {
+  return options_.durability == Durability::kPower ? handle.sync() : Status{};
+}
+
+Status Container::make_names_durable() {
+  if (options_.durability != Durability::kPower) return {};
+  const std::size_t slash = path_.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+  BENTO_ASSIGN(const auto handle, options_.opener(folder, OpenMode::kDirectory));
+  BENTO_TRY(handle->sync());
+  return handle->close();
 }
 
 }  // namespace bento

@@ -9,7 +9,6 @@
 #include "core/comm/status_message.hpp"
 #include "core/container/container.hpp"
 #include "core/container/holder.hpp"
-#include "core/container/segment_chain.hpp"
 #include "core/container/sion_view.hpp"
 #include "core/index/segment_codec.hpp"
 #include "core/io/host.hpp"
@@ -93,9 +92,13 @@ Status Container::owner_create(bool exclusive) {
   root_.fs_block = fs_block;
   for (std::uint32_t index = 0; index < plan_.files(); ++index)
     BENTO_TRY(write_provisional_sion(*files_[index], plan_, index, path_));
-  slot_ = 0;
   BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
-  return files_[0]->write_at(plan_.file(0).root_address(slot_), encode_root(root_));
+  for (std::uint32_t index = 1; index < plan_.files(); ++index)
+    BENTO_TRY(make_durable(*files_[index]));
+  --root_.sequence;
+  BENTO_TRY(owner_write_root(*files_[0], root_));
+  BENTO_TRY(make_durable(*files_[0]));
+  return make_names_durable();
 }
 
 Result<std::unique_ptr<File>> Container::create_physical(std::uint32_t index) {
@@ -143,14 +146,11 @@ Result<Bytes> Container::owner_open() {
     return fail(Code::kCorrupt,
                 fmt::format("'{}' holds no valid h5bento root: {}", path_, seen.problem));
   root_ = seen.root;
-  slot_ = seen.slot;
   if ((root_.flags & kRootProvisional) != 0)
     return fail(Code::kNotFound,
                 fmt::format("'{}' holds no committed data: its writer was ended before its first "
                             "H5Fflush or H5Fclose, or has not come to it yet",
                             path_));
-  // Whoever did not come to its close did not mark its dead records either.
-  if ((root_.flags & kRootClosed) == 0) touched_.assume_all();
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
   BENTO_ASSIGN(identity_, file_identity(*first));
   files_.resize(plan_.files());
@@ -159,19 +159,42 @@ Result<Bytes> Container::owner_open() {
     BENTO_ASSIGN(File* const handle, file(index));
     BENTO_TRY(check_meta1(*handle, plan_, index, (root_.flags & kRootClosed) != 0));
   }
+  // Whoever did not come to its close did not mark its dead records either; its note is still there
+  // if it wrote anything.
+  const bool left_behind =
+      (root_.flags & kRootClosed) == 0 || !read_holder_note(*files_[0]).empty();
+  if (left_behind) touched_.assume_all();
+  reuse_dead_ = !left_behind && root_.oldest == root_.step;
+  space_ = CatalogueSpace(root_.catalogue_end);
   for (std::uint32_t index = 0; writable_ && index < plan_.files(); ++index) {
-    Position unused = 0;
-    BENTO_ASSIGN(const bool kept, guard_sion(*files_[index], plan_, index,
-                                             index == 0 ? root_.catalogue_end : unused));
+    CatalogueSpace unused;
+    BENTO_ASSIGN(const bool kept,
+                 guard_sion(*files_[index], plan_, index, index == 0 ? space_ : unused));
     if (!kept) root_.flags &= ~static_cast<std::uint32_t>(kRootClosed);
   }
+  if (step_ && writable_)
+    return fail(Code::kInvalidArgument,
+                fmt::format("'{}': step= opens a file for reading; only the newest step can be "
+                            "written on",
+                            path_));
 
   Catalogue catalogue(*files_[0], plan_.file(0));
+  auto opened = CommittedIndex::open(*files_[0], plan_.file(0), root_.index, step_);
+  if (!opened) return fail(std::move(opened).error().with_context(fmt::format("'{}'", path_)));
+  if (opened->empty())
+    return fail(Code::kCorrupt, fmt::format("'{}': the root names no step index", path_));
+  StepPayload stored{root_.skeleton, root_.skeleton_bytes};
+  if (step_) {
+    BENTO_ASSIGN(const StepInfo info, opened->steps().step(*step_));
+    BENTO_ASSIGN(stored, decode_payload(info.payload));
+  }
   BENTO_ASSIGN(PagedImage image,
-               catalogue.load(root_.skeleton, root_.skeleton_bytes, page_places_));
+               catalogue.load(stored.skeleton, stored.skeleton_bytes, page_places_));
   BENTO_ASSIGN(const auto fill_bytes, catalogue.read(root_.streams, "stream table"));
   BENTO_ASSIGN(fills_, decode_fills(fill_bytes, plan_.writers(), plan_.largest_chunk()));
-  BENTO_ASSIGN(const auto chain, read_segments(catalogue, root_.segment, {}));
+  Segment declared;
+  BENTO_ASSIGN(declared.datasets, opened->steps().datasets());
+  const auto declarations = encode_entries(declared);
 
   BENTO_ASSIGN(view_edited_, owner_view_edited(*files_[0]));
   if (view_edited_ && writable_ && !options_.drop_edited_view)
@@ -182,7 +205,16 @@ Result<Bytes> Container::owner_open() {
                             path_, EACCES),
                 EACCES);
 
-  if (writable_) BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
+  if (writable_) {
+    BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
+    // Space of steps before this one will be written anew: no slot may lead back to them.
+    if (!seen.mirrored) {
+      BENTO_TRY(make_durable(*files_[0]));
+      BENTO_TRY(
+          files_[0]->write_at(plan_.file(0).root_address(1 - seen.slot), encode_root(seen.root)));
+      BENTO_TRY(make_durable(*files_[0]));
+    }
+  }
 
   // More writers than tasks: the missing ones get a physical file of their own. No root knows it
   // before the next commit, and nfiles in META1 says so only when the SION view is complete again.
@@ -192,22 +224,21 @@ Result<Bytes> Container::owner_open() {
     files_.resize(plan_.files());
     BENTO_ASSIGN(files_[added], create_physical(added));
     BENTO_TRY(write_unfinished_sion(*files_[added], plan_, added, path_));
+    BENTO_TRY(make_durable(*files_[added]));
+    BENTO_TRY(make_names_durable());
   }
 
   ByteWriter out;
   out.u64(identity_.first);
   out.u64(identity_.second);
   out.u8(view_edited_ ? 1 : 0);
+  out.u8(reuse_dead_ ? 1 : 0);
   out.bytes(encode_root(root_));
   out.u64(fill_bytes.size());
   out.bytes(fill_bytes);
   out.u64(image.size());
   out.bytes(image.bytes());
-  out.u64(chain.size());
-  for (const auto& segment : chain) {
-    out.u64(segment.size());
-    out.bytes(segment);
-  }
+  out.bytes(declarations);
   return std::move(out).take();
 }
 
@@ -225,6 +256,8 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   BENTO_ASSIGN(const std::uint8_t edited, in.u8());
   view_edited_ = edited != 0;
   reader_.verify_all(view_edited_);
+  BENTO_ASSIGN(const std::uint8_t reuse, in.u8());
+  reuse_dead_ = reuse != 0;
   BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
   BENTO_ASSIGN(root_, decode_root(sector));
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
@@ -241,16 +274,8 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   BENTO_ASSIGN(const auto image, in.bytes(image_bytes));
   skeleton_ = PagedImage({image.begin(), image.end()});
 
-  BENTO_ASSIGN(const std::uint64_t segments, in.u64());
-  for (std::uint64_t i = 0; i < segments; ++i) {
-    BENTO_ASSIGN(const std::uint64_t bytes, in.u64());
-    BENTO_ASSIGN(const auto view, in.bytes(bytes));
-    auto segment = decode_segment(view);
-    if (!segment) return fail(std::move(segment).error().with_context(path_));
-    auto added = index_.add(*segment);
-    if (!added) return fail(std::move(added).error().with_context(path_));
-  }
-  loaded_segment_ = root_.segment;
+  BENTO_ASSIGN(const Segment declared, decode_entries(blob.subspan(blob.size() - in.remaining())));
+  for (const auto& dataset : declared.datasets) index_.declare(dataset);
   next_dataset_ = root_.next_dataset;
   collective_ = root_.collective;
   return {};

@@ -8,6 +8,9 @@
 
 #include <fmt/format.h>
 
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+#include "core/container/catalogue_sweep.hpp"
 #include "core/container/container.hpp"
 #include "core/container/sion_view.hpp"
 
@@ -31,20 +34,20 @@ bool is_io_error(const Error& error) {
 // The switch comes last, after a root that knows the superblock before and after it, so that at
 // every moment stock HDF5 sees the old view or the new one, and a later open can tell both from a
 // file that somebody else has changed.
-Status Container::owner_complete(const ViewBuilder& view, Root& next, unsigned& next_slot) {
-  std::vector<Position> free(plan_.files());
-  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+Status Container::owner_complete(const ViewBuilder& view, Root& next) {
+  std::vector<CatalogueSpace> others(plan_.files());
+  std::vector<CatalogueSpace*> spaces{&space_};
+  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
     BENTO_ASSIGN(File* const handle, file(index));
-    free[index] = next.catalogue_end;
-    if (index != 0) {
-      BENTO_ASSIGN(free[index], catalogue_end_of(*handle, plan_, index));
-    }
+    BENTO_ASSIGN(const Position end, catalogue_end_of(*handle, plan_, index));
+    others[index] = CatalogueSpace(end);
+    spaces.push_back(&others[index]);
   }
 
   next.view = {};
   NativeView built;
   if (view) {
-    auto made = owner_build_view(view, next, free);
+    auto made = owner_build_view(view, next, spaces);
     if (made) {
       built = std::move(*made);
     } else if (is_io_error(made.error())) {
@@ -60,13 +63,18 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next, unsigned& 
 
   // Of several files, file 0 is no SION container while the others change.
   BENTO_ASSIGN(File* const first, file(0));
-  if (plan_.files() > 1) BENTO_TRY(suspend_sion(*first, plan_, 0));
+  if (plan_.files() > 1) {
+    BENTO_TRY(suspend_sion(*first, plan_, 0));
+    BENTO_TRY(make_durable(*first));
+  }
   for (std::uint32_t index = plan_.files(); index-- > 0;) {
     BENTO_ASSIGN(File* const handle, file(index));
     const FilePlan& part = plan_.file(index);
     const auto writers =
         std::span<const ChunkFill>(fills_).subspan(part.first_writer, part.writers);
-    BENTO_ASSIGN(free[index], complete_sion(*handle, plan_, index, writers, free[index]));
+    BENTO_TRY(complete_sion(*handle, plan_, index, writers, *spaces[index],
+                            [&] { return make_durable(*handle); }));
+    BENTO_TRY(make_durable(*handle));
     // A stock program that opens the file for writing cuts it off at the superblock's end of file.
     if (auto& superblock = built.superblocks[index]) {
       BENTO_ASSIGN(const std::uint64_t bytes, handle->size());
@@ -76,37 +84,45 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next, unsigned& 
 
   BENTO_ASSIGN(const Superblock before, read_superblock(*first, plan_.file(0)));
   const Superblock after = built.superblocks[0].value_or(Superblock{});
-  next.catalogue_end = free[0];
+  next.catalogue_end = space_.end();
   next.superblock_before = hash128(before);
   next.superblock = hash128(after);
   next.flags |= kRootClosed;
-  BENTO_TRY(owner_write_root(*first, next, next_slot));
+  BENTO_TRY(owner_write_root(*first, next));
 
   for (std::uint32_t index = plan_.files(); index-- > 1;) {
     if (!built.superblocks[index]) continue;
     BENTO_ASSIGN(File* const handle, file(index));
     BENTO_TRY(handle->write_at(plan_.file(index).superblock_address(), *built.superblocks[index]));
+    BENTO_TRY(make_durable(*handle));
   }
   if (after == before) return {};
-  return first->write_at(plan_.file(0).superblock_address(), after);
+  BENTO_TRY(make_durable(*first));
+  BENTO_TRY(first->write_at(plan_.file(0).superblock_address(), after));
+  return make_durable(*first);
 }
 
 Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& next,
-                                               std::vector<Position>& free) {
+                                               std::vector<CatalogueSpace*>& spaces) {
   std::uint64_t data_bytes = 0;
   for (const auto& fill : fills_) data_bytes += stream_bytes(fill);
-  ViewJob job{path_, next.sequence, skeleton_, index_, plan_, reader_, data_bytes, {}};
+  BENTO_ASSIGN(File* const first, file(0));
+  BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
+  const auto declared = datasets();
+  ViewJob job{path_, next.sequence, skeleton_, newest, declared, plan_, reader_, data_bytes, {}};
   for (std::uint32_t index = 0; index < plan_.files(); ++index) {
     BENTO_ASSIGN(File* const handle, file(index));
-    job.spaces.emplace_back(*handle, plan_.file(index), free[index]);
+    job.spaces.emplace_back(*handle, plan_.file(index), *spaces[index]);
   }
   BENTO_ASSIGN(NativeView built, view(job));
-  for (std::uint32_t index = 0; index < plan_.files(); ++index)
-    free[index] = job.spaces[index].end();
-  const ViewSpace& main = job.spaces[0];
-  BENTO_ASSIGN(File* const first, file(0));
+  for (auto& space : job.spaces) space.finish();
+  const auto& ranges = job.spaces[0].ranges();
   Catalogue catalogue(*first, plan_.file(0));
-  BENTO_ASSIGN(next.view, catalogue.hash_of(main.begin(), main.end() - main.begin()));
+  BENTO_ASSIGN(const Hash128 hash, catalogue.hash_of(ranges));
+  ByteWriter table;
+  table.bytes(hash);
+  table.bytes(encode_ranges(ranges));
+  BENTO_ASSIGN(next.view, catalogue.append(space_, table.view()));
   return built;
 }
 
@@ -120,8 +136,12 @@ Result<bool> Container::owner_view_edited(File& first) {
   // content anyway.
   if (!writable_ || root_.view.bytes == 0 || hash != root_.superblock) return false;
   Catalogue catalogue(first, plan_.file(0));
-  BENTO_ASSIGN(const CatalogueRef now, catalogue.hash_of(root_.view.position, root_.view.bytes));
-  return now.hash != root_.view.hash;
+  BENTO_ASSIGN(const auto table, catalogue.read(root_.view, "table of the native view"));
+  ByteReader in(table, std::endian::little, "table of the native view");
+  BENTO_ASSIGN(const auto wanted, in.bytes(16));
+  BENTO_ASSIGN(const auto ranges, decode_ranges(std::span(table).subspan(in.offset())));
+  BENTO_ASSIGN(const Hash128 now, catalogue.hash_of(ranges));
+  return !std::equal(now.begin(), now.end(), wanted.begin());
 }
 
 }  // namespace bento

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/container/native_view.hpp"
 
+#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -9,6 +10,10 @@
 #include "core/base/checked.hpp"
 
 namespace bento {
+
+namespace {
+constexpr std::uint64_t kReserveBytes = 16u << 10;  // HDF5 asks for many small pieces
+}
 
 Result<std::uint64_t> ViewSpace::allocate(std::uint64_t bytes) {
   const std::uint64_t chunk = plan_->chunk_bytes;
@@ -19,8 +24,14 @@ Result<std::uint64_t> ViewSpace::allocate(std::uint64_t bytes) {
                     "use a larger chunk= (errno = {})",
                     file_->path(), bytes, chunk, EFBIG),
         EFBIG);
-  Position at = round_up(end_, 8);
-  if (at % chunk + bytes > chunk) at = round_up(at, chunk);
+  Position at = round_up(reserve_.begin, 8);
+  if (at + bytes > reserve_.end) {
+    finish();
+    const std::uint64_t wanted = std::min(chunk, std::max(bytes, kReserveBytes));
+    at = space_->take_in_chunk(wanted, chunk);
+    reserve_ = {at, at + wanted};
+    ranges_.push_back({at, at});
+  }
   const std::uint64_t address = plan_->address(plan_->catalogue_task(), at);
   if (address + bytes > kMaxLogicalBytes)
     return fail(Code::kNoSpace,
@@ -28,8 +39,14 @@ Result<std::uint64_t> ViewSpace::allocate(std::uint64_t bytes) {
                             "(errno = {})",
                             file_->path(), kMaxLogicalBytes, EFBIG),
                 EFBIG);
-  end_ = at + bytes;
+  reserve_.begin = at + bytes;
+  ranges_.back().end = reserve_.begin;
   return address;
+}
+
+void ViewSpace::finish() {
+  space_->give_back(reserve_);
+  reserve_ = {};
 }
 
 }  // namespace bento

@@ -13,35 +13,38 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/container/catalogue_space.hpp"
+#include "core/container/committed_index.hpp"
 #include "core/container/paged_image.hpp"
 #include "core/container/plan.hpp"
 #include "core/container/record_reader.hpp"
-#include "core/index/index.hpp"
 #include "core/io/file.hpp"
 #include "core/view/superblock.hpp"
 
 namespace bento {
 
-/// Fresh space in the catalogue of one physical file, handed out from the front.
+/// Fresh space in the catalogue of one physical file.
 class ViewSpace {
  public:
-  ViewSpace(File& file, const FilePlan& plan, Position free)
-      : file_(&file), plan_(&plan), begin_(free), end_(free) {}
+  ViewSpace(File& file, const FilePlan& plan, CatalogueSpace& space)
+      : file_(&file), plan_(&plan), space_(&space) {}
 
   /// `bytes` in one piece, inside one chunk, 8-byte aligned. Returns the address in the file.
   /// Errors: kNoSpace (larger than a chunk, or beyond the logical limit: names chunk=).
   Result<std::uint64_t> allocate(std::uint64_t bytes);
+  /// Gives back what was reserved for allocations that did not come.
+  void finish();
   [[nodiscard]] File& file() const { return *file_; }
   [[nodiscard]] const FilePlan& plan() const { return *plan_; }
-  /// The range of the catalogue handed out so far.
-  [[nodiscard]] Position begin() const { return begin_; }
-  [[nodiscard]] Position end() const { return end_; }
+  /// What was handed out, piece by piece.
+  [[nodiscard]] const std::vector<CatalogueRange>& ranges() const { return ranges_; }
 
  private:
   File* file_;
   const FilePlan* plan_;
-  Position begin_;
-  Position end_;
+  CatalogueSpace* space_;
+  std::vector<CatalogueRange> ranges_;
+  CatalogueRange reserve_;  ///< taken, to be handed out in small pieces
 };
 
 /// What the builder gets. Valid during the call.
@@ -49,7 +52,8 @@ struct ViewJob {
   const std::string& path;  ///< of physical file 0
   std::uint64_t id;         ///< no earlier view of this container had it
   const PagedImage& skeleton;
-  const Index& index;  ///< complete
+  CommittedIndex& committed;
+  const std::vector<DatasetDeclaration>& datasets;
   const ContainerPlan& plan;
   RecordReader& reader;
   std::uint64_t data_bytes;       ///< in all streams

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "core/container/catalogue.hpp"
-#include "core/container/segment_chain.hpp"
-#include "core/index/segment_codec.hpp"
+#include "core/container/committed_index.hpp"
+#include "core/container/record_hash.hpp"
 
 namespace bento {
 
@@ -29,14 +29,43 @@ Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::stri
   BENTO_ASSIGN(const auto fills, catalogue.read(seen.root.streams, "stream table"));
   BENTO_ASSIGN(container->fills_,
                decode_fills(fills, container->plan_.writers(), container->plan_.largest_chunk()));
-  BENTO_ASSIGN(const auto chain, read_segments(catalogue, seen.root.segment, {}));
-  for (const auto& bytes : chain) {
-    auto segment = decode_segment(bytes);
-    if (!segment) return fail(std::move(segment).error().with_context(path));
-    auto added = container->index_.add(*segment);
-    if (!added) return fail(std::move(added).error().with_context(path));
-  }
+  BENTO_ASSIGN(CommittedIndex committed,
+               CommittedIndex::open(*first, container->plan_.file(0), seen.root.index));
+  if (committed.empty())
+    return fail(Code::kCorrupt, fmt::format("'{}': the root names no step index", path));
+  container->older_kept_ = committed.steps().oldest() < committed.steps().newest();
+  BENTO_ASSIGN(const auto datasets, committed.steps().datasets());
+  for (const auto& dataset : datasets) BENTO_TRY(container->load(committed, dataset));
   return container;
+}
+
+// Only what can be seen: space of other records may have been written anew.
+Status OfflineContainer::load(CommittedIndex& committed, const DatasetDeclaration& dataset) {
+  index_.declare(dataset);
+  BENTO_ASSIGN(const RecordLookup seen, committed.find_all(dataset.number, dataset.rank));
+  if (seen.records.empty()) return {};
+  BENTO_ASSIGN(const auto steps, committed.steps().list_steps(dataset.number));
+  for (const AbsoluteStep step : steps.steps) {
+    BENTO_ASSIGN(const auto segment, committed.steps().segment(dataset.number, step));
+    if (!segment) continue;
+    for (const auto& event : segment->extents()) BENTO_TRY(index_.clip(event));
+  }
+  for (Record record : seen.records) {
+    BENTO_TRY(check(record));
+    BENTO_ASSIGN(const StreamPlace at, place(record.where.task));
+    auto hash = stored_hash(*at.file, at.address(record.where.offset), record);
+    // What cannot be read is for the verification of the stream to say.
+    if (hash) record.hash = *hash;
+    BENTO_TRY(index_.add(record));
+  }
+  return {};
+}
+
+Status OfflineContainer::check(const Record& record) const {
+  if (record.where.task < plan_.writers() && record.where.offset <= kMaxLogicalBytes) return {};
+  return fail(Code::kCorrupt,
+              fmt::format("'{}': a record of writer {} at position {}, there are {} writers", path_,
+                          record.where.task, record.where.offset, plan_.writers()));
 }
 
 Result<File*> OfflineContainer::file(std::uint32_t index) {

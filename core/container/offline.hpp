@@ -11,6 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/container/chunk_fill.hpp"
+#include "core/container/committed_index.hpp"
 #include "core/container/plan.hpp"
 #include "core/container/root.hpp"
 #include "core/container/stream_walk.hpp"
@@ -30,7 +31,11 @@ class OfflineContainer {
   [[nodiscard]] const Root& root() const { return root_; }
   [[nodiscard]] bool closed() const { return (root_.flags & kRootClosed) != 0; }
   [[nodiscard]] const ContainerPlan& plan() const { return plan_; }
+  /// What can be seen as of the newest step; records of which nothing can be seen are not in it.
+  /// Hashes are those in the streams.
   [[nodiscard]] const Index& index() const { return index_; }
+  /// Can older steps be read? Then containers without content may be needed.
+  [[nodiscard]] bool older_kept() const { return older_kept_; }
   [[nodiscard]] const ChunkFill& fill(std::uint32_t writer) const { return fills_[writer]; }
   /// Where a writer's stream lies. Errors: those of the opener.
   Result<StreamPlace> place(std::uint32_t writer);
@@ -39,6 +44,8 @@ class OfflineContainer {
   OfflineContainer(std::string path, FileOpener opener)
       : path_(std::move(path)), opener_(std::move(opener)) {}
   Result<File*> file(std::uint32_t index);
+  Status load(CommittedIndex& committed, const DatasetDeclaration& dataset);
+  [[nodiscard]] Status check(const Record& record) const;
 
   std::string path_;
   FileOpener opener_;
@@ -46,6 +53,7 @@ class OfflineContainer {
   ContainerPlan plan_;
   std::vector<ChunkFill> fills_;
   Index index_;
+  bool older_kept_ = false;
   std::vector<std::unique_ptr<File>> files_;
 };
 

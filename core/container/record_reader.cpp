@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/container/record_hash.hpp"
+
 namespace bento {
 
 namespace {
@@ -27,9 +29,9 @@ Result<std::uint64_t> RecordReader::address_of(const Record& record, const Sourc
   return plan.address(source.local_task, record.where.offset);
 }
 
-Status RecordReader::check(const Record& record, const Hash128& found, const Source& source,
-                           std::uint64_t address) const {
-  if (found == record.hash || record.hash == Hash128{}) return {};
+Status RecordReader::check(const Record& record, const Hash128& wanted, const Hash128& found,
+                           const Source& source, std::uint64_t address) const {
+  if (found == wanted) return {};
   return fail(
       Code::kCorrupt,
       fmt::format(
@@ -41,14 +43,15 @@ Status RecordReader::check(const Record& record, const Hash128& found, const Sou
 Status RecordReader::read_whole(const Record& record, const Source& source,
                                 std::span<std::byte> into) {
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
-  if (record.hash == Hash128{}) return source.file->read_at(address, into);
+  BENTO_ASSIGN(const Hash128 wanted, stored_hash(*source.file, address, record));
+  if (wanted == Hash128{}) return source.file->read_at(address, into);
   fti::ChunkHasher hasher(rule_);
   for (std::size_t done = 0; done < into.size(); done += kPieceBytes) {
     const auto piece = into.subspan(done, std::min(kPieceBytes, into.size() - done));
     BENTO_TRY(source.file->read_at(address + done, piece));
     hasher.update(piece);
   }
-  return check(record, hasher.digest(), source, address);
+  return check(record, wanted, hasher.digest(), source, address);
 }
 
 Result<std::vector<std::byte>> RecordReader::read_stored(const Record& record) {

@@ -53,8 +53,8 @@ class RecordReader {
 
  private:
   Result<std::uint64_t> address_of(const Record& record, const Source& source) const;
-  Status check(const Record& record, const Hash128& found, const Source& source,
-               std::uint64_t address) const;
+  Status check(const Record& record, const Hash128& wanted, const Hash128& found,
+               const Source& source, std::uint64_t address) const;
   Status read_whole(const Record& record, const Source& source, std::span<std::byte> into);
   Status read_windows(const Record& record, std::uint64_t element_bytes, const Box& part,
                       const Box& to_box, std::byte* to, const Source& source);

@@ -57,11 +57,12 @@ std::array<std::byte, kSectorBytes> encode_root(const Root& root) {
   out.u32(root.fs_block);
   out.u32(root.next_dataset);
   out.u64(root.step);
+  out.u64(root.oldest);
   out.u64(root.collective);
   out.u64(root.skeleton_bytes);
   out.u64(root.catalogue_end);
   put(out, root.skeleton);
-  put(out, root.segment);
+  put(out, root.index);
   put(out, root.streams);
   put(out, root.view);
   out.bytes(root.superblock);
@@ -105,11 +106,14 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   BENTO_ASSIGN(root.fs_block, in.u32());
   BENTO_ASSIGN(root.next_dataset, in.u32());
   BENTO_ASSIGN(root.step, in.u64());
+  BENTO_ASSIGN(root.oldest, in.u64());
+  if (root.oldest > root.step)
+    return fail(Code::kCorrupt, fmt::format("root: oldest step {} of {}", root.oldest, root.step));
   BENTO_ASSIGN(root.collective, in.u64());
   BENTO_ASSIGN(root.skeleton_bytes, in.u64());
   BENTO_ASSIGN(root.catalogue_end, in.u64());
   BENTO_ASSIGN(root.skeleton, get_ref(in));
-  BENTO_ASSIGN(root.segment, get_ref(in));
+  BENTO_ASSIGN(root.index, get_ref(in));
   BENTO_ASSIGN(root.streams, get_ref(in));
   BENTO_ASSIGN(root.view, get_ref(in));
   BENTO_ASSIGN(root.superblock, get_hash(in));
@@ -166,6 +170,8 @@ Result<Probe> probe(File& file) {
         result.problem = fmt::format("{} (slot {} at byte {})", root.error().text, slot, address);
       continue;
     }
+    if (result.kind == FileKind::kContainer && root->sequence == result.root.sequence)
+      result.mirrored = encode_root(*root) == encode_root(result.root);
     if (result.kind != FileKind::kContainer || root->sequence > result.root.sequence) {
       result.kind = FileKind::kContainer;
       result.root = *root;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The root: one 4 KiB sector from which everything committed can be found. There are two slots; a
-/// commit overwrites the older one, so a torn write leaves the other. Source: docs/format.md,
-/// "Root".
+/// The root: one 4 KiB sector from which everything committed can be found. It is kept twice: a
+/// commit writes the first slot, then the second, so that a torn write leaves the other, and at
+/// rest both say the same. Source: docs/format.md, "Root".
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace bento {
 
-inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr std::uint32_t kFormatVersion = 2;
 
 /// A run of bytes in the catalogue with its checksum. `bytes` 0 means absent.
 struct CatalogueRef {
@@ -46,14 +46,15 @@ struct Root {
   std::uint32_t fs_block = 0;     ///< as given to ContainerPlan::make
   std::vector<FileGroup> groups;  ///< the physical files
   std::uint64_t step = 0;         ///< absolute steps committed so far
+  std::uint64_t oldest = 0;       ///< oldest absolute step that can be read
   std::uint64_t collective = 0;   ///< collective calls so far: later writes carry larger counts
   std::uint32_t next_dataset = 0;
   std::uint64_t skeleton_bytes = 0;
   Position catalogue_end = 0;   ///< first free position of the catalogue of file 0
   CatalogueRef skeleton;        ///< page table
-  CatalogueRef segment;         ///< newest index segment; each names the one before
+  CatalogueRef index;           ///< root of the step index
   CatalogueRef streams;         ///< how full each writer's chunks are
-  CatalogueRef view;            ///< metadata of the native view in file 0, absent if none
+  CatalogueRef view;            ///< table of the native view in file 0, absent if none
   Hash128 superblock{};         ///< of the superblock's bytes at P, zeros if no view
   Hash128 superblock_before{};  ///< the same before this root: the switch comes after it
 
@@ -78,9 +79,10 @@ enum class FileKind {
 };
 struct Probe {
   FileKind kind = FileKind::kOther;
-  Root root;            ///< the newest valid one; kContainer only
-  unsigned slot = 0;    ///< where it was found
-  std::string problem;  ///< kPlainSion: why no root was accepted
+  Root root;              ///< the newest valid one; kContainer only
+  unsigned slot = 0;      ///< where it was found
+  bool mirrored = false;  ///< both slots hold this root
+  std::string problem;    ///< kPlainSion: why no root was accepted
 };
 
 /// Looks for META1's magic and the newest valid root. Not collective, reads at most 12 KiB.

@@ -102,21 +102,21 @@ Result<std::vector<std::byte>> encode_sizes(const ContainerPlan& plan, std::uint
   return bytes;
 }
 
-/// First catalogue position behind the META2 that `tail` points to. Nothing if there is none, or if
-/// it does not lie inside a chunk of the catalogue: behind all blocks, where the next data goes.
-std::optional<Position> end_of_meta2(const ContainerPlan& plan, std::uint32_t index,
-                                     const Tail& tail) {
+/// Where the META2 lies that `tail` points to. Nothing if there is none, or if it does not lie
+/// inside a chunk of the catalogue: behind all blocks, where the next data goes.
+std::optional<CatalogueRange> range_of_meta2(const ContainerPlan& plan, std::uint32_t index,
+                                             const Tail& tail) {
   const FilePlan& part = plan.file(index);
   if (tail.meta2 < part.data_start()) return std::nullopt;
   const std::uint64_t block = (tail.meta2 - part.data_start()) / part.block_bytes();
   const std::uint64_t chunk_start = part.address(part.catalogue_task(), block * part.chunk_bytes);
   if (tail.meta2 < chunk_start) return std::nullopt;
-  const std::uint64_t end =
-      tail.meta2 - chunk_start + 8ull * part.tasks() * (1 + std::uint64_t{tail.blocks});
+  const std::uint64_t begin = tail.meta2 - chunk_start;
+  const std::uint64_t end = begin + 8ull * part.tasks() * (1 + std::uint64_t{tail.blocks});
   if (end > part.chunk_bytes) return std::nullopt;
   // If files were added since, the mapping is shorter than this says: a few bytes stay unused.
   const std::uint64_t mapping = index == 0 && plan.files() > 1 ? 4 + 8ull * plan.globals() : 0;
-  return block * part.chunk_bytes + end + mapping;
+  return CatalogueRange{block * part.chunk_bytes + begin, block * part.chunk_bytes + end + mapping};
 }
 
 }  // namespace
@@ -159,50 +159,52 @@ Status suspend_sion(File& file, const ContainerPlan& plan, std::uint32_t index) 
 }
 
 Result<bool> guard_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
-                        Position& catalogue_end) {
+                        CatalogueSpace& space) {
   BENTO_ASSIGN(const Tail tail, read_tail(file, plan.file(index)));
   if (tail.meta2 == 0) return false;
-  const auto end = end_of_meta2(plan, index, tail);
-  if (!end) {
+  const auto range = range_of_meta2(plan, index, tail);
+  if (!range) {
     BENTO_TRY(suspend_sion(file, plan, index));
     return false;
   }
-  catalogue_end = std::max(catalogue_end, *end);
+  space.begin_behind(range->end);
   return true;
 }
 
-Result<Position> complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
-                               std::span<const ChunkFill> fills, Position catalogue_end) {
+Result<std::optional<CatalogueRange>> meta2_in_use(File& file, const ContainerPlan& plan,
+                                                   std::uint32_t index) {
+  BENTO_ASSIGN(const Tail tail, read_tail(file, plan.file(index)));
+  return range_of_meta2(plan, index, tail);
+}
+
+Status complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
+                     std::span<const ChunkFill> fills, CatalogueSpace& space,
+                     const std::function<Status()>& sync) {
   const FilePlan& part = plan.file(index);
-  const ChunkFill catalogue = dense_fill(catalogue_end, part.chunk_bytes);
+  const ChunkFill catalogue = dense_fill(space.end(), part.chunk_bytes);
   std::uint64_t blocks = catalogue.size();
   for (const auto& fill : fills) blocks = std::max<std::uint64_t>(blocks, fill.size());
   BENTO_ASSIGN(const auto meta2, encode_sizes(plan, index, fills, catalogue, blocks));
 
-  Position at = round_up(catalogue_end, 8);
   std::uint64_t address = 0;
-  if (meta2.size() > part.chunk_bytes) {
+  if (meta2.size() > part.chunk_bytes)
     address =
         part.data_start() + blocks * part.block_bytes();  // where SIONlib's own writer puts it
-    at = catalogue_end;
-  } else {
-    if (at % part.chunk_bytes + meta2.size() > part.chunk_bytes)
-      at = round_up(at, part.chunk_bytes);
-    address = part.address(part.catalogue_task(), at);
-    at += meta2.size();
-  }
+  else
+    address =
+        part.address(part.catalogue_task(), space.take_in_chunk(meta2.size(), part.chunk_bytes));
   BENTO_TRY(file.write_at(address, meta2));
   ByteWriter files;
   files.u32(plan.files());
   BENTO_TRY(file.write_at(kFilesAt, files.view()));
+  BENTO_TRY(sync());
   // Last, and 12 bytes that end where 16 aligned bytes end: no page or sector parts them.
-  BENTO_TRY(write_tail(file, part, {static_cast<std::uint32_t>(blocks), address}));
-  return at;
+  return write_tail(file, part, {static_cast<std::uint32_t>(blocks), address});
 }
 
 Result<Position> catalogue_end_of(File& file, const ContainerPlan& plan, std::uint32_t index) {
-  BENTO_ASSIGN(const Tail tail, read_tail(file, plan.file(index)));
-  return end_of_meta2(plan, index, tail).value_or(0);
+  BENTO_ASSIGN(const auto range, meta2_in_use(file, plan, index));
+  return range ? range->end : 0;
 }
 
 Status check_meta1(File& file, const ContainerPlan& plan, std::uint32_t index, bool closed) {

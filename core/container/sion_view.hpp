@@ -6,10 +6,13 @@
 /// 2, 6, 7, 10; docs/format.md, "SION view".
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/container/catalogue_space.hpp"
 #include "core/container/chunk_fill.hpp"
 #include "core/container/plan.hpp"
 #include "core/io/file.hpp"
@@ -32,18 +35,22 @@ Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_
 Status suspend_sion(File& file, const ContainerPlan& plan, std::uint32_t index);
 
 /// Before a session writes anything: sees to it that it will not write over the META2 that META1
-/// points to. Moves `catalogue_end` (the root's; only that of file 0 counts) behind it, or suspends
-/// the file if META2 lies behind all blocks. Returns whether META1 still points to a META2.
+/// points to. Space is taken behind it from now on (only that of file 0 counts), or the file is
+/// suspended if META2 lies behind all blocks. Returns whether META1 still points to a META2.
 Result<bool> guard_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
-                        Position& catalogue_end);
+                        CatalogueSpace& space);
 
-/// Writes META2 (and the mapping, in file 0 of several) behind `catalogue_end` of this file's
-/// catalogue, then nfiles, then META1's pointer; syncs nothing. `fills` are those of this file's
-/// writers. Returns the first free position of the catalogue behind META2.
-/// Several files change one by one, so that file 0 must be suspended before the first of them and
-/// completed as the last: readers open a container by its file 0.
-Result<Position> complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
-                               std::span<const ChunkFill> fills, Position catalogue_end);
+/// Where in the catalogue the META2 lies that META1 points to; nothing if there is none there.
+Result<std::optional<CatalogueRange>> meta2_in_use(File& file, const ContainerPlan& plan,
+                                                   std::uint32_t index);
+
+/// Writes META2 (and the mapping, in file 0 of several) to free space of this file's catalogue,
+/// then nfiles, then META1's pointer; calls `sync` before the pointer. `fills` are those of this
+/// file's writers. Several files change one by one, so that file 0 must be suspended before the
+/// first of them and completed as the last: readers open a container by its file 0.
+Status complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
+                     std::span<const ChunkFill> fills, CatalogueSpace& space,
+                     const std::function<Status()>& sync);
 
 /// Where the catalogue of a physical file k > 0 goes on: behind the META2 its META1 points to.
 Result<Position> catalogue_end_of(File& file, const ContainerPlan& plan, std::uint32_t index);

@@ -7,54 +7,39 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
-#include "core/index/live_records.hpp"
 
 namespace bento {
 
-void TouchedDatasets::note(const Segment& segment) {
-  for (const auto& record : segment.records) datasets_.insert(record.dataset);
-  for (const auto& event : segment.extents) datasets_.insert(event.dataset);
-}
-
-Result<LivenessPlan> plan_liveness(const Index& index, const TouchedDatasets& touched,
-                                   std::uint32_t writers) {
+Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
+                                   std::span<const DatasetDeclaration> datasets,
+                                   const TouchedDatasets& touched, std::uint32_t writers) {
   LivenessPlan plan;
   plan.all = touched.all();
+  plan.older_kept = !committed.empty() && committed.steps().oldest() < committed.steps().newest();
   std::vector<bool> concerned(writers, plan.all);
-  std::map<DatasetNumber, std::vector<bool>> live;
-  const auto look_at = [&](DatasetNumber dataset) -> Status {
-    if (index.find(dataset) == nullptr) {  // deleted: whoever wrote of it has something to mark
-      plan.marked.insert(dataset);
-      concerned.assign(writers, true);
-      return {};
+  std::vector<Location> live;
+  std::set<DatasetNumber> there;
+  for (const auto& dataset : datasets) {
+    there.insert(dataset.number);
+    if (!plan.all && !touched.datasets().contains(dataset.number)) continue;
+    BENTO_ASSIGN(const RecordLookup seen, committed.find_all(dataset.number, dataset.rank));
+    if (!plan.all) {
+      BENTO_ASSIGN(const auto extent, committed.steps().extent_of(dataset.number));
+      if (!extent.dropped && extent.records == seen.records.size()) continue;  // none died
     }
-    BENTO_ASSIGN(auto flags, live_records(index, dataset));
-    const bool none_died = std::find(flags.begin(), flags.end(), false) == flags.end();
-    if (none_died && !plan.all) return {};
-    plan.marked.insert(dataset);
-    for (std::size_t i = 0; i < flags.size(); ++i) {
-      const std::uint32_t writer = flags[i] ? writers : index.record(dataset, i).where.task;
-      if (writer < writers) concerned[writer] = true;
-    }
-    live.emplace(dataset, std::move(flags));
-    return {};
-  };
-  if (plan.all) {
-    for (const auto dataset : index.datasets()) BENTO_TRY(look_at(dataset));
-  } else {
-    for (const auto dataset : touched.datasets()) BENTO_TRY(look_at(dataset));
+    plan.marked.insert(dataset.number);
+    for (const auto& record : seen.records) live.push_back(record.where);
   }
+  for (const DatasetNumber dataset : touched.datasets())
+    if (!there.contains(dataset)) plan.marked.insert(dataset);  // deleted
+  // Which writers hold dead ones is not known here: space of theirs may have been used again.
+  if (!plan.marked.empty()) concerned.assign(writers, true);
 
   for (std::uint32_t writer = 0; writer < writers; ++writer)
     if (concerned[writer]) plan.live[writer];
-  if (plan.live.empty()) return LivenessPlan{};
-  for (const auto& [dataset, flags] : live)
-    for (std::size_t i = 0; i < flags.size(); ++i) {
-      if (!flags[i]) continue;
-      const Location where = index.record(dataset, i).where;
-      if (const auto found = plan.live.find(where.task); found != plan.live.end())
-        found->second.push_back(where.offset);
-    }
+  for (const Location& where : live)
+    if (const auto found = plan.live.find(where.task); found != plan.live.end())
+      found->second.push_back(where.offset);
   for (auto& [writer, positions] : plan.live) std::sort(positions.begin(), positions.end());
   return plan;
 }
@@ -71,7 +56,7 @@ Bytes encode_liveness(const LivenessPlan& plan) {
       before = number;
     }
   };
-  out.u8(plan.all ? 1 : 0);
+  out.u8(static_cast<std::uint8_t>((plan.all ? 1 : 0) | (plan.older_kept ? 2 : 0)));
   put_sorted(plan.marked);
   out.varint(plan.live.size());
   for (const auto& [writer, positions] : plan.live) {
@@ -96,8 +81,9 @@ Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes) {
     }
     return {};
   };
-  BENTO_ASSIGN(const std::uint8_t all, in.u8());
-  plan.all = all != 0;
+  BENTO_ASSIGN(const std::uint8_t flags, in.u8());
+  plan.all = (flags & 1) != 0;
+  plan.older_kept = (flags & 2) != 0;
   BENTO_TRY(get_sorted(
       [&](std::uint64_t number) { plan.marked.insert(static_cast<DatasetNumber>(number)); }));
   BENTO_ASSIGN(const std::uint64_t writers, in.varint());
@@ -150,8 +136,10 @@ class Marker {
     if (var.hascontent && !alive(static_cast<DatasetNumber>(var.id), at)) {
       var.hascontent = false;
       var.chunksize = 0;
-      if (var.hash != fti::Digest{}) var.hash = empty_;
+      if (var.hash != fti::Digest{} && !plan_.older_kept) var.hash = empty_;
     }
+    // Space that was used again may hold a newer container in front of older ones.
+    var.containerid = containers_[var.id]++;
     std::uint64_t& bytes = bytes_[var.id];
     var.dptr = bytes;
     bytes += var.chunksize;
@@ -170,7 +158,8 @@ class Marker {
   fti::Digest empty_;
   bool concerned_ = false;
   std::span<const Position> live_;
-  std::unordered_map<std::int32_t, std::uint64_t> bytes_;  ///< live ones so far, by dataset
+  std::unordered_map<std::int32_t, std::int32_t> containers_;  ///< so far, by dataset
+  std::unordered_map<std::int32_t, std::uint64_t> bytes_;      ///< live ones so far, by dataset
   bool any_ = false;
   bool hashed_ = false;
   fti::v11::HashOfHashes hashes_;

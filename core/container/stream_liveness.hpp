@@ -14,8 +14,8 @@
 
 #include "core/base/error.hpp"
 #include "core/comm/communicator.hpp"
+#include "core/container/committed_index.hpp"
 #include "core/container/stream_walk.hpp"
-#include "core/index/index.hpp"
 
 namespace bento {
 
@@ -24,12 +24,8 @@ class TouchedDatasets {
  public:
   /// Nothing is known about how the streams were left, so all are marked anew.
   void assume_all() { all_ = true; }
-  /// What a commit adds to the index.
-  void note(const Segment& segment);
-  /// A dataset is about to be deleted; `records` is how many of it the index knows.
-  void note_removed(DatasetNumber dataset, std::size_t records) {
-    if (records != 0) datasets_.insert(dataset);
-  }
+  /// A commit has written it, changed its extent, or deleted it together with its records.
+  void note(DatasetNumber dataset) { datasets_.insert(dataset); }
   [[nodiscard]] bool all() const { return all_; }
   [[nodiscard]] const std::set<DatasetNumber>& datasets() const { return datasets_; }
 
@@ -41,6 +37,7 @@ class TouchedDatasets {
 /// Which records stay alive, for the datasets and writers that have dead ones.
 struct LivenessPlan {
   bool all = false;                ///< every dataset, of which only the live records are known
+  bool older_kept = false;         ///< older steps can be read: the dead keep their hashes for them
   std::set<DatasetNumber> marked;  ///< the datasets to mark, unless all
   /// Per writer with something to mark: positions of the live records of the marked datasets,
   /// ascending.
@@ -49,10 +46,11 @@ struct LivenessPlan {
   [[nodiscard]] bool empty() const { return live.empty(); }
 };
 
-/// Owner: `index` must hold the records of all ranks. Costs nothing to speak of where no records
-/// overlap and nothing was deleted; the plan is then empty.
-Result<LivenessPlan> plan_liveness(const Index& index, const TouchedDatasets& touched,
-                                   std::uint32_t writers);
+/// Owner: as of the step that `committed` shows. `datasets` are those that exist. The plan is empty
+/// where no records overlap and nothing was deleted.
+Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
+                                   std::span<const DatasetDeclaration> datasets,
+                                   const TouchedDatasets& touched, std::uint32_t writers);
 
 /// For the closing broadcast; an empty plan takes no bytes. Errors of the reverse: kCorrupt.
 Bytes encode_liveness(const LivenessPlan& plan);

@@ -55,7 +55,7 @@ StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions opt
     : index_(index), writer_(writer), options_(options) {}
 
 Status StreamWriter::attach(const FilePlan& plan, std::uint32_t local_task, File& file,
-                            ChunkFill fill) {
+                            ChunkFill fill, bool reuse_dead) {
   plan_ = plan;
   local_task_ = local_task;
   file_ = &file;
@@ -64,34 +64,40 @@ Status StreamWriter::attach(const FilePlan& plan, std::uint32_t local_task, File
     fill_.assign(1, fti::v11::kFileBlockBytes);
     return {};
   }
-  return resume();
+  BENTO_TRY(resume(reuse_dead));
+  return {};
 }
 
-Status StreamWriter::resume() {
+Status StreamWriter::resume(bool reuse_dead) {
   numbering_.clear();
   hash_of_hashes_ = {};
   hashed_ = false;
   miscounted_ = false;
-  return walk_stream(place(), fill_, [this](const StreamBlock& block) -> Status {
+  return walk_stream(place(), fill_, [&](const StreamBlock& block) -> Status {
+    StreamBlockShape shape{block.position, {}};
+    bool dead = reuse_dead;
     for (const DbVar& var : block.vars) {
+      shape.capacities.push_back(var.containersize);
+      dead = dead && !var.hascontent;
       hashed_ = hashed_ || var.hash != fti::Digest{};
       if (var.id == fti::kFillerId) continue;
       auto& numbering = numbering_[static_cast<DatasetNumber>(var.id)];
-      numbering.containers = var.containerid + 1;
+      numbering.containers = std::max(numbering.containers, var.containerid + 1);
       if (!var.hascontent) continue;
       numbering.bytes += var.chunksize;
       hash_of_hashes_.add(var.hash);
     }
+    if (dead) reuse_.add_free(std::move(shape));
     return {};
   });
 }
 
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
-                           std::span<const std::byte> data) {
+                           std::span<const std::byte> data, const ValueRange& range) {
   if (!attached() || data.size() < kLargeRecordBytes) {
     if (attached() && !buffer_.empty() && buffer_.size() + data.size() > options_.buffer_bytes)
       BENTO_TRY(flush());
-    return buffer(record, element_bytes, data);
+    return buffer(record, element_bytes, data, range);
   }
   mergeable_ = false;
   std::vector<Record> placed;
@@ -103,12 +109,13 @@ Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
   for (const auto& part : placed) {
     BENTO_ASSIGN(const std::size_t position, index_.add(part));
     uncommitted_.push_back({part.dataset, position});
+    note_range(uncommitted_.back(), range);
   }
   return {};
 }
 
 Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
-                            std::span<const std::byte> data) {
+                            std::span<const std::byte> data, const ValueRange& range) {
   const std::uint64_t key = box_key(record.dataset, record.box);
   if (const auto found = by_box_.find(key); found != by_box_.end()) {
     const Pending& pending = pending_[found->second];
@@ -118,6 +125,7 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
       std::memcpy(buffer_.data() + pending.buffer_offset, data.data(), data.size());
       old.order = record.order;
       index_.replace(old.dataset, pending.slot.position, old);
+      note_range(pending.slot, range);
       mergeable_ = found->second + 1 == pending_.size();
       return {};
     }
@@ -135,6 +143,7 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
       grown.stored_bytes = last.bytes;
       grown.order = record.order;
       index_.replace(grown.dataset, last.slot.position, grown);
+      note_range(last.slot, range_of(last.slot).joined(range));
       by_box_.erase(last.key);
       last.key = box_key(grown.dataset, grown.box);
       by_box_[last.key] = pending_.size() - 1;
@@ -156,6 +165,7 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
   pending_.push_back(pending);
   ++held_[record.dataset];
   uncommitted_.push_back(pending.slot);
+  note_range(pending.slot, range);
   mergeable_ = true;
   if (!attached() && buffer_.size() > 2 * compacted_bytes_ + options_.buffer_bytes)
     return compact();
@@ -223,6 +233,7 @@ Status StreamWriter::compact() {
   by_box_.clear();
   held_.clear();
   uncommitted_.clear();
+  ranges_.clear();  // nothing is known of what is left of a record
   mergeable_ = false;
   for (std::size_t i = 0; i < pending_.size(); ++i) {
     by_box_[pending_[i].key] = i;
@@ -251,6 +262,18 @@ void StreamWriter::forget(DatasetNumber dataset) {
     return true;
   });
   mergeable_ = false;
+}
+
+ValueRange StreamWriter::range_of(const Slot& slot) const {
+  const auto found = ranges_.find({slot.dataset, slot.position});
+  return found == ranges_.end() ? ValueRange::everything() : found->second;
+}
+
+void StreamWriter::note_range(const Slot& slot, const ValueRange& range) {
+  if (range == ValueRange::everything())
+    ranges_.erase({slot.dataset, slot.position});
+  else
+    ranges_[{slot.dataset, slot.position}] = range;
 }
 
 Status StreamWriter::next_chunk() {
@@ -286,7 +309,8 @@ Status StreamWriter::write_hashed(std::uint64_t address, std::span<const std::by
   return {};
 }
 
-DbVar StreamWriter::next_var(const Record& record, std::uint64_t stream_at) {
+DbVar StreamWriter::next_var(const Record& record, std::uint64_t stream_at,
+                             std::uint64_t capacity) {
   auto& numbering = numbering_[record.dataset];
   DbVar var;
   var.id = static_cast<std::int32_t>(record.dataset);
@@ -296,7 +320,7 @@ DbVar StreamWriter::next_var(const Record& record, std::uint64_t stream_at) {
   var.dptr = numbering.bytes;
   var.fptr = stream_at;
   var.chunksize = record.stored_bytes;
-  var.containersize = record.stored_bytes;
+  var.containersize = capacity;
   var.hash = record.hash;
   numbering.bytes += record.stored_bytes;
   hash_of_hashes_.add(record.hash);
@@ -306,7 +330,6 @@ DbVar StreamWriter::next_var(const Record& record, std::uint64_t stream_at) {
 
 Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
                                  std::span<const std::byte> data, std::vector<Record>& placed) {
-  const fti::HashKind kind = record_kind();
   std::vector<Box> todo{record.box};
   while (!todo.empty()) {
     Box box = todo.back();
@@ -331,11 +354,24 @@ Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
               "chunk= (errno = {})",
               writer_, smallest, plan_.chunk_bytes, file_->path(), EFBIG),
           EFBIG);
-    if (const std::uint64_t here = room_behind(fill_.back()); bytes_of(box) > here) {
+    // Compressed data of the next step may be a little longer: its container gets some slack.
+    const auto capacity_of = [&](const Box& b) {
+      return sliceable ? bytes_of(b) : std::min(data.size() + data.size() / 8, room_behind(0));
+    };
+    Record part = record;
+    if (const auto free = reuse_.take_large(bytes_of(box))) {
+      part.box = box;
+      part.stored_bytes = bytes_of(box);
+      const auto bytes = data.first(static_cast<std::size_t>(part.stored_bytes));
+      BENTO_TRY(write_large_part(part, bytes, free->capacities[1], &*free, placed));
+      data = data.subspan(bytes.size());
+      continue;
+    }
+    if (const std::uint64_t here = room_behind(fill_.back()); capacity_of(box) > here) {
       // What fits the next chunk goes there whole. What fits none fills the rest of this one first,
       // if that is worth a record.
-      const bool worth_it =
-          here >= smallest && here >= std::min(kLargeRecordBytes, plan_.chunk_bytes / 2);
+      const bool worth_it = sliceable && here >= smallest &&
+                            here >= std::min(kLargeRecordBytes, plan_.chunk_bytes / 2);
       if (bytes_of(box) <= room_behind(0) || !worth_it) {
         BENTO_TRY(next_chunk());
         todo.push_back(box);
@@ -343,72 +379,129 @@ Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
       }
       box = cut_front(box, here / element_bytes, todo);
     }
-
-    Record part = record;
     part.box = box;
     part.stored_bytes = bytes_of(box);
-    const std::uint64_t begin = fill_.back();
-    const Position block_start = (fill_.size() - 1) * plan_.chunk_bytes;
-    part.where = {writer_, block_start + data_at(begin)};
     const auto bytes = data.first(static_cast<std::size_t>(part.stored_bytes));
-    BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), bytes, part.hash));
-
-    const std::uint64_t stream_at = stream_bytes(fill_);
-    const std::uint64_t filler_at = stream_at + header_bytes(2);
-    const std::uint64_t filler_bytes = data_at(begin) - begin - header_bytes(2);
-    if (miscounted_) BENTO_TRY(resume());
-    const std::array<DbVar, 2> vars = {fti::v11::make_filler(filler_at, filler_bytes, kind),
-                                       next_var(part, filler_at + filler_bytes)};
-    miscounted_ = true;
-    BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin),
-                              fti::v11::encode_header(vars)));
-    miscounted_ = false;
-    fill_.back() = data_at(begin) + part.stored_bytes;
-    bytes_written_ += part.stored_bytes;
-    placed.push_back(part);
+    BENTO_TRY(write_large_part(part, bytes, capacity_of(box), nullptr, placed));
     data = data.subspan(bytes.size());
   }
   return {};
 }
 
-Status StreamWriter::write_block(std::span<const Pending> group) {
-  std::vector<DbVar> vars;
+// Data first, then the header that describes it. A block that is used again keeps its head and the
+// capacities: only what its dbvars say of the content changes.
+Status StreamWriter::write_large_part(Record part, std::span<const std::byte> data,
+                                      std::uint64_t capacity, const StreamBlockShape* into,
+                                      std::vector<Record>& placed) {
+  const std::uint64_t begin = into != nullptr ? into->position % plan_.chunk_bytes : fill_.back();
+  const Position block =
+      into != nullptr ? into->position : (fill_.size() - 1) * plan_.chunk_bytes + begin;
+  const std::uint64_t filler_bytes =
+      into != nullptr ? into->capacities[0]
+                      : round_up(begin + header_bytes(2), options_.align) - begin - header_bytes(2);
+  part.where = {writer_, block + header_bytes(2) + filler_bytes};
+  part.header_distance = static_cast<std::uint32_t>(fti::v11::kDbVarBytes + filler_bytes);
+  BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), data, part.hash));
+
+  if (miscounted_) BENTO_TRY(resume(false));
+  const std::uint64_t filler_at = stream_offset(fill_, plan_.chunk_bytes, block) + header_bytes(2);
+  const std::array<DbVar, 2> vars = {fti::v11::make_filler(filler_at, filler_bytes, record_kind()),
+                                     next_var(part, filler_at + filler_bytes, capacity)};
+  miscounted_ = true;
+  if (into != nullptr) {
+    reused_ = true;
+    BENTO_TRY(rewrite_vars(place(), {block, {vars.begin(), vars.end()}}));
+  } else {
+    // The last byte of the slack, so that the file is as long as the stream says.
+    if (capacity > part.stored_bytes)
+      BENTO_TRY(file_->write_at(plan_.address(local_task_, part.where.offset) + capacity - 1,
+                                std::array{std::byte{0}}));
+    BENTO_TRY(file_->write_at(plan_.address(local_task_, block), fti::v11::encode_header(vars)));
+    fill_.back() = begin + header_bytes(2) + filler_bytes + capacity;
+  }
+  miscounted_ = false;
+  bytes_written_ += part.stored_bytes;
+  reuse_.note_written({block, {filler_bytes, capacity}}, std::array{part.where.offset});
+  placed.push_back(part);
+  return {};
+}
+
+Status StreamWriter::write_block(std::span<const Pending> group, const StreamBlockShape* into) {
+  StreamBlock block;
+  StreamBlockShape shape;
   std::vector<Record> records;
-  vars.reserve(group.size());
+  block.vars.reserve(group.size());
   records.reserve(group.size());
-  const std::uint64_t begin = fill_.back();
-  const Position block_start = (fill_.size() - 1) * plan_.chunk_bytes;
+  const std::uint64_t begin = into != nullptr ? into->position % plan_.chunk_bytes : fill_.back();
+  block.position =
+      into != nullptr ? into->position : (fill_.size() - 1) * plan_.chunk_bytes + begin;
+  shape.position = block.position;
   const std::uint64_t header = header_bytes(static_cast<std::uint32_t>(group.size()));
-  const std::uint64_t stream_at = stream_bytes(fill_);
+  const std::uint64_t stream_at = stream_offset(fill_, plan_.chunk_bytes, block.position);
   const std::uint64_t first = group.front().buffer_offset;
 
   std::uint64_t data_bytes = 0;
   for (const auto& pending : group) data_bytes += pending.bytes;
   const std::span<const std::byte> data(buffer_.data() + first,
                                         static_cast<std::size_t>(data_bytes));
-  BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin + header), data));
+  BENTO_TRY(file_->write_at(plan_.address(local_task_, block.position + header), data));
 
-  if (miscounted_) BENTO_TRY(resume());
+  if (miscounted_) BENTO_TRY(resume(false));
   std::uint64_t at = 0;
+  std::vector<Position> positions;
   for (const auto& pending : group) {
     Record record = index_.record(pending.slot.dataset, pending.slot.position);
     const auto bytes =
         data.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(pending.bytes));
     record.hash = fti::chunk_hash(record_kind(), bytes);
-    record.where = {writer_, block_start + begin + header + at};
-    vars.push_back(next_var(record, stream_at + header + at));
+    record.where = {writer_, block.position + header + at};
+    const std::uint64_t var_at =
+        fti::v11::kDataBlockHeadBytes + block.vars.size() * fti::v11::kDbVarBytes;
+    record.header_distance = static_cast<std::uint32_t>(header + at - var_at);
+    block.vars.push_back(next_var(record, stream_at + header + at, pending.bytes));
+    shape.capacities.push_back(pending.bytes);
+    positions.push_back(record.where.offset);
     records.push_back(record);
     at += pending.bytes;
   }
   miscounted_ = true;
-  BENTO_TRY(file_->write_at(plan_.address(local_task_, block_start + begin),
-                            fti::v11::encode_header(vars)));
+  if (into != nullptr) {
+    reused_ = true;
+    BENTO_TRY(rewrite_vars(place(), block));
+  } else {
+    BENTO_TRY(file_->write_at(plan_.address(local_task_, block.position),
+                              fti::v11::encode_header(block.vars)));
+    fill_.back() = begin + header + data_bytes;
+  }
   miscounted_ = false;
-  fill_.back() = begin + header + data_bytes;
   bytes_written_ += data_bytes;
+  reuse_.note_written(std::move(shape), positions);
   for (std::size_t i = 0; i < group.size(); ++i)
     index_.replace(group[i].slot.dataset, group[i].slot.position, records[i]);
   return {};
+}
+
+// Steps that write the same pieces again find the block of an earlier step.
+Result<bool> StreamWriter::flush_into_free(std::span<const Pending> group) {
+  std::vector<std::uint64_t> capacities;
+  capacities.reserve(group.size());
+  for (const auto& pending : group) capacities.push_back(pending.bytes);
+  const auto free = reuse_.take_small(capacities);
+  if (!free) return false;
+  BENTO_TRY(write_block(group, &*free));
+  return true;
+}
+
+void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
+                                  std::span<const DatasetNumber> deleted) {
+  std::vector<Record> records;
+  for (const Slot& slot : uncommitted_)
+    records.push_back(index_.record(slot.dataset, slot.position));
+  std::sort(records.begin(), records.end(),
+            [](const Record& a, const Record& b) { return a.order < b.order; });
+  reuse_.committed(records, deleted, step, oldest);
+  uncommitted_.clear();
+  ranges_.clear();
 }
 
 std::uint64_t StreamWriter::bytes_in_front(const StreamOptions& options) {
@@ -435,29 +528,45 @@ Status StreamWriter::flush() {
       index_.replace(first.slot.dataset, first.slot.position, placed.front());
       for (std::size_t i = 1; i < placed.size() && status; ++i) {
         auto position = index_.add(placed[i]);
-        if (position)
-          uncommitted_.push_back({first.slot.dataset, *position});
-        else
+        if (!position) {
           status = fail(std::move(position).error());
+          break;
+        }
+        uncommitted_.push_back({first.slot.dataset, *position});
+        note_range(uncommitted_.back(), range_of(first.slot));
       }
       ++done;
+      continue;
+    }
+    // As many small records as fit one block, contiguous in the buffer, share it.
+    const auto group_end = [&](std::uint64_t limit) {
+      std::size_t end = done;
+      std::uint64_t bytes = fti::v11::kDataBlockHeadBytes;
+      while (end < pending_.size() && pending_[end].bytes < kLargeRecordBytes &&
+             bytes + fti::v11::kDbVarBytes + pending_[end].bytes <= limit &&
+             (end == done || pending_[end].buffer_offset ==
+                                 pending_[end - 1].buffer_offset + pending_[end - 1].bytes)) {
+        bytes += fti::v11::kDbVarBytes + pending_[end].bytes;
+        ++end;
+      }
+      return end;
+    };
+    const std::size_t most = group_end(plan_.chunk_bytes);
+    auto again = flush_into_free(std::span(pending_).subspan(done, most - done));
+    if (!again) {
+      status = fail(std::move(again).error());
+      break;
+    }
+    if (*again) {
+      done = most;
       continue;
     }
     if (smallest > room()) {
       status = next_chunk();
       continue;
     }
-    // As many small records as fit this chunk, contiguous in the buffer, share one block.
-    std::size_t end = done;
-    std::uint64_t bytes = fti::v11::kDataBlockHeadBytes;
-    while (end < pending_.size() && pending_[end].bytes < kLargeRecordBytes &&
-           bytes + fti::v11::kDbVarBytes + pending_[end].bytes <= room() &&
-           (end == done || pending_[end].buffer_offset ==
-                               pending_[end - 1].buffer_offset + pending_[end - 1].bytes)) {
-      bytes += fti::v11::kDbVarBytes + pending_[end].bytes;
-      ++end;
-    }
-    status = write_block(std::span(pending_).subspan(done, end - done));
+    const std::size_t end = group_end(room());
+    status = write_block(std::span(pending_).subspan(done, end - done), nullptr);
     if (status) done = end;
   }
 
@@ -476,10 +585,10 @@ Status StreamWriter::flush() {
 }
 
 Status StreamWriter::write_file_block(std::uint64_t time_ns, bool complete) {
-  if (miscounted_) BENTO_TRY(resume());
+  if (miscounted_) BENTO_TRY(resume(false));
   // The container's rule also after a session without hashes, if some records have one.
   fti::HashKind kind = hashed_ ? rule_ : record_kind();
-  if (kind == fti::HashKind::kMd5 && !complete) kind = fti::HashKind::kNone;
+  if ((kind == fti::HashKind::kMd5 || reused_) && !complete) kind = fti::HashKind::kNone;
   fti::ChecksumText checksum = hash_of_hashes_.text();
   if (kind == fti::HashKind::kMd5) {
     BENTO_ASSIGN(checksum, md5_of_stream(place(), fill_));

@@ -15,11 +15,13 @@
 
 #include "core/base/error.hpp"
 #include "core/base/hash.hpp"
+#include "core/container/block_reuse.hpp"
 #include "core/container/chunk_fill.hpp"
 #include "core/container/plan.hpp"
 #include "core/container/stream_walk.hpp"
 #include "core/fti/v11.hpp"
 #include "core/index/index.hpp"
+#include "core/index/value_range.hpp"
 #include "core/io/file.hpp"
 
 namespace bento {
@@ -52,21 +54,30 @@ class StreamWriter {
   /// Gives the stream its chunks; from now on the buffer may be written out. `fill` is empty for a
   /// new stream; else the stream goes on behind its last used byte, and its blocks are walked once
   /// so that the FTI numbering continues. Errors: kIo, kCorrupt (a block that contradicts its
-  /// chunk).
-  Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill);
+  /// chunk). `reuse_dead`: the containers without content are dead and nobody reads them, so that
+  /// blocks of nothing else may be written anew.
+  Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill,
+                bool reuse_dead);
   [[nodiscard]] bool attached() const { return file_ != nullptr; }
 
   /// Adds one record. `record` comes without location and hash; `data` is its bytes and must hold
   /// box.elements() * element_bytes bytes unless filtered. The index knows the record when this
   /// returns. Errors: kNoSpace, kIo (nothing of the record is then visible), kNoSpace naming chunk=
   /// for an element that fits no chunk.
-  Status write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data);
+  Status write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data,
+               const ValueRange& range = ValueRange::everything());
 
   /// Bytes of a chunk that a record of its own cannot have: FB and header, up to the alignment.
   [[nodiscard]] static std::uint64_t bytes_in_front(const StreamOptions& options);
 
   /// Writes the buffer out. Errors as write(); unwritten records stay buffered.
   Status flush();
+  /// Step `step` holds what was uncommitted, and no longer these datasets; no step before `oldest`
+  /// can be read.
+  void mark_committed(std::uint64_t step, std::uint64_t oldest,
+                      std::span<const DatasetNumber> deleted);
+  /// Was space of dead records written anew in this session? FB is then right only after the close.
+  [[nodiscard]] bool reused() const { return reused_; }
   /// Brings FB up to date; called after a commit's root is in place. With MD5 the file checksum is
   /// zero until the stream is `complete`; then the stream is read back for it.
   Status write_file_block(std::uint64_t time_ns, bool complete);
@@ -83,7 +94,8 @@ class StreamWriter {
   void forget(DatasetNumber dataset);
 
   [[nodiscard]] const std::vector<Slot>& uncommitted() const { return uncommitted_; }
-  void mark_committed() { uncommitted_.clear(); }
+  /// Smallest and largest value of an uncommitted record, as far as known.
+  [[nodiscard]] ValueRange range_of(const Slot& slot) const;
   [[nodiscard]] const ChunkFill& fill() const { return fill_; }
   [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
   /// Positions of records in the stream that no index knows: their write failed half-way, or their
@@ -105,16 +117,21 @@ class StreamWriter {
 
   static constexpr std::uint64_t kBufferedBit = 1ull << 63;
 
-  Status buffer(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data);
+  Status buffer(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data,
+                const ValueRange& range);
   Status compact();
+  void note_range(const Slot& slot, const ValueRange& range);
   Status write_large(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
                      std::vector<Record>& placed);
-  Status write_block(std::span<const Pending> group);
+  Status write_block(std::span<const Pending> group, const StreamBlockShape* into);
+  Status write_large_part(Record part, std::span<const std::byte> data, std::uint64_t capacity,
+                          const StreamBlockShape* into, std::vector<Record>& placed);
+  Result<bool> flush_into_free(std::span<const Pending> group);
   Status write_hashed(std::uint64_t address, std::span<const std::byte> data, Hash128& hash);
-  fti::v11::DbVar next_var(const Record& record, std::uint64_t stream_at);
+  fti::v11::DbVar next_var(const Record& record, std::uint64_t stream_at, std::uint64_t capacity);
   Status next_chunk();
   [[nodiscard]] std::uint64_t room() const { return plan_.chunk_bytes - fill_.back(); }
-  Status resume();
+  Status resume(bool reuse_dead);
   [[nodiscard]] fti::HashKind record_kind() const {
     return options_.hash == fti::HashKind::kNone ? fti::HashKind::kNone : rule_;
   }
@@ -138,11 +155,14 @@ class StreamWriter {
   /// record that grew across another write would claim to be later than it.
   bool mergeable_ = false;
   std::vector<Slot> uncommitted_;
+  std::map<std::pair<DatasetNumber, std::size_t>, ValueRange> ranges_;  ///< of uncommitted records
   std::map<DatasetNumber, Numbering> numbering_;
   fti::v11::HashOfHashes hash_of_hashes_;
   /// A write failed after its containers were numbered: numbers and hashes are counted anew.
   bool miscounted_ = false;
   bool hashed_ = false;  ///< some container of the stream has a hash
+  BlockReuse reuse_;
+  bool reused_ = false;
   std::vector<Position> orphans_;
   std::uint64_t bytes_written_ = 0;
 };

@@ -19,6 +19,7 @@ struct Index::PerDataset {
     std::uint64_t stored_bytes;
     Hash128 hash;
     std::uint32_t filter_mask;
+    std::uint32_t header_distance;
     Encoding encoding;
   };
 
@@ -51,8 +52,8 @@ struct Index::PerDataset {
   }
 
   void put(std::size_t at, const Record& record) {
-    meta[at] = {record.order, record.where,       record.stored_bytes,
-                record.hash,  record.filter_mask, record.encoding};
+    meta[at] = {record.order,       record.where,           record.stored_bytes, record.hash,
+                record.filter_mask, record.header_distance, record.encoding};
     put_box(stored, at, record.box);
     put_box(visible, at, clipped(record.box, record.order.collective));
   }
@@ -133,6 +134,7 @@ Record Index::record(DatasetNumber dataset, std::size_t position) const {
   record.hash = meta.hash;
   record.encoding = meta.encoding;
   record.filter_mask = meta.filter_mask;
+  record.header_distance = meta.header_distance;
   return record;
 }
 
@@ -182,14 +184,26 @@ Status Index::clip(const ExtentEvent& event) {
   return {};
 }
 
-Status Index::add(const Segment& segment) {
-  for (const auto& dataset : segment.datasets) declare(dataset);
-  // A dataset may be declared and deleted, or deleted with records under way, within one step.
-  for (const auto& event : segment.extents)
-    if (find(event.dataset) != nullptr) BENTO_TRY(clip(event));
-  for (const auto& record : segment.records) BENTO_TRY(add(record));
-  for (const auto dataset : segment.deleted) remove(dataset);
-  return {};
+void Index::clear_records() {
+  for (auto& [number, entry] : datasets_) {
+    entry->meta.clear();
+    entry->stored.clear();
+    entry->visible.clear();
+    entry->clips.clear();
+    entry->tree.clear();
+  }
+}
+
+std::optional<Dims> Index::clip_of(DatasetNumber dataset) const {
+  std::optional<Dims> smallest;
+  const auto found = datasets_.find(dataset);
+  if (found == datasets_.end()) return smallest;
+  for (const auto& event : found->second->clips) {
+    if (!smallest) smallest = event.extent;
+    for (unsigned d = 0; d < event.extent.rank(); ++d)
+      (*smallest)[d] = std::min((*smallest)[d], event.extent[d]);
+  }
+  return smallest;
 }
 
 Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -43,15 +44,16 @@ class Index {
   /// What changes of extent have left of each record's box: rank starts, then rank counts, record
   /// by record. Valid until the dataset changes.
   [[nodiscard]] std::span<const std::uint64_t> visible_corners(DatasetNumber dataset) const;
+  /// Forgets all records and clips; the declarations stay.
+  void clear_records();
+  /// The smallest extent of all clips of a dataset; nothing if there are none.
+  [[nodiscard]] std::optional<Dims> clip_of(DatasetNumber dataset) const;
   /// Drops the records for which `drop` is true; positions of that dataset change. Clips stay
   /// attached.
   void erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop);
 
   /// Clips all records, present and future, whose collective count is smaller than the event's.
   Status clip(const ExtentEvent& event);
-
-  /// Adds a whole segment: declarations, deletions, clips, records.
-  Status add(const Segment& segment);
 
   /// Which records hold `selection`, the latest winning, and what nobody wrote. Cost O(log n + hits
   /// * log hits) once the dataset's tree is built; the tree is rebuilt lazily after additions.

@@ -89,6 +89,14 @@ class PagedArray {
     return {};
   }
 
+  /// Calls page(ref) -> Status for every page and visit(entry) -> Status for every entry.
+  template <class PageUse, class Visit>
+  Status visit_all(SegmentSource& source, const Root& root, const PageUse& page,
+                   const Visit& visit) const {
+    if (root.levels == 0) return {};
+    return all_below(source, root.ref, root.levels - 1, page, visit);
+  }
+
   /// How many keys are not above `last`? Summary::steps must count them.
   Result<std::uint64_t> count_to(SegmentSource& source, const Root& root,
                                  std::uint64_t last) const {
@@ -242,6 +250,21 @@ class PagedArray {
       BENTO_ASSIGN(page[at], drop_below(source, sink, page[at].ref, level - 1, key));
     }
     return finish(sink, page, level);
+  }
+
+  template <class PageUse, class Visit>
+  Status all_below(SegmentSource& source, const BlobRef& ref, unsigned level, const PageUse& use,
+                   const Visit& visit) const {
+    BENTO_TRY(use(ref));
+    BENTO_ASSIGN(const Page page, load(source, ref, level));
+    for (const auto& slot : page) {
+      if (!slot.used) continue;
+      if (level == 0)
+        BENTO_TRY(visit(slot.entry));
+      else
+        BENTO_TRY(all_below(source, slot.ref, level - 1, use, visit));
+    }
+    return {};
   }
 
   template <class Enter, class Visit>

@@ -15,6 +15,24 @@ constexpr std::size_t kPageRanges = 512;
 // One entry of the table: what the page holds, then where it is. Of fixed size, to be found at
 // once.
 constexpr std::size_t kEntryBytes = 8 + 8 + 8 + 8 + 16;
+
+struct TableEntry {
+  ValueRange all;
+  BlobRef ref;
+};
+
+Result<TableEntry> get_entry(ByteReader& in) {
+  TableEntry entry;
+  BENTO_ASSIGN(entry.all.low, in.u64());
+  BENTO_ASSIGN(entry.all.high, in.u64());
+  BENTO_ASSIGN(entry.ref.position, in.u64());
+  BENTO_ASSIGN(entry.ref.bytes, in.u64());
+  BENTO_ASSIGN(const auto hash, in.bytes(entry.ref.hash.size()));
+  std::copy(hash.begin(), hash.end(), entry.ref.hash.begin());
+  if (entry.ref.bytes > kMaxBlobBytes)
+    return fail(Code::kCorrupt, "value ranges: an impossible page");
+  return entry;
+}
 }  // namespace
 
 Result<BlobRef> write_ranges(SegmentSink& sink, std::span<const ValueRange> ranges) {
@@ -52,17 +70,9 @@ Result<bool> range_meets(SegmentSource& source, const BlobRef& table, std::uint6
   const auto entry = std::span<const std::byte>(*bytes).subspan(
       static_cast<std::size_t>(page) * kEntryBytes, kEntryBytes);
   ByteReader in(entry, std::endian::little, "value ranges");
-  ValueRange all;
-  BlobRef ref;
-  BENTO_ASSIGN(all.low, in.u64());
-  BENTO_ASSIGN(all.high, in.u64());
-  BENTO_ASSIGN(ref.position, in.u64());
-  BENTO_ASSIGN(ref.bytes, in.u64());
-  BENTO_ASSIGN(const auto hash, in.bytes(ref.hash.size()));
-  std::copy(hash.begin(), hash.end(), ref.hash.begin());
-  if (!all.meets(wanted)) return false;
-  if (ref.bytes > kMaxBlobBytes) return fail(Code::kCorrupt, "value ranges: an impossible page");
-  BENTO_ASSIGN(const Blob stored, source.read(ref));
+  BENTO_ASSIGN(const TableEntry found, get_entry(in));
+  if (!found.all.meets(wanted)) return false;
+  BENTO_ASSIGN(const Blob stored, source.read(found.ref));
   ByteReader columns(*stored, std::endian::little, "value ranges");
   BENTO_ASSIGN(const std::uint64_t count, columns.varint());
   if (count > kPageRanges || position % kPageRanges >= count)
@@ -71,6 +81,17 @@ Result<bool> range_meets(SegmentSource& source, const BlobRef& table, std::uint6
   BENTO_ASSIGN(const auto width, get_packed(columns, static_cast<std::size_t>(count)));
   const auto at = static_cast<std::size_t>(position % kPageRanges);
   return ValueRange{low[at], low[at] + width[at]}.meets(wanted);
+}
+
+Status visit_range_refs(SegmentSource& source, const BlobRef& table,
+                        const std::function<Status(const BlobRef&)>& use) {
+  BENTO_ASSIGN(const Blob bytes, source.read(table));
+  ByteReader in(*bytes, std::endian::little, "value ranges");
+  while (in.remaining() >= kEntryBytes) {
+    BENTO_ASSIGN(const TableEntry entry, get_entry(in));
+    BENTO_TRY(use(entry.ref));
+  }
+  return {};
 }
 
 }  // namespace bento

@@ -5,6 +5,7 @@
 /// beside the segment, so that reading without them costs nothing.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -20,5 +21,9 @@ Result<BlobRef> write_ranges(SegmentSink& sink, std::span<const ValueRange> rang
 /// the page's range meets `wanted`. Errors: kCorrupt, the source's.
 Result<bool> range_meets(SegmentSource& source, const BlobRef& table, std::uint64_t position,
                          const ValueRange& wanted);
+
+/// Calls use(ref) for every page of the table. Errors: kCorrupt, the source's, those of `use`.
+Status visit_range_refs(SegmentSource& source, const BlobRef& table,
+                        const std::function<Status(const BlobRef&)>& use);
 
 }  // namespace bento

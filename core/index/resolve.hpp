@@ -22,6 +22,13 @@ struct Lookup {
   std::vector<Box> uncovered;  ///< what nobody wrote: the fill value
 };
 
+/// A Lookup that brings its records along; `pieces` name them by their place in `records`.
+struct RecordLookup {
+  std::vector<Record> records;
+  std::vector<Piece> pieces;   ///< disjoint
+  std::vector<Box> uncovered;  ///< what nobody wrote: the fill value
+};
+
 /// A record that may be seen.
 struct Candidate {
   std::size_t record = 0;

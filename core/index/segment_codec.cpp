@@ -3,8 +3,6 @@
 #include "core/index/segment_codec.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -15,12 +13,10 @@ namespace bento {
 
 namespace {
 
-constexpr std::array<char, 4> kMagic = {'B', 'N', 'T', 'S'};
-constexpr std::size_t kHeadBytes = 4 + 4 + 8;
 constexpr std::size_t kHashBytes = 16;
 
 Error corrupt(const ByteReader& in, std::string_view what) {
-  return Error{Code::kCorrupt, fmt::format("index segment: {} (byte {})", what, in.offset()), 0};
+  return Error{Code::kCorrupt, fmt::format("index entries: {} (byte {})", what, in.offset()), 0};
 }
 
 Result<std::uint32_t> get_u32(ByteReader& in, std::string_view what) {
@@ -227,37 +223,6 @@ std::vector<std::byte> encode_entries(const Segment& segment) {
 Result<Segment> decode_entries(std::span<const std::byte> bytes) {
   ByteReader in(bytes, std::endian::little, "index entries");
   return get_entries(in);
-}
-
-std::vector<std::byte> encode_segment(const Segment& segment) {
-  const auto entries = encode_entries(segment);
-  ByteWriter out;
-  out.bytes(std::as_bytes(std::span(kMagic)));
-  out.u32(kSegmentVersion);
-  out.u64(kHeadBytes + entries.size() + kHashBytes);
-  out.bytes(entries);
-  out.bytes(hash128(out.view()));
-  return std::move(out).take();
-}
-
-Result<Segment> decode_segment(std::span<const std::byte> bytes) {
-  ByteReader in(bytes, std::endian::little, "index segment");
-  BENTO_ASSIGN(const auto magic, in.bytes(kMagic.size()));
-  if (std::memcmp(magic.data(), kMagic.data(), kMagic.size()) != 0)
-    return fail(corrupt(in, "no magic"));
-  BENTO_ASSIGN(const std::uint32_t version, in.u32());
-  BENTO_ASSIGN(const std::uint64_t length, in.u64());
-  if (length != bytes.size() || length < kHeadBytes + kHashBytes)
-    return fail(corrupt(in, fmt::format("{} bytes, its head says {}", bytes.size(), length)));
-  const auto body = bytes.first(bytes.size() - kHashBytes);
-  const Hash128 hash = hash128(body);
-  if (!std::equal(hash.begin(), hash.end(), bytes.end() - kHashBytes))
-    return fail(corrupt(in, "checksum does not match"));
-  if (version != kSegmentVersion)
-    return fail(Code::kUnsupported,
-                fmt::format("index segment version {}, this h5bento reads version {}", version,
-                            kSegmentVersion));
-  return decode_entries(body.subspan(kHeadBytes));
 }
 
 }  // namespace bento

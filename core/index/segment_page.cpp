@@ -162,4 +162,26 @@ Status find_in_page(SegmentSource& source, std::span<const std::byte> page, cons
   return {};
 }
 
+Status visit_page_refs(SegmentSource& source, std::span<const std::byte> page, unsigned rank,
+                       const std::function<Status(const BlobRef&)>& use, unsigned depth) {
+  ByteReader in(page, std::endian::little, "index page");
+  BENTO_ASSIGN(const std::uint8_t kind, in.u8());
+  if (kind != kInner) return {};
+  if (depth >= kMaxPageDepth) return fail(Code::kCorrupt, "index page: nested too deeply");
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  if (count > kPageChildren)
+    return fail(Code::kCorrupt,
+                fmt::format("index page: {} children, {} at most", count, kPageChildren));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    BENTO_ASSIGN(const BlobRef ref, get_ref(in));
+    for (unsigned k = 0; k < 1 + 2 * rank; ++k) {
+      BENTO_ASSIGN([[maybe_unused]] const std::uint64_t skipped, in.varint());
+    }
+    BENTO_TRY(use(ref));
+    BENTO_ASSIGN(const Blob below, source.read(ref));
+    BENTO_TRY(visit_page_refs(source, *below, rank, use, depth + 1));
+  }
+  return {};
+}
+
 }  // namespace bento

@@ -42,4 +42,8 @@ Status find_in_page(SegmentSource& source, std::span<const std::byte> page, cons
                     const Box* selection, QueryBudget& budget, const RunView::Visit& visit,
                     unsigned depth = 0);
 
+/// Calls use(ref) for every page below this one. Errors: kCorrupt, the source's, those of `use`.
+Status visit_page_refs(SegmentSource& source, std::span<const std::byte> page, unsigned rank,
+                       const std::function<Status(const BlobRef&)>& use, unsigned depth = 0);
+
 }  // namespace bento

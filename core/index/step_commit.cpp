@@ -167,6 +167,7 @@ Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, cons
   const StepArray steps;
   BENTO_ASSIGN(root.steps, steps.put(source, sink, root.steps, {{commit.step.number(), step_ref}}));
   BENTO_ASSIGN(root.steps, steps.drop_before(source, sink, root.steps, root.oldest.number()));
+  result.oldest = root.oldest;
   BENTO_ASSIGN(result.root, sink.append(encode(root)));
   return result;
 }

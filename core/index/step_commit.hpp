@@ -27,7 +27,8 @@ struct StepCommit {
 };
 
 struct StepCommitted {
-  BlobRef root;  ///< of the index with this step; the previous root stays readable
+  BlobRef root;         ///< of the index with this step; the previous root stays readable
+  AbsoluteStep oldest;  ///< that can still be read
   std::uint64_t records = 0;
   std::uint64_t regular_records = 0;
 };

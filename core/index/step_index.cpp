@@ -136,6 +136,45 @@ Result<std::optional<StepSegment>> StepIndex::segment(DatasetNumber number,
   return std::optional(std::move(opened));
 }
 
+Status StepIndex::visit_blobs(SegmentSource& source, const BlobRef& root,
+                              const BlobVisitor& visitor) {
+  BENTO_TRY(visitor.blob(root));
+  BENTO_ASSIGN(const Blob blob, source.read(root));
+  BENTO_ASSIGN(const StepIndexRoot decoded, decode_step_index_root(*blob));
+  BENTO_TRY(StepArray().visit_all(source, decoded.steps, visitor.blob,
+                                  [&](const BlobRef& step) -> Status {
+                                    BENTO_TRY(visitor.blob(step));
+                                    BENTO_ASSIGN(const Blob stored, source.read(step));
+                                    ByteReader in(*stored, std::endian::little, "step");
+                                    BENTO_ASSIGN(const std::uint64_t length, in.varint());
+                                    BENTO_ASSIGN(const auto payload, in.bytes(length));
+                                    return visitor.payload(payload);
+                                  }));
+  return DatasetArray().visit_all(
+      source, decoded.datasets, visitor.blob, [&](const DatasetEntry& entry) {
+        return SegmentArray(SegmentTraits{entry.declaration.rank})
+            .visit_all(source, entry.steps, visitor.blob, [&](const StepEntry& step) -> Status {
+              BENTO_TRY(visitor.blob(step.segment));
+              BENTO_ASSIGN(const StepSegment segment, StepSegment::open(source, step.segment));
+              return segment.visit_refs(source, visitor.blob);
+            });
+      });
+}
+
+Result<StepIndex::Extent> StepIndex::extent_of(DatasetNumber number) const {
+  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  Extent extent;
+  extent.dropped = found.dropped != 0;
+  BENTO_TRY(SegmentArray(SegmentTraits{found.declaration.rank})
+                .visit_down(
+                    *source_, found.steps, as_of_.number(), [](const StepSummary&) { return true; },
+                    [&](std::uint64_t, const StepEntry& step) -> Result<bool> {
+                      extent.records += step.records;
+                      return true;
+                    }));
+  return extent;
+}
+
 // Adds what one step shows in what later ones left uncovered; `clip` holds all later changes of
 // extent.
 Status StepIndex::add_step(const StepEntry& entry, AbsoluteStep step,

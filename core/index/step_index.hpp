@@ -6,7 +6,9 @@
 /// docs/format.md, "Step index".
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -64,6 +66,21 @@ class StepIndex {
   Result<AbsoluteStep> absolute(DatasetNumber number, RelativeStep step) const;
   /// The segment of exactly this step; nothing if the dataset was not written in it.
   Result<std::optional<StepSegment>> segment(DatasetNumber number, AbsoluteStep step) const;
+
+  /// Everything that the index as a whole refers to, whatever as_of() says: the root itself, pages,
+  /// segments, and the payloads of all kept steps. For whoever manages the space.
+  struct BlobVisitor {
+    std::function<Status(const BlobRef&)> blob;
+    std::function<Status(std::span<const std::byte> payload)> payload;
+  };
+  static Status visit_blobs(SegmentSource& source, const BlobRef& root, const BlobVisitor& visitor);
+  /// Records in all kept steps up to as_of(), hidden ones included, and whether steps of the
+  /// dataset were dropped.
+  struct Extent {
+    std::uint64_t records = 0;
+    bool dropped = false;
+  };
+  Result<Extent> extent_of(DatasetNumber number) const;
 
   struct FindOptions {
     /// Leaves out pieces whose record surely holds no such value (minmax=on). They are then in

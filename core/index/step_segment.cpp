@@ -361,6 +361,22 @@ Status StepSegment::find(SegmentSource& source, const Box* selection, QueryBudge
                       selection, budget, as_record);
 }
 
+Status StepSegment::visit_refs(SegmentSource& source,
+                               const std::function<Status(const BlobRef&)>& use) const {
+  if (ranges_.bytes != 0) {
+    BENTO_TRY(use(ranges_));
+    BENTO_TRY(visit_range_refs(source, ranges_, use));
+  }
+  if (page_.bytes != 0) {
+    BENTO_TRY(use(page_));
+    BENTO_ASSIGN(const Blob page, source.read(page_));
+    return visit_page_refs(source, *page, shape_.rank, use);
+  }
+  if (page_at_ == 0) return {};
+  return visit_page_refs(source, std::span<const std::byte>(*blob_).subspan(page_at_), shape_.rank,
+                         use);
+}
+
 Result<bool> StepSegment::may_hold(SegmentSource& source, std::uint64_t position,
                                    const ValueRange& wanted) const {
   if (!has_ranges()) return true;

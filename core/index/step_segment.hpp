@@ -67,6 +67,8 @@ class StepSegment {
   /// them says nothing. The hash is left zero.
   Status find(SegmentSource& source, const Box* selection, QueryBudget& budget,
               const Visit& visit) const;
+  /// Calls use(ref) for every blob below the segment's own.
+  Status visit_refs(SegmentSource& source, const std::function<Status(const BlobRef&)>& use) const;
   /// False only if the record surely holds no value in `wanted`.
   Result<bool> may_hold(SegmentSource& source, std::uint64_t position,
                         const ValueRange& wanted) const;

@@ -21,6 +21,10 @@ struct ValueRange {
   [[nodiscard]] constexpr bool meets(const ValueRange& other) const {
     return low <= other.high && other.low <= high;
   }
+  /// The range of both.
+  [[nodiscard]] constexpr ValueRange joined(const ValueRange& other) const {
+    return {low < other.low ? low : other.low, high > other.high ? high : other.high};
+  }
   bool operator==(const ValueRange&) const = default;
 };
 

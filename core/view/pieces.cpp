@@ -58,16 +58,14 @@ void merge_boxes(std::vector<Box>& boxes) {
   }
 }
 
-Result<std::vector<Visible>> visible_records(const Index& index, DatasetNumber dataset,
-                                             const Dims& extent, const ContainerPlan& plan) {
-  BENTO_ASSIGN(Lookup lookup, index.find(dataset, Box::whole(extent)));
+Result<std::vector<Visible>> visible_records(RecordLookup lookup, const ContainerPlan& plan) {
   std::ranges::sort(lookup.pieces,
                     [](const Piece& a, const Piece& b) { return a.record < b.record; });
   std::vector<Visible> all;
   for (std::size_t i = 0; i < lookup.pieces.size();) {
     Visible visible;
     const std::size_t position = lookup.pieces[i].record;
-    visible.record = index.record(dataset, position);
+    visible.record = lookup.records[position];
     for (; i < lookup.pieces.size() && lookup.pieces[i].record == position; ++i)
       if (!lookup.pieces[i].part.empty()) visible.parts.push_back(lookup.pieces[i].part);
     if (visible.parts.empty()) continue;
@@ -77,7 +75,7 @@ Result<std::vector<Visible>> visible_records(const Index& index, DatasetNumber d
       return fail(Code::kCorrupt,
                   fmt::format("dataset {}: a record of writer {} at position {} lies outside the "
                               "container's {} writers",
-                              dataset, where.task, where.offset, plan.writers()));
+                              visible.record.dataset, where.task, where.offset, plan.writers()));
     visible.file = plan.file_of(where.task);
     visible.address = plan.file(visible.file).address(plan.local_task(where.task), where.offset);
     all.push_back(std::move(visible));
@@ -158,9 +156,8 @@ void add_partial(const Visible& visible, ViewPieces& out) {
 
 }  // namespace
 
-Result<ViewPieces> view_pieces(const Index& index, DatasetNumber dataset, const Dims& extent,
-                               const ContainerPlan& plan) {
-  BENTO_ASSIGN(const auto all, visible_records(index, dataset, extent, plan));
+Result<ViewPieces> view_pieces(RecordLookup seen, const ContainerPlan& plan) {
+  BENTO_ASSIGN(const auto all, visible_records(std::move(seen), plan));
   ViewPieces out;
   for (std::size_t i = 0; i < all.size();) {
     if (!all[i].whole()) {

@@ -11,7 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/container/plan.hpp"
-#include "core/index/index.hpp"
+#include "core/index/resolve.hpp"
 
 namespace bento {
 
@@ -42,10 +42,8 @@ struct ViewPieces {
   std::vector<ViewMapping> mappings;  ///< disjoint in the dataset
 };
 
-/// What is visible of `dataset` inside `extent`: the newest write of every element, older ones
-/// subtracted, neighbours merged where they are neighbours in the file too. Errors: kCorrupt (a
-/// record outside the layout).
-Result<ViewPieces> view_pieces(const Index& index, DatasetNumber dataset, const Dims& extent,
-                               const ContainerPlan& plan);
+/// `seen` is what a lookup found of a dataset. Parts of one record are merged, and neighbours where
+/// they are neighbours in the file too. Errors: kCorrupt (a record outside the layout).
+Result<ViewPieces> view_pieces(RecordLookup seen, const ContainerPlan& plan);
 
 }  // namespace bento

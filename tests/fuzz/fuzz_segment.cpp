@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Index segments: u8 options, then a segment, or only its entries as ranks send them to each
-/// other. What is accepted is written as it was read, and an index can hold and search it.
+/// Index entries as ranks send them to each other. What is accepted is written as it was read, and
+/// an index can hold and search it.
 #include <algorithm>
 
-#include "core/base/hash.hpp"
-#include "core/bytes/byte_writer.hpp"
 #include "core/index/index.hpp"
 #include "core/index/segment_codec.hpp"
 #include "tests/fuzz/target.hpp"
@@ -14,22 +12,8 @@
 namespace bento::fuzz {
 namespace {
 
-enum Options : unsigned {
-  kSegment = 1,  ///< the input has the envelope
-  kSeal = 2,     ///< length and checksum are put right
-};
-constexpr std::size_t kHeadBytes = 16;
 constexpr std::size_t kHashBytes = 16;
 constexpr std::size_t kMostRecords = 200;  // lookups of many overlapping records cost time
-
-void seal(std::vector<std::byte>& bytes) {
-  if (bytes.size() < kHeadBytes + kHashBytes) return;
-  ByteWriter length;
-  length.u64(bytes.size());
-  std::ranges::copy(length.view(), bytes.begin() + 8);
-  const auto body = std::span(bytes).first(bytes.size() - kHashBytes);
-  std::ranges::copy(hash128(body), bytes.end() - kHashBytes);
-}
 
 bool overlap(const Box& a, const Box& b) {
   for (unsigned d = 0; d < a.rank(); ++d)
@@ -73,23 +57,23 @@ void search(const Index& index, const Segment& segment) {
 }  // namespace
 
 void segment(Input input) {
-  Dice dice(input);
-  const auto options = dice.number(1);
-  std::vector<std::byte> bytes(dice.rest().begin(), dice.rest().end());
-  if ((options & kSeal) != 0) seal(bytes);
-  const auto decoded = (options & kSegment) != 0 ? decode_segment(bytes) : decode_entries(bytes);
+  const auto decoded = decode_entries(input);
   if (!decoded) return;
-  require(decoded->records.size() * kHashBytes <= bytes.size(), "records have bytes");
+  require(decoded->records.size() * kHashBytes <= input.size(), "records have bytes");
 
   // Records are sorted by dataset when they are written, so only the second time must agree.
-  const auto written = encode_segment(*decoded);
-  const auto again = decode_segment(written);
-  require(again && encode_segment(*again) == written, "a segment is written as it was read");
+  const auto written = encode_entries(*decoded);
+  const auto again = decode_entries(written);
+  require(again && encode_entries(*again) == written, "a segment is written as it was read");
   require(again->records.size() == decoded->records.size(), "no record is lost");
 
   if (decoded->records.size() > kMostRecords || decoded->extents.size() > kMostRecords) return;
   Index index;
-  if (!index.add(*decoded)) return;
+  for (const auto& dataset : decoded->datasets) index.declare(dataset);
+  for (const auto& event : decoded->extents)
+    if (!index.clip(event)) return;
+  for (const auto& record : decoded->records)
+    if (!index.add(record)) return;
   search(index, *decoded);
 }
 

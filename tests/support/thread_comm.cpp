@@ -17,9 +17,9 @@
 namespace bento::test {
 namespace {
 
-enum class Call { kGather, kBroadcast };
+enum class Call { kGather, kCombine, kBroadcast };
 std::string_view name_of(Call call) {
-  return call == Call::kGather ? "gather" : "broadcast";
+  return call == Call::kGather ? "gather" : call == Call::kCombine ? "combine" : "broadcast";
 }
 
 /// One collective: what each rank has brought so far.
@@ -81,17 +81,20 @@ class ThreadCommunicator final : public Communicator {
   [[nodiscard]] int size() const override { return static_cast<int>(state_->size); }
 
   Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) override {
-    std::unique_lock lock(state_->mutex);
-    BENTO_ASSIGN(Meeting* const meeting, enter(Call::kGather, payload));
-    std::vector<Bytes> all;
-    if (rank_ == 0) {
-      std::vector<std::size_t> everybody(state_->size);
-      for (std::size_t i = 0; i < everybody.size(); ++i) everybody[i] = i;
-      BENTO_TRY(wait_for(lock, *meeting, everybody));
-      for (auto& bytes : meeting->brought) all.push_back(*bytes);
+    return collect(Call::kGather, payload);
+  }
+
+  // Pairs of neighbours, then pairs of pairs: as a tree does it.
+  Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) override {
+    BENTO_ASSIGN(std::vector<Bytes> parts, collect(Call::kCombine, payload));
+    if (rank_ != 0) return Bytes{};
+    while (parts.size() > 1) {
+      std::vector<Bytes> above;
+      for (std::size_t i = 0; i < parts.size(); i += 2)
+        above.push_back(i + 1 < parts.size() ? merge(parts[i], parts[i + 1]) : parts[i]);
+      parts = std::move(above);
     }
-    finish(*meeting);
-    return all;
+    return parts.front();
   }
 
   Result<Bytes> broadcast(std::span<const std::byte> payload) override {
@@ -104,6 +107,20 @@ class ThreadCommunicator final : public Communicator {
   }
 
  private:
+  Result<std::vector<Bytes>> collect(Call call, std::span<const std::byte> payload) {
+    std::unique_lock lock(state_->mutex);
+    BENTO_ASSIGN(Meeting* const meeting, enter(call, payload));
+    std::vector<Bytes> all;
+    if (rank_ == 0) {
+      std::vector<std::size_t> everybody(state_->size);
+      for (std::size_t i = 0; i < everybody.size(); ++i) everybody[i] = i;
+      BENTO_TRY(wait_for(lock, *meeting, everybody));
+      for (auto& bytes : meeting->brought) all.push_back(*bytes);
+    }
+    finish(*meeting);
+    return all;
+  }
+
   Result<Meeting*> enter(Call call, std::span<const std::byte> payload) {
     if (state_->broken) return fail(*state_->broken);
     number_ = next_++;

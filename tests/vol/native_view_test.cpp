@@ -308,7 +308,7 @@ TEST_CASE("deleted datasets leave the index at close", "[vol][view]") {
   const auto datasets = [] {
     const auto container = Container::open(kFile, false, {}, make_self_communicator());
     REQUIRE(container);
-    return (*container)->index().datasets().size();
+    return (*container)->datasets().size();
   };
   CHECK(datasets() == 1);  // it has another link
   {

@@ -290,15 +290,36 @@ Status MpiCommunicator::receive_piece(MPI_Request request, std::unique_ptr<Bytes
 }
 
 Result<std::vector<Bytes>> MpiCommunicator::gather(std::span<const std::byte> payload) {
+  ByteWriter own;  // rank, bytes, payload of this rank and of everybody below it
+  own.i32(rank_);
+  own.u64(payload.size());
+  own.bytes(payload);
+  const Merge join = [](std::span<const std::byte> lower, std::span<const std::byte> higher) {
+    Bytes both(lower.begin(), lower.end());
+    both.insert(both.end(), higher.begin(), higher.end());
+    return both;
+  };
+  BENTO_ASSIGN(const Bytes collected, combine(own.view(), join));
+  if (rank_ != 0) return std::vector<Bytes>{};
+  std::vector<Bytes> all(static_cast<std::size_t>(size_));
+  ByteReader in(collected, std::endian::little, "gathered payloads");
+  while (in.remaining() > 0) {
+    BENTO_ASSIGN(const std::int32_t rank, in.i32());
+    BENTO_ASSIGN(const std::uint64_t bytes, in.u64());
+    BENTO_ASSIGN(const auto view, in.bytes(bytes));
+    if (rank < 0 || rank >= size_) return give_up("a message of an unknown rank");
+    all[static_cast<std::size_t>(rank)].assign(view.begin(), view.end());
+  }
+  return all;
+}
+
+// The children of a rank, in ascending order, stand for adjacent ranges of ranks behind it.
+Result<Bytes> MpiCommunicator::combine(std::span<const std::byte> payload, const Merge& merge) {
   BENTO_TRY(usable());
-  if (size_ == 1) return std::vector<Bytes>{Bytes(payload.begin(), payload.end())};
+  Bytes collected(payload.begin(), payload.end());
+  if (size_ == 1) return collected;
   ++sequence_;
   const double until = deadline(1, height_of(rank_, size_));
-
-  ByteWriter collected;  // rank, bytes, payload of this rank and of everybody below it
-  collected.i32(rank_);
-  collected.u64(payload.size());
-  collected.bytes(payload);
   std::vector<int> missing;
   for (const int child : children_of(rank_, size_)) {
     auto message = receive(child, kTagUp, until);
@@ -308,7 +329,7 @@ Result<std::vector<Bytes>> MpiCommunicator::gather(std::span<const std::byte> pa
       continue;
     }
     if (kind_of(*message) == kData) {
-      collected.bytes(std::span(*message).subspan(kHeadBytes));
+      collected = merge(collected, std::span(*message).subspan(kHeadBytes));
       continue;
     }
     ByteReader in(*message, std::endian::little, "list of missing ranks");
@@ -321,26 +342,17 @@ Result<std::vector<Bytes>> MpiCommunicator::gather(std::span<const std::byte> pa
 
   if (rank_ != 0) {
     if (missing.empty()) {
-      BENTO_TRY(send(parent_of(rank_), kTagUp, make_message(sequence_, kData, collected.view())));
+      BENTO_TRY(send(parent_of(rank_), kTagUp, make_message(sequence_, kData, collected)));
     } else {
       ByteWriter list;
       for (const int rank : missing) list.i32(rank);
       BENTO_TRY(send(parent_of(rank_), kTagUp, make_message(sequence_, kMissing, list.view())));
     }
-    return std::vector<Bytes>{};
+    return Bytes{};
   }
   if (!missing.empty()) return give_up(name_missing(std::move(missing)));
   BENTO_TRY(heed_deserters());
-  std::vector<Bytes> all(static_cast<std::size_t>(size_));
-  ByteReader in(collected.view(), std::endian::little, "gathered payloads");
-  while (in.remaining() > 0) {
-    BENTO_ASSIGN(const std::int32_t rank, in.i32());
-    BENTO_ASSIGN(const std::uint64_t bytes, in.u64());
-    BENTO_ASSIGN(const auto view, in.bytes(bytes));
-    if (rank < 0 || rank >= size_) return give_up("a message of an unknown rank");
-    all[static_cast<std::size_t>(rank)].assign(view.begin(), view.end());
-  }
-  return all;
+  return collected;
 }
 
 std::string MpiCommunicator::name_missing(std::vector<int> missing) const {

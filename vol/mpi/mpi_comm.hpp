@@ -30,6 +30,7 @@ class MpiCommunicator final : public Communicator {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
   Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) override;
+  Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) override;
   Result<Bytes> broadcast(std::span<const std::byte> payload) override;
 
  private:

@@ -48,14 +48,13 @@ DatasetViews::DatasetViews(const ViewSettings& settings, ViewJob& job, SourceFil
       budget_(settings.copy_bytes != 0 ? settings.copy_bytes
                                        : std::max(kMinCopyBudget, job.data_bytes / 10)) {
   // A later dataset may have the object address of a deleted one: the larger number holds.
-  for (const DatasetNumber number : job.index.datasets())
-    if (const auto* const dataset = job.index.find(number)) {
-      H5O_token_t token{};
-      static_assert(sizeof token == sizeof dataset->token);
-      std::copy_n(reinterpret_cast<const unsigned char*>(dataset->token.data()), sizeof token,
-                  reinterpret_cast<unsigned char*>(&token));
-      numbers_[bytes_of(token)] = number;
-    }
+  for (const auto& dataset : job.datasets) {
+    H5O_token_t token{};
+    static_assert(sizeof token == sizeof dataset.token);
+    std::copy_n(reinterpret_cast<const unsigned char*>(dataset.token.data()), sizeof token,
+                reinterpret_cast<unsigned char*>(&token));
+    numbers_[bytes_of(token)] = dataset.number;
+  }
 }
 
 std::uint64_t DatasetViews::mapping_limit() const {
@@ -104,8 +103,8 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
 
 Result<MadeDataset> DatasetViews::make_diverted(const std::shared_ptr<const Subject>& given) {
   const Subject& subject = *given;
-  BENTO_ASSIGN(const ViewPieces pieces,
-               view_pieces(job_.index, subject.number, subject.extent, job_.plan));
+  BENTO_ASSIGN(RecordLookup seen, job_.committed.find(subject.number, Box::whole(subject.extent)));
+  BENTO_ASSIGN(const ViewPieces pieces, view_pieces(std::move(seen), job_.plan));
   const std::uint64_t bytes = subject.extent.product() * subject.element_bytes;
   MadeDataset made;
   if (pieces.mappings.empty()) {
@@ -225,10 +224,10 @@ Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
 }
 
 Status DatasetViews::read_box(const Subject& subject, const Box& box, std::byte* to) {
-  BENTO_ASSIGN(const Lookup lookup, job_.index.find(subject.number, box));
+  BENTO_ASSIGN(const RecordLookup lookup, job_.committed.find(subject.number, box));
   for (const Box& hole : lookup.uncovered) fill_box(hole, box, to, subject.fill);
   for (const Piece& piece : lookup.pieces) {
-    const Record record = job_.index.record(subject.number, piece.record);
+    const Record& record = lookup.records[piece.record];
     if (record.encoding == Encoding::kPlain) {
       BENTO_TRY(job_.reader.read(record, subject.element_bytes, piece.part, box, to));
       continue;

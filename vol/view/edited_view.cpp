@@ -117,9 +117,11 @@ Status copy_tree(const std::string& path, const std::string& fresh) {
 }
 
 Status verify_visible_data(Container& container) {
-  for (const DatasetNumber number : container.index().datasets())
-    for (std::size_t i = 0; i < container.index().size(number); ++i)
-      BENTO_TRY(container.read_stored(container.index().record(number, i)));
+  for (const auto& dataset : container.datasets()) {
+    BENTO_ASSIGN(const RecordLookup seen,
+                 container.find(dataset.number, whole_space(dataset.rank)));
+    for (const auto& record : seen.records) BENTO_TRY(container.read_stored(record));
+  }
   return {};
 }
 

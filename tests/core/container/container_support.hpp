@@ -56,9 +56,10 @@ inline Status write_step(Container& container, DatasetNumber dataset, std::uint6
 inline Result<std::vector<std::uint64_t>> read_all(Container& container, DatasetNumber dataset) {
   const Box box = Box::whole(Dims{kRows, kColumns});
   std::vector<std::uint64_t> values(kRows * kColumns, 0);
-  BENTO_ASSIGN(const Lookup lookup, container.find(dataset, box));
+  BENTO_ASSIGN(const RecordLookup lookup, container.find(dataset, box));
   for (const auto& piece : lookup.pieces)
-    BENTO_TRY(container.read(dataset, piece, 8, box, reinterpret_cast<std::byte*>(values.data())));
+    BENTO_TRY(container.read(lookup.records[piece.record], piece.part, 8, box,
+                             reinterpret_cast<std::byte*>(values.data())));
   return values;
 }
 

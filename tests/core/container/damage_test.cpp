@@ -39,7 +39,7 @@ bool reads_as(const FileOpener& opener, std::uint64_t step) {
   if (!container) return false;
   const auto values = read_all(**container, 0);
   if (!values) return false;
-  REQUIRE((*container)->step() == step);
+  REQUIRE((*container)->step().number() == step);
   REQUIRE(skeleton_is(**container, step));
   REQUIRE(*values == whole_values(step));
   return true;
@@ -117,7 +117,7 @@ TEST_CASE("damage: a program that dies at any write leaves its last committed st
         continue;
       }
       // The root may be in place although the program did not live to hear of it.
-      const std::uint64_t found = (*again)->step();
+      const std::uint64_t found = (*again)->step().number();
       REQUIRE((found == committed || found == committed + 1));
       steps_seen.insert(found);
       const auto values = read_all(**again, 0);

@@ -9,7 +9,6 @@
 #include <map>
 
 #include "core/container/catalogue.hpp"
-#include "core/container/segment_chain.hpp"
 #include "core/fti/variables.hpp"
 #include "core/fti/verify.hpp"
 #include "core/index/segment_codec.hpp"
@@ -69,30 +68,17 @@ Values joined(std::initializer_list<Values> parts) {
   return all;
 }
 
-/// Adds a filtered record to the index whose stored bytes are those of record 0 of dataset 0.
-void add_filtered_record(const StreamSessions& box, const Box& region) {
-  auto opened = OfflineContainer::open("box", box.disk().opener());
-  REQUIRE(opened);
-  Record record = (*opened)->index().record(0, 0);
-  Root root = (*opened)->root();
-  record.dataset = root.next_dataset++;
-  record.box = region;
-  record.encoding = Encoding::kFiltered;
-  Segment segment;
-  segment.step = ++root.step;
-  segment.datasets.push_back({record.dataset, {}, 8, 2, 0});
-  segment.deleted.push_back(0);
-  segment.records.push_back(record);
-  auto file = box.disk().open("box", OpenMode::kReadWrite);
-  REQUIRE(file);
-  const FilePlan& plan = (*opened)->plan().file(0);
-  Catalogue catalogue(**file, plan);
-  const auto stored =
-      append_segment(catalogue, root.segment, encode_segment(segment), root.catalogue_end);
-  REQUIRE(stored);
-  root.segment = *stored;
-  root.sequence += 2;
-  REQUIRE((*file)->write_at(plan.root_address(0), encode_root(root)));
+/// A session that deletes dataset 0 and makes another with one filtered record, whose stored bytes
+/// are those of a record of dataset 0.
+void add_filtered_record(StreamSessions& box, const Box& region) {
+  box.reopen(1, [&](Container& container) -> Status {
+    BENTO_ASSIGN(const RecordLookup old, container.find(0, whole_space(2)));
+    BENTO_ASSIGN(const auto stored, container.read_stored(old.records.at(0)));
+    container.note_collective("again", {});
+    const DatasetNumber fresh = container.declare({}, 8, 2, 0);
+    container.remove(0);
+    return container.write_filtered(fresh, region, 0, stored);
+  });
 }
 
 }  // namespace

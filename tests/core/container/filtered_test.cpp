@@ -33,9 +33,9 @@ std::vector<std::uint64_t> elements_of(Container& container, DatasetNumber datas
   const auto lookup = container.find(dataset, whole);
   REQUIRE(lookup);
   for (const auto& piece : lookup->pieces) {
-    const Record record = container.record(dataset, piece);
+    const Record& record = lookup->records[piece.record];
     if (record.encoding == Encoding::kPlain) {
-      REQUIRE(container.read(dataset, piece, 8, whole, to));
+      REQUIRE(container.read(record, piece.part, 8, whole, to));
       continue;
     }
     const auto stored = container.read_stored(record);
@@ -141,11 +141,11 @@ TEST_CASE("filtered: elements are refused, stored bytes are held against their h
   const auto lookup = container->find(0, whole);
   REQUIRE(lookup);
   REQUIRE(lookup->pieces.size() == 1);
-  const Record record = container->record(0, lookup->pieces[0]);
+  const Record record = lookup->records[lookup->pieces[0].record];
   REQUIRE(record.filter_mask == 3);
   REQUIRE(record.stored_bytes == 100);
   std::vector<std::byte> elements(whole.elements() * 8);
-  const auto direct = container->read(0, lookup->pieces[0], 8, whole, elements.data());
+  const auto direct = container->read(record, whole, 8, whole, elements.data());
   REQUIRE(!direct);
   REQUIRE(direct.error().code == Code::kInternal);
   const auto bytes = container->read_stored(record);

@@ -11,6 +11,7 @@
 #include "core/bytes/byte_reader.hpp"
 #include "core/container/container.hpp"
 #include "core/container/root.hpp"
+#include "core/fti/v11.hpp"
 #include "core/io/fault_file.hpp"
 #include "core/io/memory_file.hpp"
 #include "core/sion/reader.hpp"
@@ -77,32 +78,51 @@ MemoryFileSystem copy_of(const MemoryFileSystem& disk) {
   return copy;
 }
 
-/// Blanks what a commit or a close renews in place, whatever META2 says: the file block, and the
-/// records in front of the containers.
-void blank_renewed(std::span<std::byte> stream) {
-  constexpr std::size_t kHead = 12;  // number of records, bytes of the block
-  constexpr std::size_t kRecord = 64;
-  std::ranges::fill(stream.first(std::min(stream.size(), kFileBlockBytes)), std::byte{0});
-  for (std::size_t at = kFileBlockBytes; at + kHead <= stream.size();) {
-    ByteReader in(stream.subspan(at), std::endian::little, "block");
-    const std::size_t records = in.u32().value() * kRecord;
-    const std::size_t block = static_cast<std::size_t>(in.u64().value());
-    REQUIRE(records + kHead <= block);
-    REQUIRE(block <= stream.size() - at);
-    std::ranges::fill(stream.subspan(at + kHead, records), std::byte{0});
-    at += block;
+/// Which bytes of a stream somebody may rely on: the data of containers with content. A commit or a
+/// close renews file block and records in place, and space of the dead is used again.
+std::vector<bool> relied_on(std::span<const std::byte> stream) {
+  std::vector<bool> live(stream.size(), false);
+  for (std::size_t at = kFileBlockBytes; at + fti::v11::kDataBlockHeadBytes <= stream.size();) {
+    const auto head = fti::v11::decode_data_block(stream.subspan(at)).value();
+    REQUIRE(head.dbsize <= stream.size() - at);
+    std::size_t data = at + static_cast<std::size_t>(fti::v11::header_bytes(head.numvars));
+    REQUIRE(data <= at + head.dbsize);
+    for (std::uint32_t i = 0; i < head.numvars; ++i) {
+      const auto var = fti::v11::decode_dbvar(stream.subspan(at + fti::v11::kDataBlockHeadBytes +
+                                                             i * fti::v11::kDbVarBytes))
+                           .value();
+      if (var.hascontent)
+        std::fill_n(live.begin() + static_cast<std::ptrdiff_t>(data), var.chunksize, true);
+      data += static_cast<std::size_t>(var.containersize);
+    }
+    at += static_cast<std::size_t>(head.dbsize);
   }
+  return live;
 }
 
 struct View {
   SionMapping mapping;
-  std::vector<std::vector<std::byte>>
-      streams;  ///< by global task, what is renewed in place left out
-  bool operator==(const View&) const = default;
+  std::vector<std::vector<std::byte>> streams;  ///< by global task
+  std::vector<std::vector<bool>> relied_on;     ///< which of their bytes; none in a catalogue
   [[nodiscard]] bool empty() const {
     return std::ranges::all_of(streams, [](const auto& stream) { return stream.empty(); });
   }
 };
+
+/// Is all there that `before` showed, and nothing else?
+bool same(const std::optional<View>& before, const std::optional<View>& now) {
+  if (!before || !now) return before.has_value() == now.has_value();
+  if (before->mapping != now->mapping || before->streams.size() != now->streams.size())
+    return false;
+  for (std::size_t task = 0; task < now->streams.size(); ++task) {
+    const auto& old = before->streams[task];
+    const auto& fresh = now->streams[task];
+    if (old.size() != fresh.size()) return false;
+    for (std::size_t i = 0; i < old.size(); ++i)
+      if (before->relied_on[task][i] && old[i] != fresh[i]) return false;
+  }
+  return true;
+}
 
 /// What a SION reader sees; nothing if it refuses. Also checks what a real SIONlib needs: the tasks
 /// of a file have equal block counts, global rank equals mapping index.
@@ -118,7 +138,8 @@ std::optional<View> view_of(const MemoryFileSystem& disk) {
     std::vector<std::byte> stream(static_cast<std::size_t>(reader->stream_bytes(task)));
     REQUIRE(reader->read_stream(task, 0, stream));
     const bool catalogue = view.mapping[task].task + 1 == info.meta1.tasks();
-    if (!catalogue) blank_renewed(stream);
+    view.relied_on.push_back(catalogue ? std::vector<bool>(stream.size(), false)
+                                       : relied_on(stream));
     view.streams.push_back(std::move(stream));
   }
   return view;
@@ -132,10 +153,15 @@ bool is_new(const View& view, const View& wanted, const MemoryFileSystem& disk) 
   if (seen.kind != FileKind::kContainer) return false;
   const auto plan = ContainerPlan::of(seen.root.groups, seen.root.fs_block).value();
   const std::uint32_t catalogue = plan.file(0).catalogue_global;
-  for (std::size_t task = 0; task < view.streams.size(); ++task)
-    if (task != catalogue && view.streams[task] != wanted.streams[task]) return false;
+  for (std::size_t task = 0; task < view.streams.size(); ++task) {
+    if (task == catalogue) continue;
+    if (view.streams[task].size() != wanted.streams[task].size()) return false;
+    for (std::size_t i = 0; i < view.streams[task].size(); ++i)
+      if (wanted.relied_on[task][i] && view.streams[task][i] != wanted.streams[task][i])
+        return false;
+  }
   const auto& bytes = view.streams[catalogue];
-  for (const auto& ref : {seen.root.skeleton, seen.root.segment, seen.root.streams}) {
+  for (const auto& ref : {seen.root.skeleton, seen.root.index, seen.root.streams}) {
     if (ref.position + ref.bytes > bytes.size()) return false;
     const auto blob = std::span(bytes).subspan(static_cast<std::size_t>(ref.position),
                                                static_cast<std::size_t>(ref.bytes));
@@ -162,7 +188,7 @@ void go_on(const MemoryFileSystem& disk, const Scenario& scenario, std::size_t s
   REQUIRE(opened);
   if (opened->kind != FileKind::kContainer || (opened->root.flags & kRootProvisional) != 0) return;
   REQUIRE(run(disk.opener(), again, next, false));
-  REQUIRE(view_of(disk) == before);
+  REQUIRE(same(before, view_of(disk)));
   REQUIRE(run(disk.opener(), again, next));
   const auto after = view_of(disk);
   REQUIRE(after);
@@ -193,7 +219,7 @@ Counts die_everywhere(const MemoryFileSystem& start, const Scenario& scenario,
       const auto view = view_of(disk);
       if (!view) {
         ++counts.refused;
-      } else if (view == old_view || (session == 0 && view->empty())) {
+      } else if (same(old_view, view) || (session == 0 && view->empty())) {
         ++counts.old_views;
       } else {
         REQUIRE(is_new(*view, *new_view, disk));

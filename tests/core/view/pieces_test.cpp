@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/view/pieces.hpp"
 
+#include "core/index/index.hpp"
+
 #include <map>
 #include <random>
 
@@ -35,8 +37,16 @@ struct Layout {
     REQUIRE(index.add(record));
     return record;
   }
+  RecordLookup seen(const Dims& extent) const {
+    const auto lookup = index.find(0, Box::whole(extent));
+    REQUIRE(lookup);
+    RecordLookup out;
+    out.pieces = lookup->pieces;
+    for (std::size_t i = 0; i < index.size(0); ++i) out.records.push_back(index.record(0, i));
+    return out;
+  }
   ViewPieces pieces(Dims extent) const {
-    auto found = view_pieces(index, 0, extent, plan);
+    auto found = view_pieces(seen(extent), plan);
     REQUIRE(found);
     return *found;
   }
@@ -171,7 +181,7 @@ TEST_CASE("view pieces: random overlaps equal a painted array", "[core][view]") 
 TEST_CASE("view pieces: a record of a writer that is not there is refused", "[core][view]") {
   Layout layout(1);
   layout.put({0}, {10}, 9);
-  CHECK_FALSE(view_pieces(layout.index, 0, Dims{10}, layout.plan));
+  CHECK_FALSE(view_pieces(layout.seen(Dims{10}), layout.plan));
 }
 
 }  // namespace

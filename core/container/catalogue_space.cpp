@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/container/catalogue_space.hpp"
+
+#include <algorithm>
+
+#include "core/base/checked.hpp"
+
+namespace bento {
+
+void CatalogueSpace::begin_behind(Position position) {
+  end_ = std::max(end_, position);
+}
+
+Position CatalogueSpace::take(std::uint64_t bytes) {
+  taken_ += bytes;
+  for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
+    if (hole->end - hole->begin < bytes) continue;
+    const Position at = hole->begin;
+    hole->begin += bytes;
+    if (hole->begin == hole->end) holes_.erase(hole);
+    return at;
+  }
+  const Position at = end_;
+  end_ += bytes;
+  return at;
+}
+
+Position CatalogueSpace::take_in_chunk(std::uint64_t bytes, std::uint64_t chunk_bytes) {
+  const auto fit = [&](Position from) {
+    const Position at = round_up(from, 8);
+    return at % chunk_bytes + bytes > chunk_bytes ? round_up(at, chunk_bytes) : at;
+  };
+  taken_ += bytes;
+  for (std::size_t i = 0; i < holes_.size(); ++i) {
+    const CatalogueRange hole = holes_[i];
+    const Position at = fit(hole.begin);
+    if (at + bytes > hole.end) continue;
+    if (at == hole.begin) {
+      holes_[i].begin = at + bytes;
+      if (holes_[i].begin == hole.end)
+        holes_.erase(holes_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      holes_[i].end = at;
+      if (at + bytes < hole.end)
+        holes_.insert(holes_.begin() + static_cast<std::ptrdiff_t>(i) + 1, {at + bytes, hole.end});
+    }
+    return at;
+  }
+  const Position at = fit(end_);
+  end_ = at + bytes;
+  return at;
+}
+
+void CatalogueSpace::give_back(CatalogueRange range) {
+  if (range.begin >= range.end) return;
+  taken_ -= std::min(taken_, range.end - range.begin);
+  if (range.end == end_) {
+    end_ = range.begin;
+    return;
+  }
+  const auto next = std::find_if(holes_.begin(), holes_.end(), [&](const CatalogueRange& hole) {
+    return hole.begin >= range.end;
+  });
+  const auto at = holes_.insert(next, range);
+  if (at + 1 != holes_.end() && (at + 1)->begin == at->end) {
+    at->end = (at + 1)->end;
+    holes_.erase(at + 1);
+  }
+}
+
+std::uint64_t CatalogueSpace::keep_only(std::vector<CatalogueRange> used) {
+  std::sort(used.begin(), used.end(),
+            [](const CatalogueRange& a, const CatalogueRange& b) { return a.begin < b.begin; });
+  holes_.clear();
+  taken_ = 0;
+  Position at = 0;
+  for (const auto& range : used) {
+    if (range.begin > at) holes_.push_back({at, std::min(range.begin, end_)});
+    at = std::max(at, range.end);
+    if (at >= end_) break;
+  }
+  if (at < end_) end_ = at;  // nothing in use lies behind
+  return end_ - free_bytes();
+}
+
+std::uint64_t CatalogueSpace::free_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& hole : holes_) bytes += hole.end - hole.begin;
+  return bytes;
+}
+
+}  // namespace bento

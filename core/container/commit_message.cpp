@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/container/commit_message.hpp"
+
+#include <algorithm>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+#include "core/comm/status_message.hpp"
+#include "core/index/contribution.hpp"
+
+namespace bento {
+
+Bytes encode(const CommitMessage& message) {
+  ByteWriter out;
+  put_status(out, message.status);
+  out.u32(message.first_rank);
+  out.u64(message.collective);
+  out.u64(message.operation_hash);
+  out.u8(message.differs ? 1 : 0);
+  if (message.differs) out.u32(*message.differs);
+  out.varint(message.fills.size());
+  for (const auto& run : message.fills) {
+    out.varint(run.writer);
+    out.varint(run.count);
+    out.varint(run.fill.size());
+    for (const auto used : run.fill) out.varint(used);
+  }
+  out.bytes(message.entries);
+  return std::move(out).take();
+}
+
+Result<CommitMessage> decode_commit_message(std::span<const std::byte> bytes) {
+  CommitMessage message;
+  ByteReader in(bytes, std::endian::little, "commit message");
+  message.status = get_status(in);
+  BENTO_ASSIGN(message.first_rank, in.u32());
+  BENTO_ASSIGN(message.collective, in.u64());
+  BENTO_ASSIGN(message.operation_hash, in.u64());
+  BENTO_ASSIGN(const std::uint8_t differs, in.u8());
+  if (differs != 0) {
+    BENTO_ASSIGN(message.differs, in.u32());
+  }
+  BENTO_ASSIGN(const std::uint64_t runs, in.varint());
+  BENTO_TRY(in.fits(runs, 3));
+  message.fills.resize(static_cast<std::size_t>(runs));
+  for (auto& run : message.fills) {
+    BENTO_ASSIGN(const std::uint64_t writer, in.varint());
+    BENTO_ASSIGN(const std::uint64_t count, in.varint());
+    BENTO_ASSIGN(const std::uint64_t blocks, in.varint());
+    if (writer > kMaxWriters || count > kMaxWriters)
+      return fail(Code::kCorrupt, "commit message: impossible writers");
+    BENTO_TRY(in.fits(blocks, 1));
+    run.writer = static_cast<std::uint32_t>(writer);
+    run.count = static_cast<std::uint32_t>(count);
+    run.fill.resize(static_cast<std::size_t>(blocks));
+    for (auto& used : run.fill) {
+      BENTO_ASSIGN(used, in.varint());
+    }
+  }
+  BENTO_ASSIGN(const auto entries, in.bytes(in.remaining()));
+  message.entries.assign(entries.begin(), entries.end());
+  return message;
+}
+
+namespace {
+
+void merge_fills(std::vector<FillRun>& into, std::vector<FillRun> more) {
+  into.insert(into.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
+  std::sort(into.begin(), into.end(),
+            [](const FillRun& a, const FillRun& b) { return a.writer < b.writer; });
+  std::size_t kept = 0;
+  for (std::size_t i = 1; i < into.size(); ++i) {
+    FillRun& last = into[kept];
+    if (last.writer + last.count == into[i].writer && last.fill == into[i].fill)
+      last.count += into[i].count;
+    else if (++kept != i)
+      into[kept] = std::move(into[i]);
+  }
+  if (!into.empty()) into.resize(kept + 1);
+}
+
+Result<CommitMessage> merge(std::span<const std::byte> lower, std::span<const std::byte> higher) {
+  BENTO_ASSIGN(CommitMessage left, decode_commit_message(lower));
+  BENTO_ASSIGN(CommitMessage right, decode_commit_message(higher));
+  if (left.status && !right.status) left.status = std::move(right.status);
+  if (!left.differs) {
+    if (left.collective != right.collective || left.operation_hash != right.operation_hash)
+      left.differs = right.first_rank;
+    else
+      left.differs = right.differs;
+  }
+  merge_fills(left.fills, std::move(right.fills));
+  if (left.differs || !left.status) return left;  // nobody will look at the entries
+  if (left.entries.empty()) {
+    left.entries = std::move(right.entries);
+  } else if (!right.entries.empty()) {
+    BENTO_ASSIGN(left.entries, merge_contributions(left.entries, right.entries));
+  }
+  return left;
+}
+
+}  // namespace
+
+Bytes merge_commit_messages(std::span<const std::byte> lower, std::span<const std::byte> higher) {
+  auto merged = merge(lower, higher);
+  if (merged) return encode(*merged);
+  CommitMessage failed;
+  failed.status = fail(std::move(merged).error().with_context("merging what ranks commit"));
+  return encode(failed);
+}
+
+}  // namespace bento

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What ranks bring to a commit, merged on the way up the tree: neighbours that agree become one,
+/// so that the owner gets what differs and no more. Nothing here is stored.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/comm/communicator.hpp"
+#include "core/container/chunk_fill.hpp"
+
+namespace bento {
+
+/// How full the chunks of `count` neighbouring writers are, all the same.
+struct FillRun {
+  std::uint32_t writer = 0;
+  std::uint32_t count = 0;
+  ChunkFill fill;
+};
+
+/// Of one rank, or of a range of ranks.
+struct CommitMessage {
+  Status status;                         ///< the first failure; names its rank
+  std::uint32_t first_rank = 0;          ///< of the range
+  std::uint64_t collective = 0;          ///< of the first rank
+  std::uint64_t operation_hash = 0;      ///< of the first rank
+  std::optional<std::uint32_t> differs;  ///< the first rank with another count or hash
+  std::vector<FillRun> fills;            ///< of writers that have begun, ascending
+  Bytes entries;                         ///< contribution to the step index
+};
+
+Bytes encode(const CommitMessage& message);
+/// Errors: kCorrupt.
+Result<CommitMessage> decode_commit_message(std::span<const std::byte> bytes);
+/// Communicator::Merge. A message that cannot be merged becomes its status.
+Bytes merge_commit_messages(std::span<const std::byte> lower, std::span<const std::byte> higher);
+
+}  // namespace bento
