@@ -26,16 +26,20 @@ Position CatalogueSpace::take(std::uint64_t bytes) {
   return at;
 }
 
+namespace {
+/// The first place from `from` on for `bytes` inside one chunk.
+Position fit(Position from, std::uint64_t bytes, std::uint64_t chunk_bytes) {
+  const Position at = round_up(from, 8);
+  return at % chunk_bytes + bytes > chunk_bytes ? round_up(at, chunk_bytes) : at;
+}
+}  // namespace
+
 Position CatalogueSpace::take_in_chunk(std::uint64_t bytes, std::uint64_t chunk_bytes) {
-  const auto fit = [&](Position from) {
-    const Position at = round_up(from, 8);
-    return at % chunk_bytes + bytes > chunk_bytes ? round_up(at, chunk_bytes) : at;
-  };
-  taken_ += bytes;
   for (std::size_t i = 0; i < holes_.size(); ++i) {
     const CatalogueRange hole = holes_[i];
-    const Position at = fit(hole.begin);
+    const Position at = fit(hole.begin, bytes, chunk_bytes);
     if (at + bytes > hole.end) continue;
+    taken_ += bytes;
     if (at == hole.begin) {
       holes_[i].begin = at + bytes;
       if (holes_[i].begin == hole.end)
@@ -47,7 +51,12 @@ Position CatalogueSpace::take_in_chunk(std::uint64_t bytes, std::uint64_t chunk_
     }
     return at;
   }
-  const Position at = fit(end_);
+  return take_behind(bytes, chunk_bytes);
+}
+
+Position CatalogueSpace::take_behind(std::uint64_t bytes, std::uint64_t chunk_bytes) {
+  taken_ += bytes;
+  const Position at = fit(end_, bytes, chunk_bytes);
   end_ = at + bytes;
   return at;
 }

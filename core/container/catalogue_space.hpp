@@ -34,6 +34,8 @@ class CatalogueSpace {
   Position take(std::uint64_t bytes);
   /// `bytes` (at most a chunk) inside one chunk, 8-byte aligned.
   Position take_in_chunk(std::uint64_t bytes, std::uint64_t chunk_bytes);
+  /// The same, behind everything ever taken.
+  Position take_behind(std::uint64_t bytes, std::uint64_t chunk_bytes);
   /// Takes back what was taken and not used.
   void give_back(CatalogueRange range);
 

@@ -192,7 +192,7 @@ Status complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
         part.data_start() + blocks * part.block_bytes();  // where SIONlib's own writer puts it
   else
     address =
-        part.address(part.catalogue_task(), space.take_in_chunk(meta2.size(), part.chunk_bytes));
+        part.address(part.catalogue_task(), space.take_behind(meta2.size(), part.chunk_bytes));
   BENTO_TRY(file.write_at(address, meta2));
   ByteWriter files;
   files.u32(plan.files());

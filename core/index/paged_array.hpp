@@ -56,7 +56,7 @@ class PagedArray {
                    const std::vector<std::pair<std::uint64_t, Entry>>& changes) const {
     if (changes.empty()) return root;
     while (root.levels == 0 || !in_reach(root.levels, changes.back().first)) {
-      if (root.levels != 0) {
+      if (root.ref.bytes != 0) {
         Page page(kSlots);
         page[0] = {true, root.ref, root.summary, {}};
         BENTO_ASSIGN(root.ref, store(sink, page, root.levels));

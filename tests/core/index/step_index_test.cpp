@@ -381,6 +381,48 @@ TEST_CASE("step index: deleted datasets, unknown ones, steps out of order", "[co
   REQUIRE(then->find(3, {Dims{1ull << 63}, Dims{1}}).error().code == Code::kInvalidArgument);
 }
 
+TEST_CASE("step index: a dataset first written in a late step", "[core][index][step]") {
+  MemoryBlobs store;
+  BlobRef root;
+  for (std::uint64_t number = 1; number <= 300; ++number) {
+    StepCommit commit;
+    commit.step = AbsoluteStep(number);
+    if (number == 1)
+      for (const DatasetNumber dataset : {0u, 1u, 2u})
+        commit.declared.push_back({dataset, {}, 8, 1, 0});
+    std::vector<std::byte> bytes;
+    // One digit, two, three; and again in a step of more digits.
+    const auto dataset = static_cast<DatasetNumber>(number == 3 ? 0 : number < 280 ? 1 : 2);
+    if (number == 3 || number == 17 || number == 290 || number == 299) {
+      ContributionBuilder builder;
+      REQUIRE(builder.add(record_of(dataset, {Dims{number}, Dims{1}}, 0, number), 8));
+      bytes = builder.encode();
+      commit.contribution = bytes;
+    }
+    const auto done = commit_step(store, store, root, commit);
+    REQUIRE(done);
+    root = done->root;
+  }
+  const auto index = StepIndex::open(store, root);
+  REQUIRE(index);
+  for (const auto& [dataset, pieces] : {std::pair{0u, 1u}, {1u, 1u}, {2u, 2u}}) {
+    const auto found = index->find(dataset, {Dims{0}, Dims{1000}});
+    REQUIRE(found);
+    CHECK(found->pieces.size() == pieces);
+    CHECK(index->list_steps(dataset)->steps.size() == pieces);
+    CHECK(index->extent_of(dataset)->records == pieces);
+  }
+  std::size_t blobs = 0;
+  REQUIRE(StepIndex::visit_blobs(store, root,
+                                 {[&](const BlobRef& ref) -> Status {
+                                    CHECK(ref.bytes != 0);
+                                    ++blobs;
+                                    return {};
+                                  },
+                                  [](std::span<const std::byte>) { return Status{}; }}));
+  CHECK(blobs > 300);
+}
+
 TEST_CASE("step index: writes of two ranks to one place ask for exact times",
           "[core][index][step]") {
   Random random(7);
