@@ -4,7 +4,7 @@
 """The disk fills up under a program of 3 ranks: every rank gets the same error, what was committed stays, and with
 space the program, or a new session, goes on.
 
-    steps_full_disk.py [ROUNDS]      default 8: the disk is filled up to another distance from its end in each
+    steps_full_disk.py [ROUNDS]      default 6: the disk is filled up to another distance from its end in each
 
 The disk is a tmpfs in a mount namespace of this test's own, and goes with it. SKIP where that is not permitted.
 """
@@ -133,7 +133,7 @@ def one_round(number, leave, judge, stock):
         os.remove(os.path.join("disk", name))
 
 
-def test(rounds="8"):
+def test(rounds="6"):
     try:
         enter_namespace()
     except Done:

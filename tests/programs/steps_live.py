@@ -23,7 +23,7 @@ from steps_run import STATE, Judge, Writer, environment, write_steps
 LARGE = 1 << 20
 PAUSE = 40  # ms: about 50 ms a step
 
-REOPEN = re.compile(r"open it again|reopen|open again|refresh", re.I)
+REOPEN = re.compile(r"open (it|the file) again|reopen|refresh", re.I)
 
 
 class Reader:
