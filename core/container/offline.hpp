@@ -22,7 +22,7 @@ namespace bento {
 
 class OfflineContainer {
  public:
-  /// Reads root, stream table and all index segments; takes no lock. Errors: kNotFound (no file, or
+  /// Reads root, stream table and the step index; takes no lock. Errors: kNotFound (no file, or
   /// nothing committed), kCorrupt, kUnsupported, kIo.
   static Result<std::unique_ptr<OfflineContainer>> open(const std::string& path,
                                                         const FileOpener& opener);
