@@ -186,6 +186,7 @@ class Container {
   Result<std::unique_ptr<File>> create_physical(std::uint32_t index);
   Result<bool> add_missing_writers();
   Result<Bytes> owner_open();
+  bool root_moved();
   Status accept_opened(std::span<const std::byte> blob);
   void accept_rule();
   Status fix_layout(std::uint64_t declared);
