@@ -51,7 +51,9 @@ struct ContainerOptions {
   /// Open for reading as of this kept step; absent: the newest.
   std::optional<AbsoluteStep> step;
   bool minmax = false;  ///< keep smallest and largest value of each record that brings them
-  bool lock = true;     ///< take flock on physical file 0 when opened for writing
+  /// Bytes that a physical file should not grow beyond: data goes on in new ones.
+  std::uint64_t logical_limit = kMaxLogicalBytes;
+  bool lock = true;  ///< take flock on physical file 0 when opened for writing
   /// Open for writing although another program changed the native view: the next close replaces it.
   bool drop_edited_view = false;
   FileOpener opener = &open_posix_file;
@@ -184,7 +186,10 @@ class Container {
   Result<File*> file(std::uint32_t index);
   Status owner_create(bool exclusive);
   Result<std::unique_ptr<File>> create_physical(std::uint32_t index);
-  Result<bool> add_missing_writers();
+  Status add_writers();
+  Status owner_add_files(const ContainerPlan& plan, std::uint32_t from);
+  Result<ContainerPlan> owner_overflow(std::span<const ChunkFill> fills);
+  void follow_plan();
   Result<Bytes> owner_open();
   bool root_moved();
   Status accept_opened(std::span<const std::byte> blob);
@@ -214,6 +219,9 @@ class Container {
   Status make_durable(File& handle);
   Status make_names_durable();
   Status add_others(const Segment& segment);
+  [[nodiscard]] std::uint32_t my_rank() const { return static_cast<std::uint32_t>(comm_->rank()); }
+  /// The writer that this rank writes with; of a container that is open for writing.
+  [[nodiscard]] std::uint32_t my_writer() const { return plan_.writer_of_rank(my_rank()); }
   std::uint64_t now_ns();
 
   std::string path_;
@@ -244,6 +252,13 @@ class Container {
   bool committed_known_ = false;  ///< committed_ shows root_
   bool has_read_ = false;         ///< something of this step was given out
   StreamWriter stream_;
+  /// A stream of this session that this rank no longer writes: finished at the close.
+  struct RetiredStream {
+    std::uint32_t writer = 0;
+    ChunkFill fill;
+    std::vector<Position> orphans;
+  };
+  std::vector<RetiredStream> retired_;
   RecordReader reader_;
   std::vector<std::uint64_t>
       known_until_ns_;         ///< per rank: its records up to here came by exchange()
