@@ -91,6 +91,14 @@ Result<FilterScratch*> DatasetState::filters(const Object* object) {
   return filters_.get();
 }
 
+ValueRange DatasetState::range_of(std::span<const std::byte> elements,
+                                  const FilterScratch* filters) {
+  if (!file->config().minmax) return ValueRange::everything();
+  if (!order_) order_ = ValueOrder(file_type.get());
+  if (filters != nullptr && !filters->keeps_values()) return ValueRange::everything();
+  return order_->range_of(elements);
+}
+
 Result<DatasetState*> resolve(Object* object) {
   if (object->dataset_resolved) return object->dataset.get();
   auto state = std::make_shared<DatasetState>();

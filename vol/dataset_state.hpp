@@ -7,6 +7,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include <hdf5.h>
@@ -17,6 +19,7 @@
 #include "vol/filter_scratch.hpp"
 #include "vol/h5/handle.hpp"
 #include "vol/object.hpp"
+#include "vol/value_range.hpp"
 
 namespace bento::vol {
 
@@ -44,6 +47,10 @@ struct DatasetState {
   Result<const std::vector<std::byte>*> fill_value(const Object* object);
   /// The dataset's filters; null if it has none or is not chunked.
   Result<FilterScratch*> filters(const Object* object);
+  /// Range of elements that are about to be written as they are, or through `filters`;
+  /// everything() unless minmax=on.
+  [[nodiscard]] ValueRange range_of(std::span<const std::byte> elements,
+                                    const FilterScratch* filters = nullptr);
 
  private:
   Dims extent_;
@@ -51,6 +58,7 @@ struct DatasetState {
   std::vector<std::byte> fill_;
   bool filters_known_ = false;
   std::unique_ptr<FilterScratch> filters_;
+  std::optional<ValueOrder> order_;  ///< minmax=on
 };
 
 /// Finds out, once per wrapper, where the dataset's data is. Makes no communication.

@@ -70,10 +70,10 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
   return wrap_new(under, native_connector(), H5I_FILE);
 }
 
-std::shared_ptr<FileContext> already_open(const char* name) {
+std::shared_ptr<FileContext> already_open(const char* name, std::uint64_t step = 0) {
   struct stat info{};
   if (::stat(name, &info) != 0) return nullptr;
-  return std::static_pointer_cast<FileContext>(host_of_identity({info.st_dev, info.st_ino}));
+  return std::static_pointer_cast<FileContext>(host_of_identity({info.st_dev, info.st_ino, step}));
 }
 
 Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
@@ -106,7 +106,7 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
   const auto native_open = [&](hid_t list) { return H5VLfile_open(name, flags, list, dxpl, req); };
   BENTO_ASSIGN(const UserAccess access, user_access(fapl));
   BENTO_ASSIGN(auto comm, make_communicator(access, config.timeout));
-  if (auto open = already_open(name))
+  if (auto open = already_open(name, config.step))
     return open_skeleton(name, fapl, open->access(), open, native_open);
   BENTO_ASSIGN(const bool ours, is_container_on_rank_0(name, *comm));
   if (!ours) return pass_open(name, flags, fapl, dxpl, req);

@@ -39,7 +39,8 @@ FileContext::~FileContext() {
 
 FileIdentity FileContext::identity() const {
   const auto [device, inode] = container_->identity();
-  return {device, inode};
+  const auto step = container_->asked_step();
+  return {device, inode, step ? step->number() : 0};
 }
 
 Status FileContext::finalise() {

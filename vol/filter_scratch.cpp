@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "vol/object.hpp"
+#include "vol/value_range.hpp"
 
 namespace bento::vol {
 
@@ -69,6 +70,7 @@ Result<std::unique_ptr<FilterScratch>> FilterScratch::make(hid_t dcpl, hid_t typ
   unsigned options = 0;
   made->spares_partial_chunks_ = H5Pget_chunk_opts(dcpl, &options) >= 0 &&
                                  (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
+  made->keeps_values_ = filters_keep_values(dcpl);
   made->dcpl_ = PlistHandle(H5Pcopy(dcpl));
   made->dapl_ = PlistHandle(H5Pcreate(H5P_DATASET_ACCESS));
   made->type_ = type;

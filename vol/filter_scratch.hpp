@@ -38,6 +38,8 @@ class FilterScratch {
   /// Does the creation list ask to leave chunks unfiltered that the extent cuts
   /// (H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS)?
   [[nodiscard]] bool spares_partial_chunks() const { return spares_partial_chunks_; }
+  /// Does what was filtered come back as it was? See filters_keep_values().
+  [[nodiscard]] bool keeps_values() const { return keeps_values_; }
 
   /// Can the filters be set up for a chunk of this shape? Some refuse shapes that are too small.
   bool accepts(const Dims& shape);
@@ -69,6 +71,7 @@ class FilterScratch {
   hid_t type_ = H5I_INVALID_HID;  ///< borrowed
   Dims chunk_;
   bool spares_partial_chunks_ = false;
+  bool keeps_values_ = false;
   void* root_ = nullptr;     ///< of the memory file, which closes with the last object in it
   std::vector<Slot> slots_;  ///< last used first
 };

@@ -64,7 +64,9 @@ class FilteredWriter {
   }
 
   Status write_plain(const Box& part) {
-    return container_.write(state_.number, part, state_.element_bytes, elements_of(part));
+    const auto elements = elements_of(part);
+    return container_.write(state_.number, part, state_.element_bytes, elements,
+                            state_.range_of(elements));
   }
 
   [[nodiscard]] bool worth_filtering(const Box& region, const Dims& piece) const {
@@ -106,10 +108,12 @@ class FilteredWriter {
 
   Status write_piece(const Box& piece) {
     std::uint32_t mask = 0;
-    BENTO_TRY(filters_.filter(piece.count, elements_of(piece), stored_, mask));
+    const auto elements = elements_of(piece);
+    BENTO_TRY(filters_.filter(piece.count, elements, stored_, mask));
     const std::uint64_t most = container_.largest_record();
     if (stored_.size() <= most)
-      return container_.write_filtered(state_.number, piece, mask, stored_);
+      return container_.write_filtered(state_.number, piece, mask, stored_,
+                                       state_.range_of(elements, &filters_));
     // Stored bytes cannot be cut, elements can: as many slabs as should fit, an eighth to spare.
     unsigned d = 0;
     while (d < piece.rank() && piece.count[d] == 1) ++d;
@@ -145,7 +149,8 @@ Status write_box(Object* object, DatasetState& state, const Box& box, const std:
   const std::uint64_t bytes = box.elements() * state.element_bytes;
   if (filters == nullptr || bytes < kFilteredChunkBytes ||
       filters->chunk().product() * state.element_bytes < kFilteredChunkBytes)
-    return state.file->container().write(state.number, box, state.element_bytes, {data, bytes});
+    return state.file->container().write(state.number, box, state.element_bytes, {data, bytes},
+                                         state.range_of({data, bytes}));
   BENTO_ASSIGN(const Dims extent, state.extent(object));
   return FilteredWriter(state, *filters, extent, box, data).write();
 }

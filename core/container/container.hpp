@@ -78,6 +78,8 @@ class Container {
   [[nodiscard]] bool writable() const { return writable_; }
   /// The absolute step that is read: the newest, or the one that was asked for at open.
   [[nodiscard]] AbsoluteStep step() const { return step_.value_or(AbsoluteStep(root_.step)); }
+  /// The one that was asked for at open, if any.
+  [[nodiscard]] const std::optional<AbsoluteStep>& asked_step() const { return step_; }
   /// The oldest absolute step that can be opened.
   [[nodiscard]] AbsoluteStep oldest_step() const { return AbsoluteStep(root_.oldest); }
   /// What is committed, for questions about steps. Task-local. Errors: kCorrupt, kIo.
@@ -191,6 +193,7 @@ class Container {
   Result<ContainerPlan> owner_overflow(std::span<const ChunkFill> fills);
   void follow_plan();
   Result<Bytes> owner_open();
+  bool root_moved();
   Status accept_opened(std::span<const std::byte> blob);
   void accept_rule();
   Status fix_layout(std::uint64_t declared);

@@ -16,6 +16,10 @@
 
 namespace bento {
 
+namespace {
+constexpr int kOpenAgain = 20;
+}  // namespace
+
 // --- create
 // -----------------------------------------------------------------------------------------------
 
@@ -128,6 +132,10 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
   ByteWriter out;
   if (container->comm_->rank() == 0) {
     auto opened = container->owner_open();
+    // A writer may have gone on, and written over what the root of a moment ago refers to.
+    for (int again = 0; !opened && !writable && again < kOpenAgain && container->root_moved();
+         ++again)
+      opened = container->owner_open();
     put_status(out, opened ? Status{} : Status(fail(opened.error())));
     if (opened) out.bytes(*opened);
   }
@@ -136,6 +144,13 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
   BENTO_TRY(get_status(in));
   BENTO_TRY(container->accept_opened(std::span(blob).subspan(in.offset())));
   return container;
+}
+
+bool Container::root_moved() {
+  auto first = options_.opener(path_, OpenMode::kRead);
+  if (!first) return false;
+  const auto seen = probe(**first);
+  return seen && seen->kind == FileKind::kContainer && seen->root.sequence != root_.sequence;
 }
 
 Result<Bytes> Container::owner_open() {

@@ -39,7 +39,8 @@ struct RepairedStream {
 /// Goes through one writer's committed blocks. A header that cannot be read, or contradicts the
 /// index, is written anew: with the index's records where they are, and fillers over what the index
 /// does not know (dead containers). A hash that the index does not have is that of the bytes found.
-/// `records` are those of this writer that some kept step shows, by position. Errors: kIo, kNoSpace.
+/// `records` are those of this writer that some kept step shows, by position. Errors: kIo,
+/// kNoSpace.
 Result<RepairedStream> repair_stream(const StreamPlace& place, const ChunkFill& fill,
                                      std::span<const Record> records, fti::HashKind rule);
 

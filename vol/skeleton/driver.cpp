@@ -87,8 +87,9 @@ void* fapl_get(H5FD_t* file) {
 /// ordinary file.
 Result<std::shared_ptr<SkeletonHost>> foreign_host(const char* name, unsigned flags,
                                                    const std::shared_ptr<SkeletonHost>& parent) {
-  const FileIdentity identity = identity_of_name(name);
+  FileIdentity identity = identity_of_name(name);
   if (identity == FileIdentity{}) return std::shared_ptr<SkeletonHost>{};
+  identity.step = parent->identity().step;  // as the opener will open it
   if (auto open = host_of_identity(identity)) return open;
   if (!registry().opener || !parent->reaches_containers() || !starts_like_sion(name))
     return std::shared_ptr<SkeletonHost>{};
@@ -106,7 +107,7 @@ Status attach_host(SkeletonFile& file, const char* name, unsigned flags) {
                                                name));
   // Never set in a tentative open. The host's image is empty already after a create.
   if ((flags & H5F_ACC_TRUNC) != 0 && host.writable()) host.image().resize(0);
-  file.has_name = host.descriptor() >= 0 && identity_of_name(name) == host.identity();
+  file.has_name = host.descriptor() >= 0 && same_inode(identity_of_name(name), host.identity());
   ++host.open_handles;
   return {};
 }

@@ -15,12 +15,17 @@
 
 namespace bento::vol {
 
-/// Device and inode of physical file 0: what makes two names one file.
+/// Device and inode of physical file 0: what makes two names one file. A container that is read as
+/// of a step that was asked for is a file of its own: different steps can be open side by side.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
+  std::uint64_t step = 0;  ///< absolute step that was asked for, 0 if none
   auto operator<=>(const FileIdentity&) const = default;
 };
+inline bool same_inode(const FileIdentity& a, const FileIdentity& b) {
+  return a.device == b.device && a.inode == b.inode;
+}
 
 class SkeletonHost {
  public:

@@ -17,7 +17,7 @@ class SkeletonCopy final : public SkeletonHost {
   SkeletonCopy(const std::string& path, const PagedImage& image)
       : name_("skeleton of " + path), image_(image) {
     static std::atomic<std::uint64_t> next{1};
-    identity_ = {~std::uint64_t{0}, next++};  // no file of the system has this device
+    identity_ = {~std::uint64_t{0}, next++, 0};  // no file of the system has this device
   }
 
   [[nodiscard]] const std::string& name() const override { return name_; }

@@ -9,8 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/container/container.hpp"
-#include "vol/callbacks.hpp"
-#include "vol/object.hpp"
+#include "vol/bento_list.hpp"
 #include "vol/view/group_properties.hpp"
 #include "vol/view/source_files.hpp"
 #include "vol/view/tree_copy.hpp"
@@ -32,16 +31,6 @@ Result<std::unique_ptr<Container>> open_to_write(const std::string& path, bool d
   ContainerOptions options;
   options.drop_edited_view = drop;
   return Container::open(path, true, options, make_self_communicator());
-}
-
-/// A list that opens files through this connector, whether or not it was loaded as a plugin.
-Result<PlistHandle> bento_list() {
-  const hid_t connector = H5VLregister_connector(&connector_class(), H5P_DEFAULT);
-  PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
-  const bool set = connector >= 0 && H5Pset_vol(list.get(), connector, nullptr) >= 0;
-  if (connector >= 0) H5VLclose(connector);
-  if (!set) return fail(Code::kInternal, "the bento connector cannot be registered");
-  return list;
 }
 
 bool maps_to_our_sources(hid_t dcpl) {

@@ -168,34 +168,34 @@ void run_sweep(const Sweep& sweep) {
   }
 }
 
-TEST_CASE("crash: processes die at every change", "[core][container][crash]") {
+TEST_CASE("crash: processes die at every change", "[core][container][crash][full]") {
   run_sweep({.sessions = {{3, 4}, {3, 2}}});
 }
 
 TEST_CASE("crash: processes die at every change, other numbers of ranks",
-          "[core][container][crash][full]") {
+          "[core][container][crash][long]") {
   run_sweep({.sessions = {{3, 1}, {5, 3}, {2, 3}}});
 }
 
-TEST_CASE("crash: processes die at every change, two files", "[core][container][crash][full]") {
+TEST_CASE("crash: processes die at every change, two files", "[core][container][crash][long]") {
   run_sweep({.files = 2, .sessions = {{3, 3}, {4, 2}}});
 }
 
-TEST_CASE("crash: processes die, three steps are kept", "[core][container][crash]") {
+TEST_CASE("crash: processes die, three steps are kept", "[core][container][crash][full]") {
   run_sweep({.keep = 3, .sessions = {{3, 4}, {2, 3}}, .torn = {100}});
 }
 
-TEST_CASE("crash: power fails at every change", "[core][container][crash]") {
+TEST_CASE("crash: power fails at every change", "[core][container][crash][full]") {
   run_sweep({.durability = Durability::kPower, .sessions = {{3, 4}, {3, 2}}, .seeds = 3});
 }
 
 TEST_CASE("crash: power fails, other numbers of ranks, two files",
-          "[core][container][crash][full]") {
+          "[core][container][crash][long]") {
   run_sweep({.durability = Durability::kPower, .sessions = {{3, 1}, {5, 3}, {2, 3}}});
   run_sweep({.durability = Durability::kPower, .files = 2, .sessions = {{3, 3}, {4, 2}}});
 }
 
-TEST_CASE("crash: power fails, three steps are kept", "[core][container][crash][full]") {
+TEST_CASE("crash: power fails, three steps are kept", "[core][container][crash][long]") {
   run_sweep({.durability = Durability::kPower, .keep = 3, .sessions = {{3, 4}, {2, 3}}});
 }
 

@@ -216,24 +216,24 @@ void sweep(Trouble trouble, const std::vector<Then>& thens, const std::vector<un
 }
 
 TEST_CASE("full disk: the owner, another rank, all: the program goes on",
-          "[core][container][fulldisk]") {
+          "[core][container][fulldisk][full]") {
   sweep({}, {Then::kGoOn}, {1, 4, 7});
   sweep({.first = false}, {Then::kGoOn}, {1, 4, 7});
 }
 
 TEST_CASE("full disk: any subset of three ranks, the program goes on",
-          "[core][container][fulldisk][full]") {
+          "[core][container][fulldisk][long]") {
   for (const bool first : {true, false})
     sweep({.first = first}, {Then::kGoOn}, {1, 2, 3, 4, 5, 6, 7});
 }
 
 TEST_CASE("full disk: any subset of three ranks, the program ends or closes",
-          "[core][container][fulldisk][full]") {
+          "[core][container][fulldisk][long]") {
   for (const bool first : {true, false})
     sweep({.first = first}, {Then::kEnd, Then::kClose}, {1, 2, 3, 4, 5, 6, 7});
 }
 
-TEST_CASE("full disk: a sync that fails fails the commit", "[core][container][fulldisk]") {
+TEST_CASE("full disk: a sync that fails fails the commit", "[core][container][fulldisk][full]") {
   for (const bool first : {true, false})
     sweep({.on = FaultOn::kSync, .first = first, .durability = Durability::kPower},
           {Then::kGoOn, Then::kEnd, Then::kClose}, {1, 2, 3, 4, 5, 6, 7});

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/steps.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/container/container.hpp"
+#include "vol/bento_list.hpp"
+#include "vol/file_context.hpp"
+#include "vol/h5/error_bridge.hpp"
+#include "vol/h5/quiet_errors.hpp"
+#include "vol/selection.hpp"
+#include "vol/skeleton/skeleton_copy.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+Result<std::unique_ptr<Container>> open_to_ask(const std::string& path,
+                                               std::optional<AbsoluteStep> step = {}) {
+  ContainerOptions options;
+  options.step = step;
+  return Container::open(path, false, options, make_self_communicator());
+}
+
+TokenBytes bytes_of(const H5O_token_t& token) {
+  TokenBytes bytes{};
+  static_assert(sizeof bytes == sizeof token);
+  std::memcpy(bytes.data(), &token, sizeof token);
+  return bytes;
+}
+
+// A later dataset may have been given the object address of a deleted one: the larger number holds.
+std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container) {
+  std::map<TokenBytes, DatasetNumber> numbers;
+  for (const auto& dataset : container.datasets()) numbers[dataset.token] = dataset.number;
+  return numbers;
+}
+
+// --- paths -------------------------------------------------------------------------------------
+
+herr_t note_path(hid_t, const char* name, const H5O_info2_t* info, void* data) {
+  if (info->type != H5O_TYPE_DATASET) return 0;
+  try {
+    static_cast<std::map<TokenBytes, std::string>*>(data)->emplace(bytes_of(info->token),
+                                                                   std::string("/") + name);
+    return 0;
+  } catch (...) {
+    return -1;
+  }
+}
+
+/// Paths of the diverted datasets of the step that the container shows.
+Result<std::map<DatasetNumber, std::string>> paths_of(Container& container) {
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  BENTO_ASSIGN(const FileHandle file, open_skeleton_copy(container.path(), container.skeleton()));
+  std::map<TokenBytes, std::string> by_token;
+  if (H5Ovisit3(file.get(), H5_INDEX_NAME, H5_ITER_NATIVE, note_path, &by_token, H5O_INFO_BASIC) <
+      0)
+    return fail(Code::kInternal, "the skeleton's datasets cannot be listed");
+  std::map<DatasetNumber, std::string> paths;
+  for (const auto& [token, number] : numbers_of(container))
+    if (const auto found = by_token.find(token); found != by_token.end())
+      paths[number] = found->second;
+  return paths;
+}
+
+/// A dataset in the newest step, and a container to ask about it.
+struct Asked {
+  std::unique_ptr<Container> container;
+  DatasetNumber number = 0;
+  H5O_token_t token{};
+  Dims extent;
+  ValueOrder order;
+};
+
+Result<Asked> ask(const std::string& path, const std::string& dataset) {
+  Asked asked;
+  BENTO_ASSIGN(asked.container, open_to_ask(path));
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  BENTO_ASSIGN(const FileHandle file, open_skeleton_copy(path, asked.container->skeleton()));
+  H5O_info2_t root{};
+  H5O_info2_t info{};
+  if (H5Oget_info3(file.get(), &root, H5O_INFO_BASIC) < 0 ||
+      H5Oget_info_by_name3(file.get(), dataset.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0 ||
+      info.type != H5O_TYPE_DATASET || info.fileno != root.fileno)
+    return fail(Code::kNotFound, fmt::format("'{}' is no dataset in '{}'", dataset, path));
+  const auto numbers = numbers_of(*asked.container);
+  const auto number = numbers.find(bytes_of(info.token));
+  if (number == numbers.end())
+    return fail(Code::kInvalidArgument,
+                fmt::format("the data of '{}' is in the embedded HDF5 image of '{}': no steps of "
+                            "it are counted, and no values kept",
+                            dataset, path));
+  asked.number = number->second;
+  asked.token = info.token;
+  const DatasetHandle opened(H5Dopen2(file.get(), dataset.c_str(), H5P_DEFAULT));
+  const SpaceHandle space(H5Dget_space(opened.get()));
+  const TypeHandle type(H5Dget_type(opened.get()));
+  if (!space.valid() || !type.valid())
+    return fail(Code::kInternal, fmt::format("'{}' cannot be opened", dataset));
+  BENTO_ASSIGN(asked.extent, extent_of(space.get()));
+  asked.order = ValueOrder(type.get());
+  return asked;
+}
+
+// A step of a dataset that is older than the oldest kept one of the file is still what can be seen
+// there, unless the dataset was written again up to then.
+Result<std::vector<DatasetStep>> steps_to_open(const StepIndex& index, DatasetNumber number) {
+  BENTO_ASSIGN(const auto list, index.list_steps(number));
+  std::vector<DatasetStep> steps;
+  for (std::size_t i = 0; i < list.steps.size(); ++i) {
+    if (i + 1 < list.steps.size() && list.steps[i + 1] <= index.oldest()) continue;
+    steps.push_back({RelativeStep(list.first.number() + i), list.steps[i]});
+  }
+  return steps;
+}
+
+}  // namespace
+
+// --- steps -------------------------------------------------------------------------------------
+
+Result<std::vector<FileStep>> list_steps(const std::string& path) {
+  BENTO_ASSIGN(const auto container, open_to_ask(path));
+  BENTO_ASSIGN(auto steps, read_of_one_step(*container, [&]() -> Result<std::vector<FileStep>> {
+                 BENTO_ASSIGN(const CommittedIndex* const committed, container->committed());
+                 const StepIndex& index = committed->steps();
+                 std::vector<FileStep> all;
+                 for (auto at = index.oldest().number(); at <= index.newest().number(); ++at) {
+                   BENTO_ASSIGN(const StepInfo info, index.step(AbsoluteStep(at)));
+                   FileStep step{AbsoluteStep(at), {}};
+                   for (const DatasetNumber number : info.datasets)
+                     step.datasets.push_back({number, {}});
+                   all.push_back(std::move(step));
+                 }
+                 return all;
+               }));
+  // Datasets keep their paths nearly always: an older skeleton is opened only for one that is gone.
+  BENTO_ASSIGN(const auto newest, paths_of(*container));
+  for (auto& step : steps) {
+    std::optional<std::map<DatasetNumber, std::string>> then;
+    for (auto& dataset : step.datasets) {
+      const auto* paths = &newest;
+      if (!newest.contains(dataset.number) && step.step != container->step()) {
+        if (!then) {
+          BENTO_ASSIGN(const auto older, open_to_ask(path, step.step));
+          BENTO_ASSIGN(then, paths_of(*older));
+        }
+        paths = &*then;
+      }
+      if (const auto found = paths->find(dataset.number); found != paths->end())
+        dataset.path = found->second;
+    }
+  }
+  return steps;
+}
+
+Result<std::vector<DatasetStep>> dataset_steps(const std::string& path,
+                                               const std::string& dataset) {
+  BENTO_ASSIGN(const Asked asked, ask(path, dataset));
+  return read_of_one_step(*asked.container, [&]() -> Result<std::vector<DatasetStep>> {
+    BENTO_ASSIGN(const CommittedIndex* const committed, asked.container->committed());
+    return steps_to_open(committed->steps(), asked.number);
+  });
+}
+
+Result<OpenedDataset> open_dataset_step(const std::string& path, const std::string& dataset,
+                                        RelativeStep step) {
+  BENTO_ASSIGN(const Asked asked, ask(path, dataset));
+  BENTO_ASSIGN(const auto steps,
+               read_of_one_step(*asked.container, [&]() -> Result<std::vector<DatasetStep>> {
+                 BENTO_ASSIGN(const CommittedIndex* const committed, asked.container->committed());
+                 return steps_to_open(committed->steps(), asked.number);
+               }));
+  const auto found = std::find_if(steps.begin(), steps.end(),
+                                  [&](const DatasetStep& at) { return at.relative == step; });
+  if (found == steps.end()) {
+    const std::string kept =
+        steps.empty() ? std::string("it has none that are kept")
+                      : fmt::format("those from {} to {} are kept", steps.front().relative.number(),
+                                    steps.back().relative.number());
+    return fail(Code::kNotFound, fmt::format("'{}' has no step {} of its own in '{}': {}", dataset,
+                                             step.number(), path, kept));
+  }
+  OpenedDataset opened;
+  opened.step = std::max(found->absolute, asked.container->oldest_step());
+  BENTO_ASSIGN(const PlistHandle list, bento_list(fmt::format("step={}", opened.step.number())));
+  const QuietErrors quiet;
+  opened.file = FileHandle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, list.get()));
+  // By its token, because its path may have been another one then.
+  if (opened.file.valid())
+    opened.dataset = DatasetHandle(H5Oopen_by_token(opened.file.get(), asked.token));
+  if (!opened.dataset.valid())
+    return fail(Code::kBusy, fmt::format("'{}' cannot be opened as of step {} of '{}': {}", dataset,
+                                         opened.step.number(), path, innermost_error()));
+  return opened;
+}
+
+// --- values ------------------------------------------------------------------------------------
+
+namespace {
+
+std::vector<bool> shown(const StepLookup& lookup) {
+  std::vector<bool> seen(lookup.records.size());
+  for (const auto& piece : lookup.pieces) seen[piece.record] = true;
+  return seen;
+}
+
+Result<FoundRecords> find_in(const StepIndex& index, DatasetNumber number, const Box& box,
+                             const std::optional<ValueRange>& values) {
+  FoundRecords out;
+  BENTO_ASSIGN(const StepLookup all, index.find(number, box));
+  const auto before = shown(all);
+  out.skipped = static_cast<std::size_t>(std::count(before.begin(), before.end(), true));
+  for (const auto& piece : all.pieces) out.written += piece.part.elements();
+  if (!values) return out;
+  StepIndex::FindOptions options;
+  options.values = *values;
+  BENTO_ASSIGN(StepLookup some, index.find(number, box, options));
+  const auto after = shown(some);
+  out.skipped -= static_cast<std::size_t>(std::count(after.begin(), after.end(), true));
+  for (auto& piece : some.pieces) {
+    out.kept += piece.part.elements();
+    out.boxes.push_back(std::move(piece.part));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<FoundRecords> find_records(const std::string& path, const std::string& dataset,
+                                  const Box& box, const Number& low, const Number& high) {
+  BENTO_ASSIGN(const Asked asked, ask(path, dataset));
+  if (box.rank() != asked.extent.rank() || !contains(Box::whole(asked.extent), box))
+    return fail(Code::kInvalidArgument,
+                fmt::format("a box that is not inside the extent of '{}'", dataset));
+  const auto values = asked.order.between(low, high);
+  return read_of_one_step(*asked.container, [&]() -> Result<FoundRecords> {
+    BENTO_ASSIGN(const CommittedIndex* const committed, asked.container->committed());
+    return find_in(committed->steps(), asked.number, box, values);
+  });
+}
+
+}  // namespace bento::vol
