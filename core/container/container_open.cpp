@@ -13,6 +13,7 @@
 #include "core/container/sion_view.hpp"
 #include "core/index/segment_codec.hpp"
 #include "core/io/host.hpp"
+#include "core/sion/constants.hpp"
 
 namespace bento {
 
@@ -118,7 +119,11 @@ Result<std::unique_ptr<File>> Container::create_physical(std::uint32_t index) {
                       name, index, path_, EEXIST),
           EEXIST);
   }
-  return options_.opener(name, OpenMode::kCreate);
+  BENTO_ASSIGN(auto created, options_.opener(name, OpenMode::kCreate));
+  // Before anything else there is something by which the next create knows the file as one of ours.
+  BENTO_TRY(created->write_at(0, std::as_bytes(std::span(kSionMagic))));
+  BENTO_TRY(make_durable(*created));
+  return created;
 }
 
 // --- open

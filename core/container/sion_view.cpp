@@ -135,8 +135,6 @@ Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32
   BENTO_ASSIGN(const auto meta2, encode_sizes(plan, index, none, {}, 1));
   BENTO_ASSIGN(const auto meta1,
                encode_meta1(meta1_of(plan, index, name, 1, part.data_start()), true));
-  // First something by which the next create knows the file as one of ours; META1's tail last.
-  BENTO_TRY(file.write_at(0, std::span(meta1).first(kSionMagic.size())));
   BENTO_TRY(file.write_at(part.data_start(), meta2));
   return file.write_at(0, meta1);
 }

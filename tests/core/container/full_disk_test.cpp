@@ -181,7 +181,9 @@ bool meet(const MemoryFileSystem& start, const Trouble& trouble) {
   REQUIRE(found <= life.attempted);
   if (trouble.then == Then::kGoOn && life.committed == before + kSteps)
     REQUIRE(found == before + kSteps);
-  REQUIRE(difference(crash_options(disk.opener()), found) == "");
+  // A program that goes to its close although a write failed gets a step without that write.
+  if (trouble.then != Then::kClose || found == life.committed)
+    REQUIRE(difference(crash_options(disk.opener()), found) == "");
 
   // There is space again.
   Life later;
