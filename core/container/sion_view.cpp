@@ -122,10 +122,14 @@ std::optional<CatalogueRange> range_of_meta2(const ContainerPlan& plan, std::uin
 }  // namespace
 
 Result<bool> looks_like_sion(File& file) {
-  std::array<std::byte, 4> magic{};
-  BENTO_ASSIGN(const std::size_t got, file.read_some(0, magic));
-  return got == 0 || (got == magic.size() &&
-                      std::memcmp(magic.data(), kSionMagic.data(), kSionMagic.size()) == 0);
+  std::array<std::byte, 4096> start{};
+  BENTO_ASSIGN(const std::size_t got, file.read_some(0, start));
+  if (got >= kSionMagic.size() &&
+      std::memcmp(start.data(), kSionMagic.data(), kSionMagic.size()) == 0)
+    return true;
+  // A create whose machine lost power leaves a name, perhaps a length, and nothing else.
+  return got < start.size() && std::ranges::all_of(std::span(start).first(got),
+                                                   [](std::byte b) { return b == std::byte{0}; });
 }
 
 Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32_t index,

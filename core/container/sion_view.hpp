@@ -19,7 +19,7 @@
 
 namespace bento {
 
-/// First four bytes "sion", or an empty file.
+/// First four bytes "sion", or a file of less than 4 KiB in which nothing is but zeros.
 Result<bool> looks_like_sion(File& file);
 
 /// A valid container without data: all chunks of size 0, META2 at the start of data.
