@@ -21,12 +21,13 @@ Status Catalogue::transfer_write(Position at, std::span<const std::byte> bytes) 
     const std::size_t here = static_cast<std::size_t>(
         std::min<std::uint64_t>(bytes.size(), plan_.chunk_bytes - at % plan_.chunk_bytes));
     const std::uint64_t address = plan_.address(plan_.catalogue_task(), at);
-    if (address + here > kMaxLogicalBytes)
+    if (address + here > limit_)
       return fail(
           Code::kNoSpace,
-          fmt::format("catalogue of '{}' would grow beyond {} bytes; use a larger chunk= (now {}) "
-                      "(errno = {})",
-                      file_.path(), kMaxLogicalBytes, plan_.chunk_bytes, EFBIG),
+          fmt::format("metadata and index of '{}' would grow beyond {} bytes and cannot go on in "
+                      "another physical file, as data can; use another chunk= (now {}) or more "
+                      "files= (errno = {})",
+                      file_.path(), limit_, plan_.chunk_bytes, EFBIG),
           EFBIG);
     BENTO_TRY(file_.write_at(address, bytes.first(here)));
     bytes = bytes.subspan(here);

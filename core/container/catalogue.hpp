@@ -17,7 +17,9 @@ namespace bento {
 
 class Catalogue {
  public:
-  Catalogue(File& file, const FilePlan& plan) : file_(file), plan_(plan) {}
+  /// Writes nothing beyond file address `limit`.
+  Catalogue(File& file, const FilePlan& plan, std::uint64_t limit = kMaxLogicalBytes)
+      : file_(file), plan_(plan), limit_(limit) {}
 
   /// Writes `bytes` where `space` has room. Blobs may cross chunk ends. Errors: kNoSpace (also
   /// beyond the logical limit, naming chunk=), kIo.
@@ -49,6 +51,7 @@ class Catalogue {
 
   File& file_;
   FilePlan plan_;
+  std::uint64_t limit_;
 };
 
 }  // namespace bento

@@ -59,6 +59,8 @@ class CommittedIndex {
   [[nodiscard]] bool empty() const { return !index_; }
   /// Must not be empty.
   [[nodiscard]] const StepIndex& steps() const { return *index_; }
+  /// Where the step index is read from, for segments that steps() opened. Must not be empty.
+  [[nodiscard]] SegmentSource& source() const { return *cache_; }
 
   /// Which records show `selection`, and what nobody wrote; each record is seen in some piece.
   /// Hashes are zero, see stored_hash().

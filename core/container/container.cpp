@@ -28,7 +28,8 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
       options_(std::move(options)),
       comm_(std::move(comm)),
       step_(options_.step),
-      stream_(index_, static_cast<std::uint32_t>(comm_->rank()), options_.stream),
+      stream_(index_, static_cast<std::uint32_t>(comm_->rank()), options_.stream,
+              options_.logical_limit),
       reader_(
           [this](std::uint32_t writer) -> Result<RecordReader::Source> {
             if (writer >= plan_.writers())
@@ -111,22 +112,34 @@ void Container::declared(std::uint64_t bytes_per_rank) {
 Status Container::fix_layout(std::uint64_t declared) {
   plan_.set_chunk_bytes(plan_.choose_chunk(declared, options_.chunk_bytes));
   layout_fixed_ = true;
-  const auto rank = static_cast<std::uint32_t>(comm_->rank());
-  const std::uint32_t index = plan_.file_of(rank);
+  layout_stored_ = false;
+  return store_layout();
+}
+
+// Tried again, before this rank writes anything and at each commit, until it is in the file: it
+// also clears what lies where the first chunk begins.
+Status Container::store_layout() {
+  if (layout_stored_) return {};
+  const std::uint32_t writer = my_writer();
+  const std::uint32_t index = plan_.file_of(writer);
   // The first writer of each physical file stores its META1: no one else's bytes lie where it
   // writes.
-  if (plan_.file(index).first_writer != rank) return {};
-  BENTO_ASSIGN(File* const handle, file(index));
-  return write_unfinished_sion(*handle, plan_, index, path_);
+  if (plan_.file(index).first_writer == writer) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    BENTO_TRY(write_unfinished_sion(*handle, plan_, index, path_));
+  }
+  layout_stored_ = true;
+  return {};
 }
 
 Status Container::attach() {
   if (stream_.attached()) return {};
-  const auto rank = static_cast<std::uint32_t>(comm_->rank());
-  const std::uint32_t index = plan_.file_of(rank);
+  BENTO_TRY(store_layout());
+  const std::uint32_t writer = my_writer();
+  const std::uint32_t index = plan_.file_of(writer);
   BENTO_ASSIGN(File* const handle, file(index));
-  ChunkFill fill = rank < fills_.size() ? fills_[rank] : ChunkFill{};
-  return stream_.attach(plan_.file(index), plan_.local_task(rank), *handle, std::move(fill),
+  ChunkFill fill = writer < fills_.size() ? fills_[writer] : ChunkFill{};
+  return stream_.attach(plan_.file(index), plan_.local_task(writer), *handle, std::move(fill),
                         reuse_dead_);
 }
 
@@ -160,8 +173,7 @@ Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uin
 
 std::uint64_t Container::largest_record() const {
   if (!writable_) return 0;  // there may be more ranks than writers
-  const auto rank = static_cast<std::uint32_t>(comm_->rank());
-  const std::uint64_t chunk = layout_fixed_ ? plan_.file(plan_.file_of(rank)).chunk_bytes
+  const std::uint64_t chunk = layout_fixed_ ? plan_.file(plan_.file_of(my_writer())).chunk_bytes
                                             : plan_.choose_chunk(0, options_.chunk_bytes);
   const std::uint64_t in_front = StreamWriter::bytes_in_front(options_.stream);
   return chunk > in_front ? chunk - in_front : 0;
@@ -285,8 +297,8 @@ Status Container::add_others(const Segment& segment) {
   return {};
 }
 
+// The holder's note stays: who finds it does not trust what this session left in the streams.
 void Container::abandon() {
-  give_back();
   for (auto& handle : files_)
     if (handle) (void)handle->close();
   files_.clear();

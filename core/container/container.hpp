@@ -51,7 +51,9 @@ struct ContainerOptions {
   /// Open for reading as of this kept step; absent: the newest.
   std::optional<AbsoluteStep> step;
   bool minmax = false;  ///< keep smallest and largest value of each record that brings them
-  bool lock = true;     ///< take flock on physical file 0 when opened for writing
+  /// Bytes that a physical file should not grow beyond: data goes on in new ones.
+  std::uint64_t logical_limit = kMaxLogicalBytes;
+  bool lock = true;  ///< take flock on physical file 0 when opened for writing
   /// Open for writing although another program changed the native view: the next close replaces it.
   bool drop_edited_view = false;
   FileOpener opener = &open_posix_file;
@@ -175,8 +177,12 @@ class Container {
   /// Commits, completes what other readers see (META2, and the native view that `view` builds on
   /// the owner; without one an old native view is switched off) and closes all files. Collective.
   Status close(const ViewBuilder& view = {});
-  /// The next close completes what other readers see even if nothing was changed.
-  void complete_again() { complete_again_ = true; }
+  /// The next close completes what other readers see even if nothing was changed, and marks all
+  /// streams anew.
+  void complete_again() {
+    complete_again_ = true;
+    touched_.assume_all();
+  }
   /// What close() has to tell the user on rank 0: datasets that the native view does not show.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// Did another program change the file through its native view? Asked at open, equal on all
@@ -192,12 +198,17 @@ class Container {
   Result<File*> file(std::uint32_t index);
   Status owner_create(bool exclusive);
   Result<std::unique_ptr<File>> create_physical(std::uint32_t index);
-  Result<bool> add_missing_writers();
+  Status add_writers();
+  Status owner_add_files(const ContainerPlan& plan, std::uint32_t from);
+  Result<ContainerPlan> owner_overflow(std::span<const ChunkFill> fills);
+  void follow_plan();
   Result<Bytes> owner_open();
+  bool root_moved();
   Result<Bytes> owner_newer();
   Status accept_opened(std::span<const std::byte> blob);
   void accept_rule();
   Status fix_layout(std::uint64_t declared);
+  Status store_layout();
   Status attach();
   Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
                       const ValueRange& range);
@@ -221,6 +232,9 @@ class Container {
   Status make_durable(File& handle);
   Status make_names_durable();
   Status add_others(const Segment& segment);
+  [[nodiscard]] std::uint32_t my_rank() const { return static_cast<std::uint32_t>(comm_->rank()); }
+  /// The writer that this rank writes with; of a container that is open for writing.
+  [[nodiscard]] std::uint32_t my_writer() const { return plan_.writer_of_rank(my_rank()); }
   std::uint64_t now_ns();
 
   std::string path_;
@@ -231,6 +245,7 @@ class Container {
   Root root_;                         ///< last committed, equal on all ranks
   std::optional<AbsoluteStep> step_;  ///< asked for at open
   bool layout_fixed_ = false;
+  bool layout_stored_ = true;  ///< META1 says so too, as far as this rank writes it
   std::pair<std::uint64_t, std::uint64_t> identity_{};
   std::vector<std::unique_ptr<File>> files_;
 
@@ -250,6 +265,13 @@ class Container {
   bool committed_known_ = false;  ///< committed_ shows root_
   bool has_read_ = false;         ///< something of this step was given out
   StreamWriter stream_;
+  /// A stream of this session that this rank no longer writes: finished at the close.
+  struct RetiredStream {
+    std::uint32_t writer = 0;
+    ChunkFill fill;
+    std::vector<Position> orphans;
+  };
+  std::vector<RetiredStream> retired_;
   RecordReader reader_;
   std::vector<std::uint64_t>
       known_until_ns_;         ///< per rank: its records up to here came by exchange()

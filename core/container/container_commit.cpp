@@ -16,6 +16,7 @@
 #include "core/comm/agree.hpp"
 #include "core/comm/status_message.hpp"
 #include "core/container/catalogue_sweep.hpp"
+#include "core/container/overflow.hpp"
 #include "core/container/sion_view.hpp"
 #include "core/index/contribution.hpp"
 #include "core/index/segment_codec.hpp"
@@ -90,7 +91,7 @@ Status Container::commit() {
 
 Status Container::close(const ViewBuilder& view) {
   Status status = writable_ ? commit_impl(true, view) : Status{};
-  give_back();
+  if (status) give_back();  // else some streams may lack their marks
   for (auto& handle : files_) {
     if (!handle) continue;
     auto closed = handle->close();
@@ -103,17 +104,15 @@ Status Container::close(const ViewBuilder& view) {
 // Everything of this rank's that the commit will refer to is in the files after this.
 Status Container::prepare(bool closing) {
   Status mine = std::exchange(deferred_, Status{});
-  if (!layout_fixed_) {
-    auto fixed = fix_layout(0);
-    if (mine) mine = std::move(fixed);
-  }
+  auto stored = layout_fixed_ ? store_layout() : fix_layout(0);
+  if (mine) mine = std::move(stored);
   // A task that never wrote still gets a file block, so that every stream is an FTI-FF file.
-  const auto rank = static_cast<std::uint32_t>(comm_->rank());
-  const bool begun = rank < fills_.size() && !fills_[rank].empty();
+  const std::uint32_t writer = my_writer();
+  const bool begun = writer < fills_.size() && !fills_[writer].empty();
   if (mine && (stream_.has_buffered() || (closing && !begun))) mine = attach();
-  if (mine && stream_.attached()) mine = stream_.flush();
+  if (mine && stream_.attached()) mine = stream_.flush(true);
   if (mine && stream_.attached()) {
-    auto handle = file(plan_.file_of(rank));
+    auto handle = file(plan_.file_of(writer));
     mine = handle ? make_durable(**handle) : Status(fail(std::move(handle).error()));
   }
   return mine;
@@ -130,7 +129,8 @@ Result<Bytes> Container::contribution(const Status& mine,
   message.first_rank = rank;
   message.collective = collective_;
   message.operation_hash = operations_.hash();
-  if (!stream_.fill().empty()) message.fills.push_back({rank, 1, stream_.fill()});
+  for (const auto& old : retired_) message.fills.push_back({old.writer, 1, old.fill});
+  if (!stream_.fill().empty()) message.fills.push_back({stream_.writer(), 1, stream_.fill()});
   if (!mine || stream_.uncommitted().empty()) return encode(message);
 
   // In the order of the stream, because that is regular.
@@ -248,7 +248,24 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   ++collective_;
   // The step is safe: what fails here is for the next commit to say, on all ranks.
   if (changed && stream_.attached()) deferred_ = stream_.write_file_block(now_ns(), false);
+  if (changed && root_.groups.size() > plan_.groups().size()) {
+    BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+    follow_plan();
+  }
   return {};
+}
+
+// This rank's next records go where the plan says now. The stream that it leaves is finished at the
+// close; one that was never begun gets its file block then.
+void Container::follow_plan() {
+  const std::uint32_t old = stream_.writer();
+  if (my_writer() == old) return;
+  const bool begun = old < fills_.size() && !fills_[old].empty();
+  if (stream_.attached())
+    retired_.push_back({old, stream_.fill(), stream_.orphans()});
+  else if (!begun)
+    retired_.push_back({old, {fti::v11::kFileBlockBytes}, {}});
+  stream_.become(my_writer());
 }
 
 // The second round, which only a wrong program pays for.
@@ -277,9 +294,9 @@ Result<Bytes> Container::owner_liveness(const Root& next) {
   return encode_liveness(plan);
 }
 
-// The streams of writers that take no part in this session are shared among the ranks.
+// Each rank finishes what it wrote. All other streams, also those of writers that take no part in
+// this session, are shared among the ranks.
 Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
-  const auto me = static_cast<std::uint32_t>(comm_->rank());
   const auto ranks = static_cast<std::uint32_t>(comm_->size());
   const auto mark = [&](std::uint32_t writer, const ChunkFill& fill,
                         std::span<const Position> orphans) -> Status {
@@ -288,16 +305,18 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
     return mark_stream({handle, plan_.file(index), plan_.local_task(writer), writer}, fill, plan,
                        orphans, root_.record_hash(), now_ns());
   };
+  std::set<std::uint32_t> own;
+  for (const auto& old : retired_) own.insert(old.writer);
+  if (stream_.attached()) own.insert(stream_.writer());
   for (const auto& entry : plan.live)
-    if (entry.first % ranks == me && entry.first != me && entry.first < fills_.size())
+    if (entry.first < fills_.size() && plan_.rank_of_writer(entry.first) % ranks == my_rank() &&
+        !own.contains(entry.first))
       BENTO_TRY(mark(entry.first, fills_[entry.first], {}));
-  if (stream_.attached()) {
-    if (plan.live.contains(me) || !stream_.orphans().empty() || stream_.reused())
-      return mark(me, stream_.fill(), stream_.orphans());
-    return changed ? stream_.write_file_block(now_ns(), true) : Status{};
-  }
-  if (plan.live.contains(me) && me < fills_.size()) return mark(me, fills_[me], {});
-  return {};
+  for (const auto& old : retired_) BENTO_TRY(mark(old.writer, old.fill, old.orphans));
+  if (!stream_.attached()) return {};
+  if (plan.live.contains(stream_.writer()) || !stream_.orphans().empty() || stream_.reused())
+    return mark(stream_.writer(), stream_.fill(), stream_.orphans());
+  return changed ? stream_.write_file_block(now_ns(), true) : Status{};
 }
 
 // Where ranks have written the same place at the same collective count, the owner needs to know
@@ -329,16 +348,21 @@ Status Container::owner_commit(const CommitMessage& message, bool closing, const
 
   BENTO_ASSIGN(File* const first, file(0));
   BENTO_TRY(owner_sweep(*first));
-  Catalogue catalogue(*first, plan_.file(0));
+  Catalogue catalogue(*first, plan_.file(0), options_.logical_limit);
   auto places = page_places_;
-  next.groups.assign(plan_.groups().begin(), plan_.groups().end());
+  ContainerPlan plan = plan_;
+  if (!closing) {
+    BENTO_ASSIGN(plan, owner_overflow(fills));
+    fills.resize(plan.writers());
+  }
+  next.groups.assign(plan.groups().begin(), plan.groups().end());
   next.flags &= ~static_cast<std::uint32_t>(kRootProvisional | kRootClosed);
   if (counted_references_) next.flags |= kRootCountedReferences;
   if (skeleton_.any_dirty() || next.skeleton.bytes == 0) {
     BENTO_ASSIGN(next.skeleton, catalogue.store(skeleton_, places, space_));
     next.skeleton_bytes = skeleton_.size();
   }
-  if (fills_changed || next.streams.bytes == 0) {
+  if (fills_changed || fills.size() != fills_.size() || next.streams.bytes == 0) {
     BENTO_ASSIGN(next.streams, catalogue.append(space_, encode_fills(fills)));
   }
   if (step_changed) {
@@ -371,6 +395,23 @@ Status Container::owner_commit(const CommitMessage& message, bool closing, const
   }
   // What other readers see; the step is safe already.
   return closing ? owner_complete(view, next) : Status{};
+}
+
+// The plan with which the writers go on: with new physical files, which are then there, if those in
+// use are nearly full. That there can be none does not fail the commit, whose data is in place.
+Result<ContainerPlan> Container::owner_overflow(std::span<const ChunkFill> fills) {
+  const auto ranks = static_cast<std::uint32_t>(comm_->size());
+  const auto group = overflow_at_commit(plan_, ranks, fills_, fills, options_.logical_limit);
+  if (!group) return plan_;
+  ContainerPlan wider = plan_;
+  auto added = wider.add(*group);
+  if (added) added = owner_add_files(wider, plan_.files());
+  if (added) return wider;
+  notes_.push_back(
+      fmt::format("'{}' is nearly as large as it may get, and cannot go on in another "
+                  "physical file: {}",
+                  path_, added.error().text));
+  return plan_;
 }
 
 // What newer roots have left behind becomes holes, now and then: when the catalogue has grown by as

@@ -9,11 +9,16 @@
 #include "core/comm/status_message.hpp"
 #include "core/container/container.hpp"
 #include "core/container/holder.hpp"
+#include "core/container/overflow.hpp"
 #include "core/container/sion_view.hpp"
 #include "core/index/segment_codec.hpp"
 #include "core/io/host.hpp"
 
 namespace bento {
+
+namespace {
+constexpr int kOpenAgain = 20;
+}  // namespace
 
 // --- create
 // -----------------------------------------------------------------------------------------------
@@ -127,6 +132,10 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
   ByteWriter out;
   if (container->comm_->rank() == 0) {
     auto opened = container->owner_open();
+    // A writer may have gone on, and written over what the root of a moment ago refers to.
+    for (int again = 0; !opened && !writable && again < kOpenAgain && container->root_moved();
+         ++again)
+      opened = container->owner_open();
     put_status(out, opened ? Status{} : Status(fail(opened.error())));
     if (opened) out.bytes(*opened);
   }
@@ -135,6 +144,13 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
   BENTO_TRY(get_status(in));
   BENTO_TRY(container->accept_opened(std::span(blob).subspan(in.offset())));
   return container;
+}
+
+bool Container::root_moved() {
+  auto first = options_.opener(path_, OpenMode::kRead);
+  if (!first) return false;
+  const auto seen = probe(**first);
+  return seen && seen->kind == FileKind::kContainer && seen->root.sequence != root_.sequence;
 }
 
 Result<Bytes> Container::owner_open() {
@@ -216,17 +232,10 @@ Result<Bytes> Container::owner_open() {
     }
   }
 
-  // More writers than tasks: the missing ones get a physical file of their own. No root knows it
-  // before the next commit, and nfiles in META1 says so only when the SION view is complete again.
-  BENTO_ASSIGN(const bool grown, add_missing_writers());
-  if (grown) {
-    const std::uint32_t added = plan_.files() - 1;
-    files_.resize(plan_.files());
-    BENTO_ASSIGN(files_[added], create_physical(added));
-    BENTO_TRY(write_unfinished_sion(*files_[added], plan_, added, path_));
-    BENTO_TRY(make_durable(*files_[added]));
-    BENTO_TRY(make_names_durable());
-  }
+  // No root knows added files before the next commit, and nfiles in META1 says so only when the
+  // SION view is complete again.
+  BENTO_TRY(add_writers());
+  BENTO_TRY(owner_add_files(plan_, root_.files()));
 
   ByteWriter out;
   out.u64(identity_.first);
@@ -242,11 +251,30 @@ Result<Bytes> Container::owner_open() {
   return std::move(out).take();
 }
 
-Result<bool> Container::add_missing_writers() {
+// Writers whose files are nearly full get new ones; ranks that have no writer get a physical file
+// of their own. All ranks come to the same, from the root and the stream table.
+Status Container::add_writers() {
   const auto ranks = static_cast<std::uint32_t>(comm_->size());
-  if (!writable_ || ranks <= plan_.writers()) return false;
-  BENTO_TRY(plan_.add({ranks - plan_.writers(), 1, plan_.file(0).chunk_bytes}));
-  return true;
+  if (!writable_) return {};
+  if (const auto group = overflow_at_open(plan_, ranks, fills_, root_.step, options_.logical_limit))
+    return plan_.add(*group);
+  if (ranks <= plan_.ranks()) return {};
+  return plan_.add({ranks - plan_.ranks(), 1, plan_.file(0).chunk_bytes, plan_.ranks()});
+}
+
+// The physical files of `plan` from number `from` on, unfinished. One that an attempt before this
+// one has made is not emptied: the root on disk may name it already.
+Status Container::owner_add_files(const ContainerPlan& plan, std::uint32_t from) {
+  if (from == plan.files()) return {};
+  files_.resize(std::max<std::size_t>(files_.size(), plan.files()));
+  for (std::uint32_t index = from; index < plan.files(); ++index) {
+    if (!files_[index]) {
+      BENTO_ASSIGN(files_[index], create_physical(index));
+    }
+    BENTO_TRY(write_unfinished_sion(*files_[index], plan, index, path_));
+    BENTO_TRY(make_durable(*files_[index]));
+  }
+  return make_names_durable();
 }
 
 Status Container::accept_opened(std::span<const std::byte> blob) {
@@ -268,7 +296,8 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   BENTO_ASSIGN(const auto fill_view, in.bytes(fill_bytes));
   if (writable_) {
     BENTO_ASSIGN(fills_, decode_fills(fill_view, plan_.writers(), plan_.largest_chunk()));
-    BENTO_ASSIGN([[maybe_unused]] const bool grown, add_missing_writers());
+    BENTO_TRY(add_writers());
+    stream_.become(my_writer());
   }
   BENTO_ASSIGN(const std::uint64_t image_bytes, in.u64());
   BENTO_ASSIGN(const auto image, in.bytes(image_bytes));

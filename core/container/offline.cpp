@@ -45,19 +45,49 @@ Status OfflineContainer::load(CommittedIndex& committed, const DatasetDeclaratio
   BENTO_ASSIGN(const RecordLookup seen, committed.find_all(dataset.number, dataset.rank));
   if (seen.records.empty()) return {};
   BENTO_ASSIGN(const auto steps, committed.steps().list_steps(dataset.number));
+  std::vector<StepSegment> segments;
   for (const AbsoluteStep step : steps.steps) {
-    BENTO_ASSIGN(const auto segment, committed.steps().segment(dataset.number, step));
+    BENTO_ASSIGN(auto segment, committed.steps().segment(dataset.number, step));
     if (!segment) continue;
     for (const auto& event : segment->extents()) BENTO_TRY(index_.clip(event));
+    segments.push_back(std::move(*segment));
   }
+  Hashes hashes;
   for (Record record : seen.records) {
     BENTO_TRY(check(record));
     BENTO_ASSIGN(const StreamPlace at, place(record.where.task));
     auto hash = stored_hash(*at.file, at.address(record.where.offset), record);
     // What cannot be read is for the verification of the stream to say.
-    if (hash) record.hash = *hash;
+    if (hash) {
+      record.hash = *hash;
+      hashes[{record.where, record.order.collective}] = *hash;
+    }
     BENTO_TRY(index_.add(record));
   }
+  for (const auto& segment : segments) BENTO_TRY(compare_digest(committed, segment, hashes));
+  return {};
+}
+
+// Only of steps that can still be seen as a whole: dbvars of other records may say something newer.
+Status OfflineContainer::compare_digest(CommittedIndex& committed, const StepSegment& segment,
+                                        const Hashes& hashes) {
+  if (segment.records() == 0 || segment.records() > hashes.size()) return {};
+  RecordDigest found;
+  Location first;
+  std::uint64_t seen = 0;
+  QueryBudget budget;
+  BENTO_TRY(segment.find(committed.source(), nullptr, budget,
+                         [&](std::uint64_t, const Record& stored) -> Status {
+                           const auto hash = hashes.find({stored.where, stored.order.collective});
+                           if (hash == hashes.end()) return {};
+                           if (seen++ == 0) first = stored.where;
+                           Record record = stored;
+                           record.hash = hash->second;
+                           found.add(record);
+                           return {};
+                         }));
+  if (seen == segment.records() && !(found == segment.digest()))
+    lost_.push_back({segment.dataset(), segment.step(), first});
   return {};
 }
 

@@ -5,6 +5,7 @@
 /// the streams are, and the index. For checks and exports; a program's reads go through Container.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,14 @@ class OfflineContainer {
   /// Can older steps be read? Then containers without content may be needed.
   [[nodiscard]] bool older_kept() const { return older_kept_; }
   [[nodiscard]] const ChunkFill& fill(std::uint32_t writer) const { return fills_[writer]; }
+  /// A step of a dataset whose records are all there, but not with the hashes that it was committed
+  /// with: something of it never reached the device, and what was there before lies in its place.
+  struct LostStep {
+    DatasetNumber dataset = 0;
+    AbsoluteStep step;
+    Location first;  ///< of its first record
+  };
+  [[nodiscard]] const std::vector<LostStep>& lost_steps() const { return lost_; }
   /// Where a writer's stream lies. Errors: those of the opener.
   Result<StreamPlace> place(std::uint32_t writer);
 
@@ -46,6 +55,11 @@ class OfflineContainer {
   Result<File*> file(std::uint32_t index);
   Status load(CommittedIndex& committed, const DatasetDeclaration& dataset);
   [[nodiscard]] Status check(const Record& record) const;
+  /// Hashes of what can be seen, by place and collective count: records of older steps may have
+  /// lain in the same place.
+  using Hashes = std::map<std::pair<Location, std::uint64_t>, Hash128>;
+  Status compare_digest(CommittedIndex& committed, const StepSegment& segment,
+                        const Hashes& hashes);
 
   std::string path_;
   FileOpener opener_;
@@ -54,6 +68,7 @@ class OfflineContainer {
   std::vector<ChunkFill> fills_;
   Index index_;
   bool older_kept_ = false;
+  std::vector<LostStep> lost_;
   std::vector<std::unique_ptr<File>> files_;
 };
 

@@ -26,6 +26,10 @@ std::uint64_t FilePlan::root_address(unsigned slot) const {
   return superblock_address() + kSectorBytes * (1 + slot);
 }
 
+std::uint64_t FilePlan::blocks_within(std::uint64_t limit) const {
+  return limit > data_start() ? (limit - data_start()) / block_bytes() : 0;
+}
+
 std::uint64_t FilePlan::address(std::uint32_t task, Position position) const {
   const std::uint64_t block = position / chunk_bytes;
   return data_start() + block * block_bytes() + task * chunk_bytes + position % chunk_bytes;
@@ -33,7 +37,7 @@ std::uint64_t FilePlan::address(std::uint32_t task, Position position) const {
 
 Result<ContainerPlan> ContainerPlan::make(std::uint32_t writers, std::uint32_t files,
                                           std::uint32_t fs_block) {
-  const FileGroup group{writers, std::clamp<std::uint32_t>(files, 1, std::max(writers, 1u)), 0};
+  const FileGroup group{writers, std::clamp<std::uint32_t>(files, 1, std::max(writers, 1u)), 0, 0};
   return of({&group, 1}, fs_block);
 }
 
@@ -52,12 +56,15 @@ Status ContainerPlan::add(const FileGroup& group) {
       group.files > group.writers)
     return fail(Code::kInvalidArgument, fmt::format("{} writers in {} files behind {} writers",
                                                     group.writers, group.files, writers_));
+  if (group.first_rank > ranks_)
+    return fail(Code::kInvalidArgument,
+                fmt::format("writers of the ranks from {} on behind {}", group.first_rank, ranks_));
   if (group.files > kMaxPhysicalFiles - files())
     return fail(Code::kUnsupported, fmt::format("{} physical files behind {}, at most {} in all",
                                                 group.files, files(), kMaxPhysicalFiles));
   if (groups_.size() == kMaxGroups)
     return fail(Code::kUnsupported,
-                fmt::format("{} sessions with ever more writers; copy the container with h5repack",
+                fmt::format("physical files were added {} times; copy the container with h5repack",
                             kMaxGroups));
   const std::uint32_t each = group.writers / group.files;
   const std::uint32_t first_global = globals();
@@ -76,8 +83,28 @@ Status ContainerPlan::add(const FileGroup& group) {
     files_.push_back(file);
   }
   writers_ += group.writers;
+  ranks_ = std::max(ranks_, group.first_rank + group.writers);
   groups_.push_back(group);
   return {};
+}
+
+std::uint32_t ContainerPlan::writer_of_rank(std::uint32_t rank) const {
+  std::uint32_t first = writers_;
+  for (auto group = groups_.rbegin(); group != groups_.rend(); ++group) {
+    first -= group->writers;
+    if (rank >= group->first_rank && rank - group->first_rank < group->writers)
+      return first + (rank - group->first_rank);
+  }
+  return rank;
+}
+
+std::uint32_t ContainerPlan::rank_of_writer(std::uint32_t writer) const {
+  std::uint32_t first = 0;
+  for (const auto& group : groups_) {
+    if (writer - first < group.writers) return group.first_rank + (writer - first);
+    first += group.writers;
+  }
+  return writer;
 }
 
 std::uint32_t ContainerPlan::file_of(std::uint32_t writer) const {

@@ -52,16 +52,20 @@ struct FilePlan {
   [[nodiscard]] std::uint64_t root_address(unsigned slot) const;
   /// Bytes of one block: the chunks of all tasks.
   [[nodiscard]] std::uint64_t block_bytes() const { return tasks() * chunk_bytes; }
+  /// Blocks that end at or below file address `limit`.
+  [[nodiscard]] std::uint64_t blocks_within(std::uint64_t limit) const;
   /// File address of a position of local task `task`.
   [[nodiscard]] std::uint64_t address(std::uint32_t task, Position position) const;
 };
 
-/// Physical files that were laid out together: those of the first session, or one that was added
-/// for a later session with more writers.
+/// Physical files that were laid out together: those of the first session, one that was added for
+/// a later session with more writers, or the overflow of files that are as large as they may get.
+/// Its writers are those of the ranks from `first_rank` on, and no longer those of older groups.
 struct FileGroup {
   std::uint32_t writers = 0;
   std::uint32_t files = 0;
   std::uint64_t chunk_bytes = 0;
+  std::uint32_t first_rank = 0;
   bool operator==(const FileGroup&) const = default;
 };
 
@@ -82,10 +86,17 @@ class ContainerPlan {
   static Result<ContainerPlan> of(std::span<const FileGroup> groups, std::uint32_t fs_block);
 
   /// Adds a group of physical files behind the others. Errors: kUnsupported (more than kMaxGroups
-  /// or kMaxPhysicalFiles), kInvalidArgument (no writers, no files, more files than writers).
+  /// or kMaxPhysicalFiles), kInvalidArgument (no writers, no files, more files than writers, ranks
+  /// left out).
   Status add(const FileGroup& group);
 
   [[nodiscard]] std::uint32_t writers() const { return writers_; }
+  /// Ranks that have a writer: 0 to ranks() - 1.
+  [[nodiscard]] std::uint32_t ranks() const { return ranks_; }
+  /// What rank `rank`, less than ranks(), writes with: its writer in the newest group that has one.
+  [[nodiscard]] std::uint32_t writer_of_rank(std::uint32_t rank) const;
+  /// Whose writer it is or was.
+  [[nodiscard]] std::uint32_t rank_of_writer(std::uint32_t writer) const;
   [[nodiscard]] std::uint32_t files() const { return static_cast<std::uint32_t>(files_.size()); }
   [[nodiscard]] std::span<const FileGroup> groups() const { return groups_; }
   [[nodiscard]] const FilePlan& file(std::uint32_t index) const { return files_[index]; }
@@ -103,6 +114,7 @@ class ContainerPlan {
 
  private:
   std::uint32_t writers_ = 0;
+  std::uint32_t ranks_ = 0;
   std::uint32_t fs_block_ = 0;
   std::vector<FileGroup> groups_;
   std::vector<FilePlan> files_;

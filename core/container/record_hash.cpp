@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/fti/checksum.hpp"
 #include "core/fti/v11.hpp"
 
 namespace bento {
@@ -26,6 +27,8 @@ Result<Hash128> stored_hash(File& file, std::uint64_t address, const Record& rec
   if (!var || var->id != static_cast<std::int32_t>(record.dataset) ||
       var->containersize < record.stored_bytes)
     return damaged("describes something else");
+  // With MD5 the dead containers of kept steps cannot keep their hash (docs/format.md).
+  if (!var->hascontent && var->hash == fti::empty_chunk_hash(fti::HashKind::kMd5)) return Hash128{};
   return var->hash;
 }
 

@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::array<char, 8> kMagic = {'B', 'N', 'T', 'O', 'R', 'O', 'O', 'T'};
 constexpr std::size_t kHashAt = kSectorBytes - 16;
+constexpr std::size_t kGroupsAt = 256;
+constexpr std::size_t kGroupBytes = 24;
+static_assert(kGroupsAt + kMaxGroups * kGroupBytes <= kHashAt);
 
 void put(ByteWriter& out, const CatalogueRef& ref) {
   out.u64(ref.position);
@@ -73,6 +76,8 @@ std::array<std::byte, kSectorBytes> encode_root(const Root& root) {
     out.u32(group.writers);
     out.u32(group.files);
     out.u64(group.chunk_bytes);
+    out.u32(group.first_rank);
+    out.u32(0);
   }
 
   std::array<std::byte, kSectorBytes> sector{};
@@ -128,6 +133,8 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
     BENTO_ASSIGN(group.writers, in.u32());
     BENTO_ASSIGN(group.files, in.u32());
     BENTO_ASSIGN(group.chunk_bytes, in.u64());
+    BENTO_ASSIGN(group.first_rank, in.u32());
+    BENTO_TRY(in.skip(4));
     if (group.chunk_bytes > kMaxLogicalBytes ||
         (group.chunk_bytes == 0 && (root.flags & kRootProvisional) == 0))
       return fail(Code::kCorrupt, fmt::format("root: chunk of {} bytes", group.chunk_bytes));

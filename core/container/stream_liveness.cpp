@@ -104,7 +104,8 @@ class Marker {
       : place_(place),
         plan_(plan),
         orphans_(orphans.begin(), orphans.end()),
-        empty_(fti::empty_chunk_hash(rule)) {
+        empty_(fti::empty_chunk_hash(rule)),
+        keep_hashes_(plan.older_kept && rule != fti::HashKind::kMd5) {
     const auto found = plan.live.find(place.writer);
     concerned_ = found != plan.live.end();
     if (concerned_) live_ = found->second;
@@ -133,10 +134,11 @@ class Marker {
  private:
   bool mark(fti::v11::DbVar& var, Position at) {
     const fti::v11::DbVar before = var;
-    if (var.hascontent && !alive(static_cast<DatasetNumber>(var.id), at)) {
+    // Also one that has no content already: whoever marked it may have been killed at it.
+    if (!alive(static_cast<DatasetNumber>(var.id), at)) {
       var.hascontent = false;
       var.chunksize = 0;
-      if (var.hash != fti::Digest{} && !plan_.older_kept) var.hash = empty_;
+      if (var.hash != fti::Digest{} && !keep_hashes_) var.hash = empty_;
     }
     // Space that was used again may hold a newer container in front of older ones.
     var.containerid = containers_[var.id]++;
@@ -156,6 +158,7 @@ class Marker {
   const LivenessPlan& plan_;
   std::set<Position> orphans_;
   fti::Digest empty_;
+  bool keep_hashes_;  ///< with MD5, FTI would hold them against no bytes
   bool concerned_ = false;
   std::span<const Position> live_;
   std::unordered_map<std::int32_t, std::int32_t> containers_;  ///< so far, by dataset

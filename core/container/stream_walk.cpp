@@ -11,45 +11,50 @@
 
 namespace bento {
 
-Status walk_stream(const StreamPlace& place, const ChunkFill& fill, const UseBlock& use) {
+Result<StreamBlock> read_block(const StreamPlace& place, Position position, std::uint64_t left) {
   using fti::v11::kDataBlockHeadBytes;
   using fti::v11::kDbVarBytes;
   // Most blocks have one or two records: those come with the head, in one call.
   std::array<std::byte, kDataBlockHeadBytes + 2 * kDbVarBytes> front{};
-  std::vector<std::byte> header;
+  StreamBlock block;
+  block.position = position;
+  const std::uint64_t address = place.address(position);
+  const auto where = [&] {
+    return fmt::format("'{}': stream of writer {}, block at byte {}", place.file->path(),
+                       place.writer, address);
+  };
+  const auto got =
+      std::span(front).first(static_cast<std::size_t>(std::min<std::uint64_t>(front.size(), left)));
+  BENTO_TRY(place.file->read_at(address, got));
+  auto head = fti::v11::decode_data_block(got);
+  if (!head) return fail(std::move(head).error().with_context(where()));
+  const std::uint64_t header_bytes = fti::v11::header_bytes(head->numvars);
+  if (head->dbsize < header_bytes || head->dbsize > left)
+    return fail(Code::kCorrupt,
+                fmt::format("{}: {} bytes, {} left in its chunk", where(), head->dbsize, left));
+  block.bytes = head->dbsize;
+  std::vector<std::byte> header(got.begin(), got.end());
+  header.resize(static_cast<std::size_t>(header_bytes));
+  if (header.size() > got.size())
+    BENTO_TRY(place.file->read_at(address + got.size(), std::span(header).subspan(got.size())));
+  block.vars.reserve(head->numvars);
+  for (std::uint32_t i = 0; i < head->numvars; ++i) {
+    auto var = fti::v11::decode_dbvar(
+        std::span<const std::byte>(header).subspan(kDataBlockHeadBytes + i * kDbVarBytes));
+    if (!var) return fail(std::move(var).error().with_context(where()));
+    block.vars.push_back(*var);
+  }
+  return block;
+}
+
+Status walk_stream(const StreamPlace& place, const ChunkFill& fill, const UseBlock& use) {
   for (std::size_t chunk = 0; chunk < fill.size(); ++chunk) {
     std::uint64_t at = chunk == 0 ? fti::v11::kFileBlockBytes : 0;
     while (at < fill[chunk]) {
-      StreamBlock block;
-      block.position = chunk * place.plan.chunk_bytes + at;
-      const std::uint64_t address = place.address(block.position);
-      const auto where = [&] {
-        return fmt::format("'{}': stream of writer {}, block at byte {}", place.file->path(),
-                           place.writer, address);
-      };
-      const std::uint64_t left = fill[chunk] - at;
-      const auto got = std::span(front).first(
-          static_cast<std::size_t>(std::min<std::uint64_t>(front.size(), left)));
-      BENTO_TRY(place.file->read_at(address, got));
-      auto head = fti::v11::decode_data_block(got);
-      if (!head) return fail(std::move(head).error().with_context(where()));
-      const std::uint64_t header_bytes = fti::v11::header_bytes(head->numvars);
-      if (head->dbsize < header_bytes || head->dbsize > left)
-        return fail(Code::kCorrupt,
-                    fmt::format("{}: {} bytes, {} left in its chunk", where(), head->dbsize, left));
-      header.assign(got.begin(), got.end());
-      header.resize(static_cast<std::size_t>(header_bytes));
-      if (header.size() > got.size())
-        BENTO_TRY(place.file->read_at(address + got.size(), std::span(header).subspan(got.size())));
-      block.vars.reserve(head->numvars);
-      for (std::uint32_t i = 0; i < head->numvars; ++i) {
-        auto var = fti::v11::decode_dbvar(
-            std::span(header).subspan(kDataBlockHeadBytes + i * kDbVarBytes));
-        if (!var) return fail(std::move(var).error().with_context(where()));
-        block.vars.push_back(*var);
-      }
+      BENTO_ASSIGN(StreamBlock block,
+                   read_block(place, chunk * place.plan.chunk_bytes + at, fill[chunk] - at));
       BENTO_TRY(use(block));
-      at += head->dbsize;
+      at += block.bytes;
     }
   }
   return {};

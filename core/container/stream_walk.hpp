@@ -34,9 +34,14 @@ struct StreamPlace {
 struct StreamBlock {
   Position position = 0;  ///< of its head
   std::vector<fti::v11::DbVar> vars;
+  std::uint64_t bytes = 0;  ///< as its head says: header and containers
 };
 /// May change `vars`; whoever does writes them back, with rewrite_vars().
 using UseBlock = std::function<Status(StreamBlock& block)>;
+
+/// The block whose head lies at `position`, with `left` bytes from there to the end of what its
+/// chunk holds. Errors: kIo, kCorrupt (contradicts that; names its address).
+Result<StreamBlock> read_block(const StreamPlace& place, Position position, std::uint64_t left);
 
 /// Hands the blocks of a stream to `use`, in order; reads no data. Errors: those of `use`, kIo,
 /// kCorrupt (a block that contradicts its chunk; names its address).

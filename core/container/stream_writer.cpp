@@ -51,8 +51,25 @@ Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
 
 }  // namespace
 
-StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions options)
-    : index_(index), writer_(writer), options_(options) {}
+StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
+                           std::uint64_t limit)
+    : index_(index), writer_(writer), options_(options), limit_(limit) {}
+
+// Blocks of the old stream are not for this one to use again: their positions mean other places.
+void StreamWriter::become(std::uint32_t writer) {
+  writer_ = writer;
+  plan_ = {};
+  local_task_ = 0;
+  file_ = nullptr;
+  fill_.clear();
+  numbering_.clear();
+  hash_of_hashes_ = {};
+  miscounted_ = false;
+  hashed_ = false;
+  reuse_ = {};
+  reused_ = false;
+  orphans_.clear();
+}
 
 Status StreamWriter::attach(const FilePlan& plan, std::uint32_t local_task, File& file,
                             ChunkFill fill, bool reuse_dead) {
@@ -277,14 +294,13 @@ void StreamWriter::note_range(const Slot& slot, const ValueRange& range) {
 }
 
 Status StreamWriter::next_chunk() {
-  const std::uint64_t end = plan_.data_start() + (fill_.size() + 1) * plan_.block_bytes();
-  if (end > kMaxLogicalBytes)
+  if (!beyond_limit_ && fill_.size() + 1 > plan_.blocks_within(limit_))
     return fail(
         Code::kNoSpace,
-        fmt::format("writer {}: block {} would take '{}' beyond {} bytes; use a larger chunk= "
-                    "(now {}) so that fewer blocks are needed (errno = {})",
-                    writer_, fill_.size(), file_->path(), kMaxLogicalBytes, plan_.chunk_bytes,
-                    EFBIG),
+        fmt::format("writer {}: block {} would take '{}' beyond {} bytes, and only the next "
+                    "H5Fflush can go on in another physical file; flush more often, or use another "
+                    "chunk= (now {}) or more files= (errno = {})",
+                    writer_, fill_.size(), file_->path(), limit_, plan_.chunk_bytes, EFBIG),
         EFBIG);
   fill_.push_back(0);
   return {};
@@ -508,7 +524,14 @@ std::uint64_t StreamWriter::bytes_in_front(const StreamOptions& options) {
   return round_up(fti::v11::kFileBlockBytes + header_bytes(2), options.align);
 }
 
-Status StreamWriter::flush() {
+Status StreamWriter::flush(bool beyond_limit) {
+  beyond_limit_ = beyond_limit;
+  auto flushed = flush_buffer();
+  beyond_limit_ = false;
+  return flushed;
+}
+
+Status StreamWriter::flush_buffer() {
   mergeable_ = false;
   std::size_t done = 0;
   Status status;

@@ -45,7 +45,9 @@ class StreamWriter {
     std::size_t position;  ///< in Index
   };
 
-  StreamWriter(Index& index, std::uint32_t writer, StreamOptions options);
+  /// No block of this stream ends beyond file address `limit`.
+  StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
+               std::uint64_t limit = kMaxLogicalBytes);
 
   /// Which hash the container's records carry (kMd5 or kXxh3), whatever the options say; before
   /// anything is written.
@@ -59,6 +61,10 @@ class StreamWriter {
   Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill,
                 bool reuse_dead);
   [[nodiscard]] bool attached() const { return file_ != nullptr; }
+  [[nodiscard]] std::uint32_t writer() const { return writer_; }
+  /// Goes on as another writer, not attached; nothing may be buffered or uncommitted. What is known
+  /// of the stream so far is forgotten, its fill and orphans too.
+  void become(std::uint32_t writer);
 
   /// Adds one record. `record` comes without location and hash; `data` is its bytes and must hold
   /// box.elements() * element_bytes bytes unless filtered. The index knows the record when this
@@ -70,8 +76,9 @@ class StreamWriter {
   /// Bytes of a chunk that a record of its own cannot have: FB and header, up to the alignment.
   [[nodiscard]] static std::uint64_t bytes_in_front(const StreamOptions& options);
 
-  /// Writes the buffer out. Errors as write(); unwritten records stay buffered.
-  Status flush();
+  /// Writes the buffer out. Errors as write(); unwritten records stay buffered. What is buffered
+  /// when a commit asks for it may go `beyond_limit`: it is little, and could go nowhere else.
+  Status flush(bool beyond_limit = false);
   /// Step `step` holds what was uncommitted, and no longer these datasets; no step before `oldest`
   /// can be read.
   void mark_committed(std::uint64_t step, std::uint64_t oldest,
@@ -120,6 +127,7 @@ class StreamWriter {
   Status buffer(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data,
                 const ValueRange& range);
   Status compact();
+  Status flush_buffer();
   void note_range(const Slot& slot, const ValueRange& range);
   Status write_large(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
                      std::vector<Record>& placed);
@@ -140,6 +148,8 @@ class StreamWriter {
   Index& index_;
   std::uint32_t writer_;
   StreamOptions options_;
+  std::uint64_t limit_;
+  bool beyond_limit_ = false;
   fti::HashKind rule_ = fti::HashKind::kXxh3;
   FilePlan plan_;
   std::uint32_t local_task_ = 0;

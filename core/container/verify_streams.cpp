@@ -63,6 +63,7 @@ class Verifier {
       while (next != records_.end() && next->writer == writer) ++next;
       BENTO_TRY(stream(writer, {first, next}));
     }
+    for (const auto& lost : container_.lost_steps()) BENTO_TRY(report(lost));
     if (next != records_.end())
       return fail(Code::kCorrupt,
                   fmt::format("'{}': a record of writer {}, there are {}", container_.path(),
@@ -71,6 +72,21 @@ class Verifier {
   }
 
  private:
+  Status report(const OfflineContainer::LostStep& lost) {
+    BENTO_ASSIGN(const StreamPlace place, container_.place(lost.first.task));
+    const StreamSource source(place, container_.fill(lost.first.task), container_.path());
+    ++verdict_.count;
+    verdict_.findings.push_back(
+        {lost.first.task,
+         place.file->path(),
+         place.address(lost.first.offset),
+         {Damage::kRecord, source.offset(lost.first.offset), 1, fti::Finding::kNoRecord,
+          fmt::format("the records of dataset {} are not those that step {} was committed with: "
+                      "some of its writes never reached the device",
+                      lost.dataset, lost.step.number())}});
+    return {};
+  }
+
   Status list_records() {
     const Index& index = container_.index();
     for (const DatasetNumber dataset : index.datasets()) {
@@ -120,10 +136,23 @@ class Verifier {
     BENTO_ASSIGN(const fti::Verdict verdict, fti::verify(seen, options));
     verdict_.unhashed += verdict.unhashed;
     for (const auto& finding : verdict.findings.kept())
-      if (container_.closed() || finding.damage != Damage::kChecksum)
+      if ((container_.closed() || finding.damage != Damage::kChecksum) &&
+          !keeps_hash(verdict.checkpoint, finding))
         findings.add(finding.damage, finding.offset, finding.bytes, finding.text, finding.record);
     compare(verdict.checkpoint, records, source, findings);
     return {};
+  }
+
+  /// A container without content keeps its hash while older steps can be read.
+  [[nodiscard]] bool keeps_hash(const fti::Checkpoint& checkpoint,
+                                const fti::Finding& finding) const {
+    if (!container_.older_kept() || finding.damage != Damage::kChunkHash) return false;
+    for (const auto& block : checkpoint.blocks)
+      for (const auto& c : block.containers)
+        if (finding.offset >= c.record_offset &&
+            finding.offset < c.record_offset + fti::v11::kDbVarBytes)
+          return !c.hascontent && !fti::is_filler(c);
+    return false;
   }
 
   /// Both the containers and the records come in file order.
@@ -155,7 +184,8 @@ class Verifier {
   void same(const fti::Container& c, const Indexed& indexed, fti::Findings& findings) {
     const Record record = container_.index().record(indexed.dataset, indexed.record);
     if (c.id != static_cast<std::int32_t>(record.dataset) ||
-        c.containersize != record.stored_bytes || (c.hascontent && c.hash != record.hash))
+        c.containersize < record.stored_bytes ||
+        (c.hascontent && (c.chunksize != record.stored_bytes || c.hash != record.hash)))
       findings.add(Damage::kRecord, c.record_offset, fti::v11::kDbVarBytes,
                    fmt::format("the container's id {}, size {} or hash is not that of its record: "
                                "dataset {}, {} bytes",

@@ -38,7 +38,7 @@ enum class Encoding : std::uint8_t {
 struct Location {
   std::uint32_t task = 0;
   std::uint64_t offset = 0;
-  bool operator==(const Location&) const = default;
+  auto operator<=>(const Location&) const = default;
 };
 
 struct Record {

@@ -3,8 +3,10 @@
 #include "core/io/fault_file.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
@@ -13,10 +15,14 @@
 namespace bento {
 namespace {
 
+constexpr std::uint64_t kSectorBytes = 4096;  // what a disk writes in one piece, usually
+
+using Kind = Unsynced::Kind;
+
 /// One change that is not yet synced: what it replaced, and what it wrote.
 struct Change {
   std::string path;
-  bool is_truncate = false;
+  Kind kind = Kind::kWrite;
   std::uint64_t offset = 0;       // of a write
   std::vector<std::byte> before;  // what the write covered, or the truncate cut off; may be short
   std::vector<std::byte> after;
@@ -43,23 +49,45 @@ Status undo(const FileOpener& below, const Change& change) {
   return file->close();
 }
 
-Status redo(const FileOpener& below, const Change& change) {
+/// Does what survives of one change once more. Returns whether a name does.
+Result<bool> redo(const FileOpener& below, const Change& change, Unsynced part,
+                  const Survives& survives) {
+  if (change.kind == Kind::kName) return survives(part) != 0;
   BENTO_ASSIGN(auto file, below(change.path, OpenMode::kReadWrite));
-  if (change.is_truncate) {
-    BENTO_TRY(file->truncate(change.size_after));
-  } else {
-    BENTO_TRY(file->write_at(change.offset, change.after));
+  if (change.kind == Kind::kTruncate) {
+    if (survives(part) != 0) BENTO_TRY(file->truncate(change.size_after));
   }
-  return file->close();
+  for (std::uint64_t done = 0; done < change.after.size(); done += part.bytes) {
+    part.offset = change.offset + done;
+    part.bytes = std::min<std::uint64_t>(kSectorBytes - part.offset % kSectorBytes,
+                                         change.after.size() - done);
+    const std::uint64_t kept = std::min(survives(part), part.bytes);
+    BENTO_TRY(file->write_at(
+        part.offset, std::span(change.after)
+                         .subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(kept))));
+  }
+  BENTO_TRY(file->close());
+  return true;
+}
+
+/// Names of a file and of the folder it lies in, as programs may write them.
+std::string folder_of(const std::string& path) {
+  const auto folder = std::filesystem::path(path).lexically_normal().parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+bool is_folder_of(const std::string& folder, const std::string& path) {
+  return folder_of((std::filesystem::path(folder) / "x").string()) == folder_of(path);
 }
 
 }  // namespace
 
 struct FaultFileSystem::State {
-  explicit State(FileOpener opener) : below(std::move(opener)) {}
+  State(FileOpener opener, std::function<void(const std::string&)> removes)
+      : below(std::move(opener)), remove(std::move(removes)) {}
 
   std::mutex mutex;
   FileOpener below;
+  std::function<void(const std::string&)> remove;
   std::vector<Armed> rules;
   FaultCounts counts;
   std::vector<Change> log;
@@ -99,10 +127,11 @@ Error of_the_dead(std::string_view operation, const std::string& path) {
 
 class FaultFile final : public File {
  public:
-  FaultFile(std::shared_ptr<State> state, std::unique_ptr<File> file)
+  FaultFile(std::shared_ptr<State> state, std::unique_ptr<File> file, bool folder)
       : state_(std::move(state)),
         file_(std::move(file)),
         path_(file_->path()),
+        folder_(folder),
         process_(state_->process) {}
 
   Status read_at(std::uint64_t offset, std::span<std::byte> into) override {
@@ -147,7 +176,7 @@ class FaultFile final : public File {
     BENTO_ASSIGN(const std::uint64_t now, file_->size());
     const std::uint64_t start = std::min(bytes, now);
     BENTO_ASSIGN(Change change, cover(start, static_cast<std::size_t>(now - start)));
-    change.is_truncate = true;
+    change.kind = Kind::kTruncate;
     change.offset = start;
     change.size_after = bytes;
     BENTO_TRY(file_->truncate(bytes));
@@ -160,7 +189,10 @@ class FaultFile final : public File {
     const std::scoped_lock lock(state_->mutex);
     BENTO_TRY(pass(FaultOn::kSync, "sync"));
     BENTO_TRY(file_->sync());
-    std::erase_if(state_->log, [this](const Change& change) { return change.path == path_; });
+    std::erase_if(state_->log, [this](const Change& change) {
+      const bool name = change.kind == Kind::kName;
+      return folder_ ? name && is_folder_of(path_, change.path) : !name && change.path == path_;
+    });
     ++state_->counts.syncs;
     return {};
   }
@@ -203,6 +235,7 @@ class FaultFile final : public File {
   std::shared_ptr<State> state_;
   std::unique_ptr<File> file_;
   std::string path_;
+  bool folder_;
   std::uint64_t process_;
 };
 
@@ -212,29 +245,49 @@ Result<std::unique_ptr<File>> open_below(const std::shared_ptr<State>& state,
   if (state->dead) return fail(of_the_dead("open", path));
   if (const auto rule = state->hit(FaultOn::kOpen, path))
     return fail(injected(*rule, "open", path));
-  // Creating over an existing file throws its bytes away, which a power loss would bring back.
-  std::optional<Change> cut;
-  if (mode == OpenMode::kCreate) {
+  // Creating over an existing file throws its bytes away, which a power loss would bring back; a
+  // new one has a name that may be lost.
+  std::optional<Change> created;
+  if (mode == OpenMode::kCreate || mode == OpenMode::kCreateExclusive) {
+    created.emplace();
+    created->path = path;
+    created->kind = Kind::kName;
     if (auto old = state->below(path, OpenMode::kReadWrite)) {
       BENTO_ASSIGN(const std::uint64_t bytes, (*old)->size());
-      cut.emplace();
-      cut->path = path;
-      cut->is_truncate = true;
-      cut->size_before = bytes;
-      cut->before.resize(static_cast<std::size_t>(bytes));
-      BENTO_TRY((*old)->read_at(0, cut->before));
+      created->kind = Kind::kTruncate;
+      created->size_before = bytes;
+      created->before.resize(static_cast<std::size_t>(bytes));
+      BENTO_TRY((*old)->read_at(0, created->before));
       BENTO_TRY((*old)->close());
     }
   }
   BENTO_ASSIGN(auto file, state->below(path, mode));
-  if (cut) state->log.push_back(std::move(*cut));
-  return std::unique_ptr<File>(std::make_unique<FaultFile>(state, std::move(file)));
+  if (created && (created->kind == Kind::kTruncate || state->remove))
+    state->log.push_back(std::move(*created));
+  const bool folder = mode == OpenMode::kDirectory;
+  return std::unique_ptr<File>(std::make_unique<FaultFile>(state, std::move(file), folder));
 }
 
 }  // namespace
 
-FaultFileSystem::FaultFileSystem(FileOpener below)
-    : state_(std::make_shared<State>(std::move(below))) {}
+Survives random_survival(std::uint64_t seed) {
+  if (seed == 0) return [](const Unsynced&) { return std::uint64_t{0}; };
+  if (seed == 1)
+    return [](const Unsynced& part) {
+      const bool torn = part.last && part.kind == Kind::kWrite;
+      return torn ? part.bytes / 2 : FaultRule::kWhole;
+    };
+  auto dice = std::make_shared<std::mt19937_64>(seed);
+  const std::uint64_t eighths = 1 + (*dice)() % 7;  // mostly lost, ..., mostly kept
+  return [dice, eighths](const Unsynced& part) -> std::uint64_t {
+    if ((*dice)() % 8 >= eighths) return 0;
+    const bool torn = part.kind == Kind::kWrite && (*dice)() % 8 == 0;
+    return torn ? (*dice)() % part.bytes : FaultRule::kWhole;
+  };
+}
+
+FaultFileSystem::FaultFileSystem(FileOpener below, std::function<void(const std::string&)> remove)
+    : state_(std::make_shared<State>(std::move(below), std::move(remove))) {}
 
 FileOpener FaultFileSystem::opener() const {
   return [state = state_](const std::string& path, OpenMode mode) {
@@ -269,20 +322,23 @@ void FaultFileSystem::restart() const {
   ++state_->process;
 }
 
-Status FaultFileSystem::power_loss(const std::function<bool(std::size_t)>& keeps) const {
+Status FaultFileSystem::power_loss(const Survives& survives) const {
   restart();
   const std::scoped_lock lock(state_->mutex);
-  for (auto change = state_->log.rbegin(); change != state_->log.rend(); ++change) {
-    BENTO_TRY(undo(state_->below, *change));
+  const std::vector<Change> log = std::exchange(state_->log, {});
+  for (auto change = log.rbegin(); change != log.rend(); ++change) {
+    if (change->kind != Kind::kName) BENTO_TRY(undo(state_->below, *change));
   }
   // A later change that survives may lie behind one that does not: only doing them again gets that
   // right.
-  for (std::size_t i = 0; keeps && i < state_->log.size(); ++i) {
-    if (keeps(i)) {
-      BENTO_TRY(redo(state_->below, state_->log[i]));
-    }
+  const Survives nothing = [](const Unsynced&) { return std::uint64_t{0}; };
+  std::vector<std::string> lost;
+  for (std::size_t i = 0; i < log.size(); ++i) {
+    const Unsynced part{log[i].kind, i, i + 1 == log.size(), log[i].path, 0, 0};
+    BENTO_ASSIGN(const bool kept, redo(state_->below, log[i], part, survives ? survives : nothing));
+    if (!kept) lost.push_back(log[i].path);
   }
-  state_->log.clear();
+  for (const auto& path : lost) state_->remove(path);
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "core/io/file.hpp"
 
@@ -48,10 +49,31 @@ struct FaultCounts {
   [[nodiscard]] std::uint64_t changes() const { return writes + syncs + truncates; }
 };
 
+/// What a power loss decides about, one by one, in the order in which the program did it: a write's
+/// part in one 4 KiB sector, a truncate, or a new name in a folder.
+struct Unsynced {
+  enum class Kind { kWrite, kTruncate, kName };
+  Kind kind;
+  std::size_t change;     ///< counts writes, truncates and names; the parts of a write share it
+  bool last;              ///< nothing unsynced was done after it
+  std::string_view path;  ///< of the file
+  std::uint64_t offset;   ///< of a write, in the file
+  std::uint64_t bytes;    ///< of a write
+};
+/// How many bytes of a write's part had reached the disk; of the others, 0 or not.
+using Survives = std::function<std::uint64_t(const Unsynced&)>;
+
+/// Survival by dice, the same for the same seed. Seed 0: nothing survives. 1: everything does, the
+/// last write torn inside its last sector. Others: each part does or does not, with a chance of its
+/// own for each seed, and one in eight that do is torn.
+Survives random_survival(std::uint64_t seed);
+
 /// Thread-safe; copies share the state.
 class FaultFileSystem {
  public:
-  explicit FaultFileSystem(FileOpener below);
+  /// `remove`, if given, takes files away whose names a power loss takes; without it names are kept
+  /// as soon as they are there.
+  explicit FaultFileSystem(FileOpener below, std::function<void(const std::string&)> remove = {});
 
   [[nodiscard]] FileOpener opener() const;
 
@@ -66,11 +88,11 @@ class FaultFileSystem {
   /// gone.
   void restart() const;
 
-  /// The machine stops: every change that no sync of its file followed is undone, newest first, and
-  /// `restart` is implied. `keeps(i)`, if given, says whether the i-th unsynced change had reached
-  /// the disk after all; a real disk may keep any of them. Names of files are always kept. Errors:
-  /// whatever the files below answer.
-  Status power_loss(const std::function<bool(std::size_t)>& keeps = {}) const;
+  /// The machine stops: what no sync followed (of the file for its bytes and its length, of the
+  /// folder, opened with OpenMode::kDirectory, for its name) is undone, newest first, but for what
+  /// `survives`; a real disk may keep any of it, in any order. `restart` is implied. A file that
+  /// has lost its name has lost its bytes, synced or not. Errors: whatever the files below answer.
+  Status power_loss(const Survives& survives = {}) const;
   /// Changes that a power loss would undo now.
   [[nodiscard]] std::size_t unsynced() const;
 

@@ -194,7 +194,7 @@ def check_fillers(blocks, report):
 
 def check_stream_order(blocks, report):
     """docs/format.md, "A rank's stream": containerid counts all containers of an id, dptr the bytes of those with
-    content, both in file order; a container with content is full."""
+    content, both in file order; a container with content is full, a large one up to an eighth of it."""
     state = {}
     for r in (r for _, _, records in blocks for r in records if not r.filler):
         count, live = state.get(r.id, (0, 0))
@@ -202,7 +202,8 @@ def check_stream_order(blocks, report):
             report.wrong(r.at + 8, f"id {r.id}: containerid is {r.containerid}, want {count}")
         if r.dptr != live:
             report.wrong(r.at + 16, f"id {r.id}: dptr is {r.dptr}, want {live}")
-        if r.content and r.chunk != r.size:
+        slack = r.chunk // 7 if r.size >= 65536 else 0
+        if r.content and not r.chunk <= r.size <= r.chunk + slack:
             report.wrong(r.at + 32, f"id {r.id}: chunksize is {r.chunk} in a container of {r.size} with content")
         state[r.id] = (count + 1, live + r.chunk)
 
@@ -235,6 +236,10 @@ def check_hashes(data, blocks, checksum, report, rules):
             want = hash_of(report.kind, data[r.fptr:r.fptr + r.chunk], report)
             # Our sessions with checksum=none leave records without a hash among others.
             bare = rules == "stream" and r.hash == bytes(16)
+            # An older kept step (keep=) still reads what is dead in the newest, and its hash with it. FTI, which
+            # would compare it, knows MD5 only.
+            kept = report.kind == "xxh3" and not r.content and not r.filler
+            bare = bare or (rules == "stream" and kept)
             report.unhashed += bool(bare and r.content and report.kind != "none")
             if want is not None and want != r.hash and not bare:
                 report.wrong(r.fptr if r.chunk else r.at + 48,

@@ -10,6 +10,7 @@ It works in a folder of its own below the current one, which is removed unless t
                            to prove the tests themselves; what only bento can fulfil is not checked
 """
 
+import glob
 import json
 import os
 import re
@@ -206,6 +207,47 @@ def kill_tree(process, grace=5):
             os.kill(pid, signal.SIGKILL)
         except OSError:
             pass
+
+
+def alive(pid):
+    """A zombie has given back its files and locks."""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def mpi_leftovers(pids, mpirun):
+    """What Open MPI leaves behind of these processes if they are killed: shared memory, and mpirun's folder."""
+    found = set(glob.glob(os.path.join(tempfile.gettempdir(), "ompi.*", f"pid.{mpirun}")))
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/maps") as file:
+                found.update(re.findall(r"/\S*/vader_segment\.\S+", file.read()))
+        except OSError:
+            pass
+    return found
+
+
+def kill_ranks(process):
+    """SIGKILL to all processes below a running mpirun that we started, and to itself; returns when they are gone."""
+    below = descendants(process.pid)
+    left = mpi_leftovers(below, process.pid)
+    for pid in below + [process.pid]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    process.wait(10)
+    end = time.monotonic() + 10
+    while any(alive(pid) for pid in below) and time.monotonic() < end:
+        time.sleep(0.005)
+    for path in left:
+        if os.path.isdir(path):
+            shutil.rmtree(path, ignore_errors=True)
+        elif os.path.exists(path):
+            os.remove(path)
 
 
 # Any exit status, and a deadline that passed (status None).

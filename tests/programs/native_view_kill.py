@@ -15,7 +15,6 @@ A walk uses the module of tests/faults, in which rank 0 (BENTO_FAULT_RANK: anoth
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -173,13 +172,7 @@ def kill_once(judge, ranks, files, last, delay, number):
         )
         time.sleep(delay)
         check(process.poll() is None, f"the sessions ended by themselves:\n{open('out').read()[-2000:]}")
-        for pid in harness.descendants(process.pid) + [process.pid]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        process.wait(10)
-    wait_for_lock()
+        harness.kill_ranks(process)
     with open("out") as out:
         closed = [int(x) for x in re.findall(r"closed (\d+)", out.read())] or [last]
     answer = judge("work/x.h5")
@@ -190,11 +183,6 @@ def kill_once(judge, ranks, files, last, delay, number):
     sessions(ranks, "work/x.h5", following, following, environment(files))
     check(judge("work/x.h5") == f"state {following}", f"kill {number}: the next session's view: {judge('work/x.h5')}")
     return following
-
-
-def wait_for_lock():
-    """Ranks that were killed are gone with their locks, a moment later."""
-    time.sleep(0.1)
 
 
 def quick():

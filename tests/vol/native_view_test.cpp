@@ -3,6 +3,9 @@
 //
 // The native view's library calls, in one process: what the connector wrote is opened with the
 // native connector and sec2, changed there, and dropped or taken over.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <fstream>
 #include <numeric>
 #include <vector>
@@ -265,6 +268,59 @@ TEST_CASE("native view: a dataset in too many pieces is copied, or its link fail
     CHECK_THAT(target, ContainsSubstring("view_copy="));
     CHECK(read(open_bento(H5F_ACC_RDONLY)) == values);
   }
+}
+
+/// A program that commits once, writes on, and is gone.
+void die_after_commit(bool first_session) {
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    const FileHandle file =
+        first_session
+            ? FileHandle(H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access().get()))
+            : open_bento(H5F_ACC_RDWR);
+    const hsize_t dims[2] = {kRows, kColumns};
+    const SpaceHandle space(H5Screate_simple(2, dims, nullptr));
+    const DatasetHandle dataset(first_session
+                                    ? H5Dcreate2(file.get(), "d", H5T_STD_I32LE, space.get(),
+                                                 H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)
+                                    : H5Dopen2(file.get(), "d", H5P_DEFAULT));
+    bool good = true;
+    for (const int first : {1000, 2000}) {
+      good = good && H5Dwrite(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                              numbers(first).data()) >= 0;
+      if (first == 1000) good = good && H5Fflush(file.get(), H5F_SCOPE_GLOBAL) >= 0;
+    }
+    _exit(good ? 0 : 1);  // no destructor, no handler, no close
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+}
+
+TEST_CASE("recovery: a dead program's container gets its native view", "[vol][view][recovery]") {
+  const WorkFolder folder;
+  const bool first_session = GENERATE(true, false);
+  if (!first_session) write_container();
+  die_after_commit(first_session);
+  CHECK(read(open_bento(H5F_ACC_RDONLY)) == numbers(1000));
+  if (first_session)
+    CHECK_FALSE(is_native());
+  else
+    CHECK(read(open_native(H5F_ACC_RDONLY)) != numbers(1000));  // the view of the last close
+
+  const auto report = recover_container(kFile);
+  CAPTURE(report ? std::string() : report.error().text);
+  REQUIRE(report);
+  CHECK(report->step == (first_session ? 1 : 2));
+  CHECK_FALSE(report->was_closed);
+  CHECK(report->sound());
+  CHECK(report->notes.empty());
+  REQUIRE(report->lost.size() == 1);
+  CHECK(report->lost[0].bytes == kRows * kColumns * 4);
+  CHECK(report->lost[0].file == kFile);
+  CHECK(read(open_native(H5F_ACC_RDONLY)) == numbers(1000));
+  CHECK(read(open_bento(H5F_ACC_RDWR)) == numbers(1000));
 }
 
 TEST_CASE("native view: a virtual dataset of the user's own over another container",

@@ -122,6 +122,10 @@ Result<std::vector<std::string>> rebuild_view(const std::string& path,
   return complete_again(*container, settings);
 }
 
+Result<RecoveryReport> recover_container(const std::string& path, const ViewSettings& settings) {
+  return recover(path, {}, [&settings](ViewJob& job) { return build_native_view(settings, job); });
+}
+
 Result<std::vector<std::string>> view_notes(const std::string& path) {
   const FileHandle file = open_stock(path);
   if (!file.valid()) return fail(Code::kNotFound, fmt::format("'{}' has no native view", path));

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What to do with a closed container's native view afterwards: build it again (after a rename, or
-/// where there was none), or, when another program changed the file through it, drop that change or
-/// take it over. None is collective; each locks the container.
+/// What to do with a container and its native view afterwards: build the view again (after a
+/// rename, or where there was none); recover a container whose program died; or, when another
+/// program changed the file through the view, drop that change or take it over. None is collective;
+/// each locks the container.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/container/recover.hpp"
 #include "vol/view/dataset_view.hpp"
 
 namespace bento::vol {
@@ -19,6 +21,11 @@ namespace bento::vol {
 /// build_native_view.
 Result<std::vector<std::string>> rebuild_view(const std::string& path,
                                               const ViewSettings& settings = {});
+
+/// recover() with the native view: after a death, makes all that other readers see of what is
+/// committed, and says what is lost. Errors: as recover().
+Result<RecoveryReport> recover_container(const std::string& path,
+                                         const ViewSettings& settings = {});
 
 /// What the native view does not show, and why: one line for each dataset. Errors: kNotFound (no
 /// native view).

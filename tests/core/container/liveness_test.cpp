@@ -396,4 +396,43 @@ TEST_CASE("liveness: a write that failed half-way leaves no live container", "[c
     }
 }
 
+TEST_CASE("verify: a write that never reached the device is found, though hash and data agree",
+          "[core][container]") {
+  StreamSessions box;
+  MemoryFileSystem older;
+  box.create(2, [&](Container& container) -> Status {
+    const DatasetNumber dataset = container.declare({}, 8, 2, 0);
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+      // The third step is written where the first was.
+      if (step == 3 && container.comm().rank() == 0) older.put("box", box.disk().content("box"));
+      BENTO_TRY(container.exchange());
+      BENTO_TRY(write_step(container, dataset, step));
+      BENTO_TRY(container.commit());
+    }
+    return {};
+  });
+  CHECK(box.sound().records == 2);
+  // Rank 1's block, header and data, as it was before.
+  auto opened = OfflineContainer::open("box", box.disk().opener());
+  REQUIRE(opened);
+  std::optional<Record> record;
+  for (std::size_t i = 0; i < 2; ++i)
+    if (const Record each = (*opened)->index().record(0, i); each.where.task == 1) record = each;
+  REQUIRE(record);
+  const auto address =
+      static_cast<std::ptrdiff_t>((*opened)->place(1)->address(record->where.offset));
+  auto bytes = box.disk().content("box");
+  const auto before = older.content("box");
+  std::copy(before.begin() + address - record->header_distance,
+            before.begin() + address + static_cast<std::ptrdiff_t>(record->stored_bytes),
+            bytes.begin() + address - record->header_distance);
+  box.disk().put("box", bytes);
+  const auto verdict = verify_streams("box", box.disk().opener());
+  REQUIRE(verdict);
+  bool told = false;
+  for (const auto& wrong : verdict->findings)
+    told = told || wrong.finding.text.find("never reached the device") != std::string::npos;
+  CHECK(told);
+}
+
 }  // namespace bento

@@ -22,8 +22,13 @@ std::vector<std::byte> bytes(std::string_view text) {
 }
 
 struct Disk {
+  explicit Disk(bool loses_names = false)
+      : faults(memory.opener(),
+               loses_names ? [memory = memory](const std::string& path) { memory.remove(path); }
+                           : std::function<void(const std::string&)>{}) {}
+
   MemoryFileSystem memory;
-  FaultFileSystem faults{memory.opener()};
+  FaultFileSystem faults;
 
   std::unique_ptr<File> open(const std::string& path, OpenMode mode) const {
     return must(faults.opener()(path, mode));
@@ -198,7 +203,8 @@ TEST_CASE("fault files: power loss may keep any of the unsynced changes", "[core
   require_ok(a->write_at(0, bytes("11")));
   require_ok(a->write_at(1, bytes("22")));
   require_ok(a->write_at(6, bytes("33")));
-  require_ok(disk.faults.power_loss([](std::size_t change) { return change != 0; }));
+  require_ok(disk.faults.power_loss(
+      [](const Unsynced& part) { return part.change != 0 ? FaultRule::kWhole : 0; }));
   CHECK(disk.content("a") == std::string("a22a\0\0"
                                          "33",
                                          8));
@@ -223,4 +229,109 @@ TEST_CASE("fault files: a torn write counts as unsynced", "[core][io][fault]") {
   CHECK(disk.content("a") == "baaa");
   require_ok(disk.faults.power_loss());
   CHECK(disk.content("a") == "aaaa");
+}
+
+TEST_CASE("fault files: a new name is lost unless its folder was synced", "[core][io][fault]") {
+  const Disk disk(true);
+  const auto sync_folder = [&](const std::string& path) {
+    auto folder = disk.open(path, OpenMode::kDirectory);
+    require_ok(folder->sync());
+    require_ok(folder->close());
+  };
+  auto kept = disk.open("dir/kept", OpenMode::kCreate);
+  SECTION("its own folder") {
+    sync_folder("dir/");
+    CHECK(disk.faults.unsynced() == 0);
+  }
+  SECTION("the disk had stored it by itself") {
+    auto lost = disk.open("dir/lost", OpenMode::kCreateExclusive);
+    require_ok(disk.faults.power_loss([](const Unsynced& part) {
+      CHECK(part.kind == Unsynced::Kind::kName);
+      return part.path == "dir/kept" ? FaultRule::kWhole : 0;
+    }));
+    CHECK_FALSE(disk.memory.exists("dir/lost"));
+    CHECK(disk.memory.exists("dir/kept"));
+    return;
+  }
+  auto here = disk.open("here", OpenMode::kCreate);
+  SECTION("another folder") {
+    sync_folder("other");
+    sync_folder(".");
+    require_ok(kept->write_at(0, bytes("x")));
+    require_ok(kept->sync());  // bytes without a name
+    require_ok(disk.faults.power_loss());
+    CHECK(disk.memory.names() == std::vector<std::string>{"here"});
+    return;
+  }
+  require_ok(disk.faults.power_loss());
+  CHECK(disk.memory.names() == std::vector<std::string>{"dir/kept"});
+}
+
+TEST_CASE("fault files: syncing the folder keeps names, not bytes", "[core][io][fault]") {
+  const Disk disk(true);
+  auto file = disk.open("a", OpenMode::kCreate);
+  require_ok(file->write_at(0, bytes("abc")));
+  auto folder = disk.open("", OpenMode::kDirectory);
+  disk.faults.add({.on = FaultOn::kSync});
+  require_error(folder->sync(), Code::kIo);
+  require_ok(folder->sync());
+  CHECK(disk.faults.counts().syncs == 1);
+  require_ok(disk.faults.power_loss());
+  CHECK(disk.memory.exists("a"));
+  CHECK(disk.content("a").empty());
+  // Opening what is there makes no new name.
+  auto again = disk.open("a", OpenMode::kCreate);
+  require_ok(disk.faults.power_loss());
+  CHECK(disk.memory.exists("a"));
+}
+
+TEST_CASE("fault files: sectors of one write are lost one by one, and torn", "[core][io][fault]") {
+  const Disk disk(true);
+  auto a = disk.open("a", OpenMode::kCreate);
+  require_ok(a->write_at(0, std::vector<std::byte>(9000, std::byte{'-'})));
+  require_ok(a->sync());
+  require_ok(a->write_at(100, std::vector<std::byte>(8500, std::byte{'+'})));
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
+  require_ok(disk.faults.power_loss([&](const Unsynced& part) -> std::uint64_t {
+    if (part.kind == Unsynced::Kind::kName) return 1;
+    CHECK(part.last);
+    parts.emplace_back(part.offset, part.bytes);
+    return part.offset == 4096 ? 0 : 10;
+  }));
+  CHECK(parts == std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+                     {100, 3996}, {4096, 4096}, {8192, 408}});
+  std::string wanted(9000, '-');
+  wanted.replace(100, 10, "++++++++++");
+  wanted.replace(8192, 10, "++++++++++");
+  CHECK(disk.content("a") == wanted);
+}
+
+TEST_CASE("fault files: dice make every kind of loss", "[core][io][fault]") {
+  bool lost = false;
+  bool kept = false;
+  bool torn = false;
+  bool reordered = false;
+  bool nameless = false;
+  for (std::uint64_t seed = 0; seed < 64; ++seed) {
+    const auto after = [&] {
+      const Disk disk(true);
+      auto a = disk.open("a", OpenMode::kCreate);
+      auto folder = disk.open(".", OpenMode::kDirectory);
+      if (seed % 2 == 0) require_ok(folder->sync());
+      require_ok(a->write_at(0, bytes("aaaa")));
+      require_ok(a->write_at(4, bytes("bbbb")));
+      require_ok(disk.faults.power_loss(random_survival(seed)));
+      return disk.memory.exists("a") ? disk.content("a") : "no file";
+    };
+    const std::string content = after();
+    CHECK(content == after());  // the same dice fall the same way
+    lost = lost || content.empty();
+    kept = kept || content == "aaaabbbb";
+    torn = torn || content.ends_with("ab") || content.ends_with("abb");
+    reordered = reordered || content.starts_with(std::string_view("\0\0\0\0b", 5));
+    nameless = nameless || content == "no file";
+    if (seed == 0) CHECK(content.empty());
+    if (seed == 1) CHECK(content == "aaaabb");
+  }
+  CHECK((lost && kept && torn && reordered && nameless));
 }

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// A program of three ranks, four steps and overwrites ends at each of its writes, syncs and
+/// truncates, in its first session and in a later one, because its processes die or because the
+/// power fails. What is then read is the last step whose commit returned, or the one under way, and
+/// nothing else; the container can be completed and written again.
+#include <chrono>
+#include <set>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "core/container/recover.hpp"
+#include "tests/core/container/container_support.hpp"
+#include "tests/core/container/crash_support.hpp"
+
+namespace bento {
+namespace {
+
+using namespace test;
+
+struct Sweep {
+  Durability durability = Durability::kProcess;
+  std::uint32_t files = 1;
+  std::uint64_t keep = 1;
+  std::vector<CrashSession> sessions{{3, 4}, {3, 2}};
+  std::vector<std::uint64_t> torn{0, 100, FaultRule::kWhole};  ///< death of processes
+  std::uint64_t seeds = 4;                                     ///< loss of power
+  std::uint64_t stride = 1;                                    ///< every so many changes
+};
+
+ContainerOptions options_of(const Sweep& sweep, FileOpener opener) {
+  ContainerOptions options = crash_options(std::move(opener));
+  options.files = sweep.files;
+  options.keep = sweep.keep;
+  options.durability = sweep.durability;
+  return options;
+}
+
+FaultFileSystem faults_over(const MemoryFileSystem& disk) {
+  return FaultFileSystem(disk.opener(), [disk](const std::string& name) { disk.remove(name); });
+}
+
+/// The absolute step a container holds now; none if it says, clearly, that it holds none.
+std::optional<std::uint64_t> step_of(const MemoryFileSystem& disk) {
+  auto box = Container::open("box", false, crash_options(disk.opener()), make_self_communicator());
+  if (box) return (*box)->step().number();
+  INFO(box.error().text);
+  const bool no_data = box.error().text.find("holds no committed data") != std::string::npos;
+  const bool no_container =
+      box.error().text.find("holds no valid h5bento root") != std::string::npos;
+  const bool no_file = box.error().code == Code::kNotFound;
+  REQUIRE((no_data || no_container || no_file));
+  return std::nullopt;
+}
+
+void check_kept_steps(const Sweep& sweep, const MemoryFileSystem& disk, std::uint64_t newest) {
+  if (sweep.keep == 1) return;
+  for (std::uint64_t step = 1; step <= newest; ++step) {
+    INFO("as of step " << step << " of " << newest);
+    ContainerOptions options = crash_options(disk.opener());
+    options.step = AbsoluteStep{step};
+    if (sweep.keep == 0 || step + sweep.keep > newest) {
+      REQUIRE(difference(options, step) == "");
+    } else {
+      REQUIRE_FALSE(Container::open("box", false, options, make_self_communicator()));
+    }
+  }
+}
+
+Status write_on(const Sweep& sweep, const MemoryFileSystem& disk, const CrashSession& session,
+                bool first) {
+  Life life;
+  return live(session, first, [&](int) { return options_of(sweep, disk.opener()); }, life);
+}
+
+/// Everything that must hold when a program is gone of which `life` is known.
+void check_remains(const Sweep& sweep, const MemoryFileSystem& disk, bool first, const Life& life,
+                   std::set<std::uint64_t>& seen) {
+  const auto found = step_of(disk);
+  if (!found) {
+    REQUIRE(first);
+    REQUIRE(life.committed == 0);
+    seen.insert(0);
+    // Nothing is in the way of starting again.
+    const Status again = write_on(sweep, disk, {2, 1, true}, true);
+    INFO((again ? std::string() : again.error().text));
+    REQUIRE(again);
+    require_whole(disk, 1);
+    return;
+  }
+  INFO("found step " << *found << ", committed " << life.committed << ", attempted "
+                     << life.attempted);
+  REQUIRE(*found >= life.committed);
+  REQUIRE(*found <= std::max(life.committed.load(), life.attempted.load()));
+  seen.insert(*found);
+  REQUIRE(difference(crash_options(disk.opener()), *found) == "");
+  check_kept_steps(sweep, disk, *found);
+
+  // Recovered by one process, it is whole again; and goes on with another number of ranks.
+  const auto report = recover("box", options_of(sweep, disk.opener()));
+  if (!report) FAIL(report.error().text);
+  REQUIRE(report->step == *found);
+  REQUIRE(report->sound());
+  require_whole(disk, *found);
+  check_kept_steps(sweep, disk, *found);
+  const Status again = write_on(sweep, disk, {*found % 2 == 0 ? 4 : 2, 1, true}, false);
+  INFO((again ? std::string() : again.error().text));
+  REQUIRE(again);
+  require_whole(disk, *found + 1);
+}
+
+/// One life that ends at change `last`; how much of that change arrives, or what of the unsynced
+/// ones survives, says `how`.
+void die_at(const Sweep& sweep, const MemoryFileSystem& start, const CrashSession& session,
+            bool first, std::uint64_t last, std::uint64_t how, std::set<std::uint64_t>& seen) {
+  const MemoryFileSystem disk = copy_of(start);
+  const FaultFileSystem faults = faults_over(disk);
+  const bool power = sweep.durability == Durability::kPower;
+  faults.add({.nth = last, .die = true, .torn_at = power ? FaultRule::kWhole : how});
+  Life life;
+  if (!first) {
+    life.committed = *step_of(start);
+    life.attempted = life.committed.load();
+  }
+  (void)live(
+      session, first, [&](int) { return options_of(sweep, faults.opener()); }, life,
+      [&](int) { return faults.dead(); });
+  if (power) REQUIRE(faults.power_loss(random_survival(how < 2 ? how : how + 1000 * last)));
+  INFO((power ? "power lost" : "processes died")
+       << " at change " << last << ", " << (power ? "seed " : "bytes of it written: ") << how);
+  check_remains(sweep, disk, first, life, seen);
+}
+
+void run_sweep(const Sweep& sweep) {
+  const MemoryFileSystem disk;
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < sweep.sessions.size(); ++i) {
+    const CrashSession& session = sweep.sessions[i];
+    const bool first = i == 0;
+    const MemoryFileSystem whole = copy_of(disk);
+    const FaultFileSystem counter(whole.opener());
+    Life life;
+    const Status lived =
+        live(session, first, [&](int) { return options_of(sweep, counter.opener()); }, life);
+    INFO("session " << i << (lived ? std::string() : lived.error().text));
+    REQUIRE(lived);
+    REQUIRE(life.committed == before + session.steps);
+    require_whole(whole, before + session.steps);
+    const std::uint64_t changes = counter.counts().changes();
+    REQUIRE(changes > 20);
+
+    std::set<std::uint64_t> seen;
+    for (std::uint64_t last = 1; last <= changes; last += sweep.stride) {
+      if (sweep.durability == Durability::kPower) {
+        for (std::uint64_t seed = 0; seed < sweep.seeds; ++seed)
+          die_at(sweep, disk, session, first, last, seed, seen);
+      } else {
+        for (const auto torn : sweep.torn) die_at(sweep, disk, session, first, last, torn, seen);
+      }
+    }
+    // Each step was the last one for some death: none is there by chance only.
+    std::set<std::uint64_t> wanted;
+    for (std::uint64_t step = before; step <= before + session.steps; ++step) wanted.insert(step);
+    REQUIRE(seen == wanted);
+    for (const auto& name : whole.names()) disk.put(name, whole.content(name));
+    before += session.steps;
+  }
+}
+
+TEST_CASE("crash: processes die at every change", "[core][container][crash][full]") {
+  run_sweep({.sessions = {{3, 4}, {3, 2}}});
+}
+
+TEST_CASE("crash: processes die at every change, other numbers of ranks",
+          "[core][container][crash][long]") {
+  run_sweep({.sessions = {{3, 1}, {5, 3}, {2, 3}}});
+}
+
+TEST_CASE("crash: processes die at every change, two files", "[core][container][crash][long]") {
+  run_sweep({.files = 2, .sessions = {{3, 3}, {4, 2}}});
+}
+
+TEST_CASE("crash: processes die, three steps are kept", "[core][container][crash][full]") {
+  run_sweep({.keep = 3, .sessions = {{3, 4}, {2, 3}}, .torn = {100}});
+}
+
+TEST_CASE("crash: power fails at every change", "[core][container][crash][full]") {
+  run_sweep({.durability = Durability::kPower, .sessions = {{3, 4}, {3, 2}}, .seeds = 3});
+}
+
+TEST_CASE("crash: power fails, other numbers of ranks, two files",
+          "[core][container][crash][long]") {
+  run_sweep({.durability = Durability::kPower, .sessions = {{3, 1}, {5, 3}, {2, 3}}});
+  run_sweep({.durability = Durability::kPower, .files = 2, .sessions = {{3, 3}, {4, 2}}});
+}
+
+TEST_CASE("crash: power fails, three steps are kept", "[core][container][crash][long]") {
+  run_sweep({.durability = Durability::kPower, .keep = 3, .sessions = {{3, 4}, {2, 3}}});
+}
+
+TEST_CASE("crash: power fails, many ways to survive", "[core][container][crash][long]") {
+  run_sweep({.durability = Durability::kPower, .sessions = {{3, 4}, {3, 4}}, .seeds = 64});
+  run_sweep({.durability = Durability::kPower,
+             .files = 2,
+             .keep = 3,
+             .sessions = {{3, 4}, {5, 2}, {2, 2}},
+             .seeds = 32});
+}
+
+// Ranks of one program seldom die in the same moment: the others go on until they need the dead
+// one.
+TEST_CASE("crash: one rank dies at every change, the others notice", "[core][container][crash]") {
+  const Sweep sweep;
+  std::set<std::uint64_t> seen;
+  for (int mortal = 0; mortal < 3; ++mortal)
+    for (std::uint64_t last = 1;; ++last) {
+      const MemoryFileSystem disk;
+      const FaultFileSystem faults(disk.opener());
+      faults.add({.nth = last, .die = true, .torn_at = 100});
+      Life life;
+      (void)live(
+          {3, 4}, true,
+          [&](int rank) {
+            return options_of(sweep, rank == mortal ? faults.opener() : disk.opener());
+          },
+          life, [&](int rank) { return rank == mortal && faults.dead(); });
+      INFO("rank " << mortal << " died at its change " << last);
+      check_remains(sweep, disk, true, life, seen);
+      if (!faults.dead()) break;
+    }
+  REQUIRE(seen == std::set<std::uint64_t>{0, 1, 2, 3, 4});
+}
+
+}  // namespace
+}  // namespace bento

@@ -1,0 +1,194 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Readers of a container that is being written: each sees one step, whole, or is told to open the file again.
+
+    steps_live.py [SECONDS]     for each kind of reader, default 10
+"""
+
+import collections
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import harness
+from harness import bento_env, check, kill_tree, python, run, run_test, say
+from steps_run import STATE, Judge, Writer, environment, write_steps
+
+# Large enough to be read in many calls: 4 MiB and 2 MiB, and small ones beside them.
+LARGE = 1 << 20
+PAUSE = 40  # ms: about 50 ms a step
+
+REOPEN = re.compile(r"open (it|the file) again|reopen|refresh", re.I)
+
+
+class Reader:
+    """steps_state.py --loop in the background."""
+
+    def __init__(self, path, seconds, hold, ranks=0, env=None):
+        command = [python(), "-B", STATE, *(["--mpi"] if ranks else []), "--loop", path, str(seconds), str(hold)]
+        self.name = f"{ranks or 'one'} reader{'s' if ranks else ''}, hold {hold:g} s"
+        self.out = open(f"{path}.reader{ranks}-{hold}", "w+")
+        self.process = subprocess.Popen(
+            ["mpirun", "-n", str(ranks), *command] if ranks else command,
+            env=env or environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=self.out,
+            stderr=subprocess.STDOUT,
+        )
+        self.seconds = seconds
+
+    def answers(self):
+        try:
+            status = self.process.wait(self.seconds + 60)
+            self.out.seek(0)
+            text = self.out.read()
+            check(status == 0, f"{self.name}: exit status {status}\n{text[-2000:]}")
+        finally:
+            self.stop()
+        found = [re.match(r"([\d.]+) (step (\d+)|error: .*|WRONG: .*)", line) for line in text.splitlines()]
+        check(all(found), f"{self.name}: unexpected output\n{text[-2000:]}")
+        return [(m[2], int(m[3]) if m[3] else None) for m in found]
+
+    def stop(self):
+        if self.process.poll() is None:
+            kill_tree(self.process)
+        self.out.close()
+
+
+def judge(what, answers, most):
+    """No mixed data; errors that say what to do. most: the share that has to succeed. Returns the steps seen."""
+    steps = [step for _, step in answers if step is not None]
+    errors = collections.Counter(re.sub(r"\d+", "N", text) for text, step in answers if step is None)
+    say(f"{what}: {len(steps)} of {len(answers)} reads succeeded, {len(set(steps))} different steps")
+    for text, count in errors.most_common(5):
+        say(f"  {count} x {text[:300]}")
+    for text, _ in answers:
+        check(not text.startswith("WRONG"), f"{what}: {text}")
+        check(text.startswith("step ") or REOPEN.search(text), f"{what}: the error does not say what to do: {text}")
+    check(len(answers) >= 5, f"{what}: only {len(answers)} reads")
+    check(len(steps) >= most * len(answers), f"{what}: only {len(steps)} of {len(answers)} reads succeeded")
+    check(steps == sorted(steps) or "rank" in what, f"{what}: went back in time: {steps}")
+    return steps
+
+
+def watch(path, seconds, options, readers):
+    """A writer of 2 ranks, with readers at work at the same time. readers: (hold, ranks, share that must succeed)."""
+    with Writer(path, "new", 1000000, 2, environment(options), big=LARGE, pause=PAUSE) as writer:
+        first = writer.wait_for("flushed")
+        running = [Reader(path, seconds, hold, ranks) for hold, ranks, _ in readers]
+        try:
+            results = [reader.answers() for reader in running]
+        finally:
+            for reader in running:
+                reader.stop()
+        last = writer.last("flushed")
+        check(writer.process.poll() is None, f"the writer ended early:\n{writer.text()}")
+        # Opened again: what is newest now.
+        with Judge() as now:
+            answer = now(path)
+            newest = writer.last("flushed")
+        writer.kill()
+    say(f"{options or 'keep=1'}: steps {first} to {last}, {1000 * seconds / max(1, last - first):.0f} ms each")
+    for reader, answers, (_, ranks, most) in zip(running, results, readers):
+        steps = judge(f"{options or 'keep=1'}, {reader.name}", answers, most)
+        check(len(set(steps)) >= min(3, len(steps)), f"{reader.name}: opening again showed no newer steps: {steps}")
+        check(all(first <= step <= last + 1 for step in steps), f"{reader.name}: steps {steps[0]} to {steps[-1]}")
+    check(answer.startswith("error: ") or last <= int(answer.split()[1]) <= newest + 1, f"opened again: {answer}, {last}")
+
+
+def old_steps(path, seconds):
+    """step=K of a running program with keep=3: step K as long as it is kept, then an error."""
+    with Writer(path, "new", 1000000, 2, environment("keep=3"), big=LARGE // 8, pause=4 * PAUSE) as writer, Judge() as now:
+        writer.wait_for("flushed", 4)
+        good, answers, end = 0, [], time.monotonic() + seconds
+        while time.monotonic() < end:
+            step = writer.last("flushed") - 1
+            answer = now(path, step)
+            answers.append(answer)
+            check(answer == f"step {step}" or answer.startswith("error: "), f"step={step} of a running program: {answer}")
+            good += answer == f"step {step}"
+        dropped = now(path, 1)
+    errors = {re.sub(r"\d+", "N", answer) for answer in answers if answer.startswith("error: ")}
+    say(f"keep=3 with step=K: {good} of {len(answers)} reads of the step before the newest; else {errors or 'nothing'}")
+    check(good >= 0.7 * len(answers) and good >= 3, f"only {good} of {len(answers)} reads of a kept step succeeded")
+    check(dropped.startswith("error: ") and re.search(r"\b1\b", dropped), f"step=1: {dropped}")
+
+
+# ---- a second writer ----
+
+OPEN = """
+import sys, h5py
+try:
+    file = h5py.File(sys.argv[1], "r+")
+    print("opens", int(file.attrs["step"]))
+    file.close()
+except OSError as error:
+    print(f"error: {error}")
+"""
+
+
+def second_writer(path, **more):
+    return run([python(), "-c", OPEN, path], environment(**more), timeout=30).out.strip()
+
+
+def exclusion(path):
+    with Writer(path, "new", 3, 2, hold=1) as writer:
+        writer.wait_for("flushed", 3)
+        holder = writer.wait_for("pid")
+        answer = second_writer(path)
+        say(f"second writer: {answer}")
+        check(answer.startswith("error: "), f"a second writer got in: {answer}")
+        check(socket.gethostname() in answer, f"{socket.gethostname()} is not named: {answer}")
+        check(re.search(rf"\b{holder}\b", answer), f"process {holder} is not named: {answer}")
+        check(second_writer(path, HDF5_USE_FILE_LOCKING="FALSE") == "opens 3", "HDF5_USE_FILE_LOCKING=FALSE is not honoured")
+        answer = second_writer(path)
+        check(answer.startswith("error: "), f"after a writer without lock, a second one got in: {answer}")
+        with Judge() as reader:
+            check(reader(path) == "step 3", f"a reader needs a lock: {reader(path)}")
+        writer.go_on()
+        writer.wait()
+    check(second_writer(path) == "opens 3", f"after the holder's close: {second_writer(path)}")
+
+    with Writer(path, "append", 100000, 2, pause=PAUSE) as writer:
+        writer.wait_for("flushed", 2)
+        os.kill(writer.last("pid"), signal.SIGSTOP)  # a holder that is not working holds it as well
+        answer = second_writer(path)
+        check(answer.startswith("error: "), f"a second writer got in: {answer}")
+        writer.kill()
+    answer = second_writer(path)
+    check(answer.startswith("opens "), f"after SIGKILL of the holder: {answer}")
+
+    with Writer(path, "append", 1, 2, environment(HDF5_USE_FILE_LOCKING="FALSE"), hold=1) as writer:
+        writer.wait_for("flushed")
+        answer = second_writer(path)
+        check(answer.startswith("opens "), f"the holder without lock: {answer}")
+        writer.kill()
+    say("second writers: refused while the holder lives, let in after its close and its SIGKILL")
+
+
+def test(seconds="10"):
+    if harness.REHEARSAL:
+        raise harness.Skip("native files cannot be read while they are written")
+    seconds = float(seconds)
+    exclusion("lock.h5")
+    watch("one.h5", seconds, "", [(0, 0, 0.5), (0.2, 0, 0)])
+    watch("ranks.h5", seconds / 2, "", [(0, 2, 0.5)])
+    watch("three.h5", seconds, "keep=3", [(0, 0, 0.7), (0.03, 0, 0.7)])
+    old_steps("old.h5", seconds / 2)
+    for path in ("one.h5", "ranks.h5", "three.h5", "old.h5"):
+        step = write_steps(path, "append", 1, 2, big=LARGE // 8 if path == "old.h5" else LARGE)
+        with Judge() as now, Judge.stock() as stock:
+            check(now(path) == stock(path) == f"step {step}", f"{path} after another session: {now(path)}, {stock(path)}")
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
+        print(__doc__.strip())
+        sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
+    run_test(test, *sys.argv[1:])
