@@ -366,6 +366,7 @@ herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxp
   return guard<herr_t>("dataset specific", [&]() -> Status {
     auto* const object = static_cast<Object*>(obj);
     if (args->op_type == H5VL_DATASET_SET_EXTENT) return set_extent(object, args, dxpl, req);
+    if (args->op_type == H5VL_DATASET_REFRESH) BENTO_TRY(refresh_file(object));
     // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
     void* const under = object->under;
     const hid_t under_vol_id = object->under_vol_id;

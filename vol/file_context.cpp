@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "vol/deleted_datasets.hpp"
+#include "vol/skeleton/driver.hpp"
+#include "vol/stats.hpp"
 #include "vol/view/view_builder.hpp"
 
 namespace bento::vol {
@@ -24,9 +26,22 @@ FileContext::FileContext(std::string name, Config config, UserAccess access,
       access_(access),
       comm_(std::move(comm)),
       container_(std::move(container)) {
-  // A later dataset may have been given the object address of a deleted one: the larger number
-  // holds.
+  read_numbers();
+}
+
+// A later dataset may have been given the object address of a deleted one: the larger number holds.
+void FileContext::read_numbers() {
+  numbers_.clear();
   for (const auto& dataset : container_->datasets()) numbers_[dataset.token] = dataset.number;
+}
+
+Status FileContext::refresh() {
+  BENTO_ASSIGN(const bool newer, container_->refresh());
+  if (!newer) return {};
+  read_numbers();
+  ++extent_version_;
+  skeleton_changed(*this);
+  return {};
 }
 
 FileContext::~FileContext() {
@@ -54,6 +69,7 @@ Status FileContext::finalise() {
       return build_native_view({config_.view_maps, config_.view_copy}, job);
     };
   Status closed = container_->close(view);
+  Stats::get().unordered_overlaps += container_->unordered_overlaps();
   for (const auto& note : container_->notes())
     fmt::print(stderr, "h5bento: '{}': {}\n", name_, note);
   return closed;

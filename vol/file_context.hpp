@@ -80,10 +80,14 @@ class FileContext final : public SkeletonHost {
   /// H5Dset_extent. Collective without communication.
   Status set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks,
                     std::uint64_t extent_bytes);
+  /// What H5Drefresh and its like begin with: a file that is open for reading shows its newest
+  /// step. Collective over the ranks that opened it. Errors: as Container::refresh().
+  Status refresh();
   /// Grows with every change of any extent: what caches of dimensions are compared with.
   [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
 
  private:
+  void read_numbers();
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);
   Status remove_deleted();
 

@@ -3,11 +3,16 @@
 #include "vol/object.hpp"
 
 #include <new>
+#include <set>
+
+#include <H5VLnative.h>
 
 #include "vol/callbacks.hpp"
 #include "vol/dataset_state.hpp"
 #include "vol/file_context.hpp"
+#include "vol/h5/error_bridge.hpp"
 #include "vol/h5/handle.hpp"
+#include "vol/h5/quiet_errors.hpp"
 #include "vol/skeleton/driver.hpp"
 
 namespace bento::vol {
@@ -15,6 +20,12 @@ namespace bento::vol {
 namespace {
 
 hid_t g_native = H5I_INVALID_HID;
+
+// Never destroyed: the library may close objects after static destructors have run.
+std::set<const Object*>& open_datasets() {
+  static auto* const instance = new std::set<const Object*>;
+  return *instance;
+}
 
 /// Closes what cannot be wrapped: nobody else could.
 void close_native(void* under, hid_t vol, H5I_type_t type) {
@@ -54,6 +65,7 @@ Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) {
   object->under = under;
   object->under_vol_id = under_vol_id;
   object->type = type;
+  if (type == H5I_DATASET) open_datasets().insert(object);
   H5Iinc_ref(under_vol_id);
   return object;
 }
@@ -61,6 +73,7 @@ Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) {
 void wrap_free(Object* object) noexcept {
   const ErrorStackKeeper keep;
   const hid_t under_vol_id = object->under_vol_id;
+  if (object->type == H5I_DATASET) open_datasets().erase(object);
   delete object;
   H5Idec_ref(under_vol_id);
 }
@@ -106,6 +119,46 @@ std::shared_ptr<FileContext> context_of(const Object* object) {
     fileno = identity->fileno;
   }
   return std::static_pointer_cast<FileContext>(host_of_fileno(fileno));
+}
+
+// HDF5 1.14.5 takes a dataset apart for good when it refreshes one that is open more than once and
+// has chunks in a version 1 B-tree: neither can be closed afterwards (docs/hdf5-traps.md).
+Status check_refreshable(const Object* object) {
+  if (object->type != H5I_DATASET) return {};
+  H5D_chunk_index_t index = H5D_CHUNK_IDX_BT2;
+  H5VL_native_dataset_optional_args_t native{};
+  native.get_chunk_idx_type.idx_type = &index;
+  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, &native};
+  {
+    const QuietErrors quiet;
+    const ErrorStackKeeper keep;  // fails for datasets without chunks
+    if (H5VLdataset_optional(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                             nullptr) < 0)
+      return {};
+  }
+  if (index != H5D_CHUNK_IDX_BTREE) return {};
+  BENTO_ASSIGN(const ObjectIdentity mine, identity_of(object));
+  for (const Object* const other : open_datasets()) {
+    if (other == object) continue;
+    const auto identity = identity_of(other);
+    if (identity && identity->fileno == mine.fileno && identity->token == mine.token)
+      return fail(Code::kUnsupported,
+                  "HDF5 cannot refresh a chunked dataset of the old format that is open more than "
+                  "once: close the others, or close and open it again");
+  }
+  return {};
+}
+
+// First what all ranks do.
+Status refresh_file(const Object* object) {
+  const auto context = context_of(object);
+  if (!context || context->writable()) return {};
+  BENTO_TRY(context->refresh());
+  return check_refreshable(object);
+}
+
+bool refreshed_file(const Object* object) noexcept {
+  return guard<herr_t>("refresh", [&] { return refresh_file(object); }) >= 0;
 }
 
 void note_collective(const Object* object, const char* what, const char* detail) {

@@ -10,6 +10,8 @@
 
 #include <hdf5.h>
 
+#include "core/base/error.hpp"
+
 namespace bento::vol {
 
 class FileContext;
@@ -38,6 +40,12 @@ hid_t native_connector();
 /// The container that `object` lives in, null for an object of an ordinary file. Makes no
 /// communication.
 std::shared_ptr<FileContext> context_of(const Object* object);
+
+/// What a refresh of an object begins with: its container, if open for reading, shows its newest
+/// step. No-op for ordinary files. Collective over the ranks that opened the file.
+Status refresh_file(const Object* object);
+/// The same for callbacks that hand their call on: false with a record on the error stack.
+bool refreshed_file(const Object* object) noexcept;
 
 /// Must be called once, on every rank, by each callback that HDF5 declares collective and that
 /// changes the file: advances the collective count and mixes the operation into the hash that

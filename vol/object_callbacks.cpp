@@ -72,6 +72,7 @@ herr_t object_specific(void* obj, const H5VL_loc_params_t* loc, H5VL_object_spec
           file->note_deletion();
       }
     }
+    if (args->op_type == H5VL_OBJECT_REFRESH && !refreshed_file(at(obj))) return herr_t{-1};
     // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
     return H5VLobject_specific(at(obj)->under, loc, at(obj)->under_vol_id, args, dxpl, req);
   });

@@ -65,8 +65,9 @@ void Stats::write_out() const {
     line += fmt::format(R"({}{{"path":{},"container":{}}})", separator, quoted(name), container);
     separator = ",";
   }
-  line += fmt::format(R"(],"diverted":{},"skeleton":{},"passed_through":{}}})", json(diverted),
-                      json(skeleton), json(passed_through));
+  line +=
+      fmt::format(R"(],"diverted":{},"skeleton":{},"passed_through":{},"unordered_overlaps":{}}})",
+                  json(diverted), json(skeleton), json(passed_through), unordered_overlaps);
   line += '\n';
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   // One write with O_APPEND: lines of many processes do not mix.

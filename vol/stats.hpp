@@ -25,6 +25,8 @@ struct Stats {
   CallCounts diverted;        ///< in ranks' streams
   CallCounts skeleton;        ///< in a container's skeleton (variable-length, external, virtual)
   CallCounts passed_through;  ///< ordinary files
+  /// Container::unordered_overlaps() of all files that were written; on rank 0 of each.
+  std::uint64_t unordered_overlaps = 0;
 
   static Stats& get();
   void note_file(const std::string& path, bool container);

@@ -98,6 +98,11 @@ class Container {
   [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> identity() const { return identity_; }
   /// Descriptor of physical file 0; opens it if this rank has not. -1 on failure.
   int descriptor();
+  /// Commits of this session in which records of different ranks overlapped at the same collective
+  /// count, counted once per dataset: then the time of the writes decided, not the program. Too
+  /// high where it would have taken too long to prove that nothing overlapped. On rank 0; elsewhere
+  /// 0.
+  [[nodiscard]] std::uint64_t unordered_overlaps() const { return unordered_overlaps_; }
   /// Bytes of all records this rank has written in this session.
   [[nodiscard]] std::uint64_t bytes_written() const { return stream_.bytes_written(); }
 
@@ -156,6 +161,11 @@ class Container {
   /// step for a newer one. False: nothing was read before, the container is at the newest step now,
   /// read again. Errors: kBusy (the step is gone: the file must be opened again). Task-local.
   Result<bool> confirm_read();
+  /// Goes on to the newest committed step: root, skeleton, datasets and records. Collective. True
+  /// if there was a newer one; nothing happens to a container that is open for writing, or as of a
+  /// step that was asked for. Errors, equal on all ranks, after which the step is the one before:
+  /// kBusy (the file was replaced), kCorrupt, kIo.
+  Result<bool> refresh();
   /// Makes everybody's uncommitted records visible to everybody; what a collective read begins
   /// with.
   Status exchange();
@@ -194,6 +204,7 @@ class Container {
   void follow_plan();
   Result<Bytes> owner_open();
   bool root_moved();
+  Result<Bytes> owner_newer();
   Status accept_opened(std::span<const std::byte> blob);
   void accept_rule();
   Status fix_layout(std::uint64_t declared);
@@ -276,6 +287,7 @@ class Container {
   bool complete_again_ = false;
   bool counted_references_ = false;
   std::vector<std::string> notes_;
+  std::uint64_t unordered_overlaps_ = 0;
 };
 
 /// Does `work`, a read that may be done twice, and sees to it that all of it is of one step.

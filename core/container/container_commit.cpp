@@ -228,6 +228,7 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   }
 
   operations_.agreed();
+  if (comm_->rank() == 0) unordered_overlaps_ += exact_times.size();
   const bool changed = next.sequence != root_.sequence;
   stream_.mark_committed(next.step, next.oldest, pending_.deleted);
   root_ = next;

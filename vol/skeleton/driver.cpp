@@ -169,6 +169,9 @@ herr_t drv_query(const H5FD_t* file, unsigned long* flags) {
   // No HAS_MPI and no ALLOCATE_EARLY: both would make the library reserve raw data in the skeleton.
   *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
            H5FD_FEAT_AGGREGATE_SMALLDATA;
+  // The accumulator keeps bytes of its own, which no refresh forgets.
+  if (file != nullptr && !self(file)->host->writable())
+    *flags &= ~static_cast<unsigned long>(H5FD_FEAT_ACCUMULATE_METADATA);
   // Lets the library resolve a symbolic link to the container, to find relative external links from
   // its target.
   if (file != nullptr && self(file)->has_name) *flags |= H5FD_FEAT_POSIX_COMPAT_HANDLE;
@@ -311,6 +314,11 @@ void set_foreign_opener(ForeignOpener opener) {
 herr_t set_fapl_skeleton(hid_t fapl, const std::shared_ptr<SkeletonHost>& host) {
   const SkeletonInfo info{host, true};
   return H5Pset_driver(fapl, skeleton_driver(), &info);
+}
+
+void skeleton_changed(const SkeletonHost& host) {
+  for (auto* const file : registry().open)
+    if (file->host.get() == &host) file->eoa = std::max(file->eoa, file->host->image().size());
 }
 
 std::shared_ptr<SkeletonHost> host_of_fileno(unsigned long fileno) {

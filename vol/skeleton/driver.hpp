@@ -26,6 +26,10 @@ void set_foreign_opener(ForeignOpener opener);
 /// Makes `fapl` open `host`'s skeleton. The list keeps a reference to the host.
 herr_t set_fapl_skeleton(hid_t fapl, const std::shared_ptr<SkeletonHost>& host);
 
+/// The host has another image now: files that show it may be read up to its end. What the library
+/// has cached of the old one it must forget by itself (H5Drefresh).
+void skeleton_changed(const SkeletonHost& host);
+
 /// The host of the open native file with this file number (H5VL_FILE_GET_FILENO), null if it is no
 /// skeleton.
 std::shared_ptr<SkeletonHost> host_of_fileno(unsigned long fileno);

@@ -141,6 +141,71 @@ TEST_CASE("container: data written before the layout is fixed stays bounded and 
   });
 }
 
+TEST_CASE("container: readers go on to the newest step together", "[core][container]") {
+  const MemoryFileSystem disk;
+  const ContainerOptions options = small_options(disk.opener());
+  auto writer = Container::create("box", false, options, make_self_communicator());
+  REQUIRE(writer);
+  Container& out = **writer;
+  const DatasetNumber dataset = out.declare({}, 8, 2, 0);
+  REQUIRE(write_step(out, dataset, 1));
+  REQUIRE(out.commit());
+  const auto written = [&](std::uint64_t step) -> Status {
+    BENTO_TRY(write_step(out, dataset, step));
+    if (step == 3) {
+      (void)out.declare({std::byte{1}}, 4, 1, 0);
+      out.remove(dataset);
+    }
+    return out.commit();
+  };
+  all_succeed(3, [&](Communicator& comm) -> Status {
+    BENTO_ASSIGN(auto container, Container::open("box", false, options, share(comm)));
+    BENTO_ASSIGN(bool newer, container->refresh());
+    BENTO_TRY(check(!newer, "nothing newer yet"));
+    for (std::uint64_t step = 1; step <= 2; ++step) {
+      BENTO_TRY(check(skeleton_is(*container, step), "skeleton"));
+      BENTO_ASSIGN(const auto values, read_all(*container, dataset));
+      BENTO_TRY(check(values == whole_values(step), "values"));
+      BENTO_ASSIGN(const bool same, container->confirm_read());
+      BENTO_TRY(check(same && container->step().number() == step, "step"));
+      BENTO_TRY(comm.gather({}));
+      if (comm.rank() == 0) BENTO_TRY(written(step + 1));
+      BENTO_TRY(comm.broadcast({}));
+      BENTO_ASSIGN(newer, container->refresh());
+      BENTO_TRY(check(newer, "a newer step"));
+    }
+    BENTO_TRY(check(container->dataset(dataset) == nullptr && container->datasets().size() == 1,
+                    "the first dataset is deleted, another one there"));
+    return container->close();
+  });
+  REQUIRE(out.close());
+}
+
+TEST_CASE("container: overlaps that no collective call orders are counted", "[core][container]") {
+  const MemoryFileSystem disk;
+  const ContainerOptions options = small_options(disk.opener());
+  all_succeed(3, [&](Communicator& comm) -> Status {
+    BENTO_ASSIGN(auto container, Container::create("box", false, options, share(comm)));
+    const DatasetNumber clean = container->declare({}, 8, 2, 0);
+    const DatasetNumber torn = container->declare({std::byte{1}}, 8, 2, 0);
+    const Box whole = Box::whole(Dims{kRows, kColumns});
+    for (std::uint64_t step = 1; step <= 3; ++step) {
+      BENTO_TRY(write_step(*container, clean, step));
+      // In step 2 every rank writes everything; in step 3 one after the other.
+      if (step == 2) BENTO_TRY(container->write(torn, whole, 8, bytes_of(whole_values(step))));
+      for (int turn = 0; step == 3 && turn < comm.size(); ++turn) {
+        container->note_collective("turn", {});
+        if (turn == comm.rank())
+          BENTO_TRY(container->write(torn, whole, 8, bytes_of(whole_values(step))));
+      }
+      BENTO_TRY(container->commit());
+      const std::uint64_t wanted = comm.rank() == 0 && step >= 2 ? 1 : 0;
+      BENTO_TRY(check(container->unordered_overlaps() == wanted, "number of overlaps"));
+    }
+    return container->close();
+  });
+}
+
 TEST_CASE("container: a shrunken extent reads as unwritten after it grows again",
           "[core][container]") {
   const MemoryFileSystem disk;

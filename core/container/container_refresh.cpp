@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// How a container that is open for reading comes to its newest step.
+#include <fmt/format.h>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+#include "core/comm/status_message.hpp"
+#include "core/container/container.hpp"
+#include "core/index/segment_codec.hpp"
+
+namespace bento {
+
+namespace {
+
+constexpr int kTries = 16;
+
+/// What a reader needs of a step besides its records.
+Result<Bytes> read_metadata(File& first, const FilePlan& plan, const Root& root) {
+  BENTO_ASSIGN(const CommittedIndex newest, CommittedIndex::open(first, plan, root.index));
+  if (newest.empty()) return fail(Code::kCorrupt, "the root names no step index");
+  std::vector<Catalogue::PagePlace> places;
+  BENTO_ASSIGN(const PagedImage image,
+               Catalogue(first, plan).load(root.skeleton, root.skeleton_bytes, places));
+  Segment declared;
+  BENTO_ASSIGN(declared.datasets, newest.steps().datasets());
+  ByteWriter out;
+  out.bytes(encode_root(root));
+  out.u64(image.size());
+  out.bytes(image.bytes());
+  out.bytes(encode_entries(declared));
+  return std::move(out).take();
+}
+
+}  // namespace
+
+// A writer that goes on twice meanwhile may use the space of what is being read.
+Result<Bytes> Container::owner_newer() {
+  BENTO_ASSIGN(File* const first, file(0));
+  for (int tries = 1;; ++tries) {
+    BENTO_ASSIGN(const Probe seen, probe(*first));
+    if (seen.kind != FileKind::kContainer || seen.root.file_id != root_.file_id)
+      return fail(Code::kBusy, fmt::format("'{}': the file was replaced; open it again", path_));
+    if (seen.root.sequence == root_.sequence) return Bytes{};
+    BENTO_ASSIGN(const ContainerPlan plan, ContainerPlan::of(seen.root.groups, seen.root.fs_block));
+    auto read = read_metadata(*first, plan.file(0), seen.root);
+    if (read) return read;
+    BENTO_ASSIGN(const Probe now, probe(*first));
+    if (now.root.sequence == seen.root.sequence || tries == kTries)
+      return fail(std::move(read).error().with_context(fmt::format("'{}'", path_)));
+  }
+}
+
+Result<bool> Container::refresh() {
+  if (writable_ || step_) return false;
+  ByteWriter out;
+  if (comm_->rank() == 0) {
+    auto newer = owner_newer();
+    put_status(out, newer ? Status{} : Status(fail(newer.error())));
+    if (newer) out.bytes(*newer);
+  }
+  BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "refresh message");
+  BENTO_TRY(get_status(in));
+  if (in.remaining() == 0) return false;
+
+  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
+  BENTO_ASSIGN(const Root next, decode_root(sector));
+  BENTO_ASSIGN(ContainerPlan plan, ContainerPlan::of(next.groups, next.fs_block));
+  BENTO_ASSIGN(const std::uint64_t image_bytes, in.u64());
+  BENTO_ASSIGN(const auto image, in.bytes(image_bytes));
+  BENTO_ASSIGN(
+      const Segment declared,
+      decode_entries(std::span<const std::byte>(blob).subspan(blob.size() - in.remaining())));
+  root_ = next;
+  plan_ = std::move(plan);
+  skeleton_ = PagedImage({image.begin(), image.end()});
+  std::set<DatasetNumber> present;
+  for (const auto& dataset : declared.datasets) {
+    present.insert(dataset.number);
+    if (index_.find(dataset.number) == nullptr) index_.declare(dataset);
+  }
+  for (const auto& dataset : datasets())
+    if (!present.contains(dataset.number)) index_.remove(dataset.number);
+  next_dataset_ = root_.next_dataset;
+  collective_ = root_.collective;
+  committed_known_ = false;
+  has_read_ = false;
+  reader_.invalidate();
+  return true;
+}
+
+}  // namespace bento
