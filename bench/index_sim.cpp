@@ -41,7 +41,8 @@ patterns (default: all but the irregular ones)
   irregular-times the same, and the exact time of each record is kept
 
 columns
-  bytes/record    whole index (segments, directory, tables, all roots ever written) per record
+  bytes/record    everything ever written (segments, directory, tables, all roots) per record
+  in use          what the newest root refers to, per record; the rest is space for later commits
   top B           the merged contribution that reaches the owner, per step
   tree s          all merges of one step; group: built in memory for 1024 ranks, then merged as bytes
   commit ms       owner, per step: proof that no order is needed, segments, directory
@@ -295,6 +296,19 @@ struct Asked {
   std::size_t hits = 0;
 };
 
+/// Bytes of all that the newest root refers to, with every step kept.
+std::uint64_t bytes_in_use(Built& built) {
+  std::uint64_t bytes = 0;
+  StepIndex::BlobVisitor visitor;
+  visitor.blob = [&](const BlobRef& blob) -> Status {
+    bytes += blob.bytes;
+    return {};
+  };
+  visitor.payload = [](std::span<const std::byte>) -> Status { return {}; };
+  checked(StepIndex::visit_blobs(built.blobs, built.root, visitor));
+  return bytes;
+}
+
 /// Each question opens the index from nothing, as of a step by chance, and checks the answer.
 Asked ask(Built& built, const Pattern& pattern, const Options& options, std::uint64_t ranks) {
   Asked asked;
@@ -337,8 +351,8 @@ Asked ask(Built& built, const Pattern& pattern, const Options& options, std::uin
 
 void table(const Options& options) {
   std::printf(
-      "| pattern | ranks | records | bytes/record | top B | tree s | commit ms | "
-      "find ms | read kB | peak MB |\n|---|---|---|---|---|---|---|---|---|---|\n");
+      "| pattern | ranks | records | bytes/record | in use | top B | tree s | commit ms | "
+      "find ms | read kB | peak MB |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
   for (const auto& name : options.patterns)
     for (const std::uint64_t ranks : options.ranks) {
       const Pattern pattern(name, ranks);
@@ -349,10 +363,12 @@ void table(const Options& options) {
       const Asked asked = ask(built, pattern, options, ranks);
       const auto steps = static_cast<double>(options.steps);
       std::printf(
-          "| %s | %llu | %llu | %.4f | %zu | %.2f | %.2f | %.2f, %.2f | %.1f, %.1f | %.0f |\n",
+          "| %s | %llu | %llu | %.4f | %.4f | %zu | %.2f | %.2f | %.2f, %.2f | %.1f, %.1f | %.0f "
+          "|\n",
           name.c_str(), static_cast<unsigned long long>(ranks),
           static_cast<unsigned long long>(built.records),
           static_cast<double>(built.blobs.bytes().size()) / static_cast<double>(built.records),
+          static_cast<double>(bytes_in_use(built)) / static_cast<double>(built.records),
           built.top_bytes, built.tree_seconds / steps, built.commit_seconds / steps * 1000,
           asked.milliseconds[asked.milliseconds.size() / 2], asked.milliseconds.back(),
           asked.kilobytes[asked.kilobytes.size() / 2], asked.kilobytes.back(), peak_mb());

@@ -27,11 +27,12 @@ REOPEN = re.compile(r"open (it|the file) again|reopen|refresh", re.I)
 
 
 class Reader:
-    """steps_state.py --loop in the background."""
+    """steps_state.py in the background. hold: seconds between opening and reading; None opens once and refreshes."""
 
     def __init__(self, path, seconds, hold, ranks=0, env=None):
-        command = [python(), "-B", STATE, *(["--mpi"] if ranks else []), "--loop", path, str(seconds), str(hold)]
-        self.name = f"{ranks or 'one'} reader{'s' if ranks else ''}, hold {hold:g} s"
+        how = ["--refresh", path, str(seconds)] if hold is None else ["--loop", path, str(seconds), str(hold)]
+        command = [python(), "-B", STATE, *(["--mpi"] if ranks else []), *how]
+        self.name = f"{ranks or 'one'} reader{'s' if ranks else ''}, {'refreshed' if hold is None else f'hold {hold:g} s'}"
         self.out = open(f"{path}.reader{ranks}-{hold}", "w+")
         self.process = subprocess.Popen(
             ["mpirun", "-n", str(ranks), *command] if ranks else command,
@@ -179,8 +180,10 @@ def test(seconds="10"):
     watch("one.h5", seconds, "", [(0, 0, 0.5), (0.2, 0, 0)])
     watch("ranks.h5", seconds / 2, "", [(0, 2, 0.5)])
     watch("three.h5", seconds, "keep=3", [(0, 0, 0.7), (0.03, 0, 0.7)])
+    watch("fresh.h5", seconds / 2, "keep=3", [(None, 0, 0.5)])
+    watch("fresh-ranks.h5", seconds / 2, "keep=3", [(None, 2, 0.5)])
     old_steps("old.h5", seconds / 2)
-    for path in ("one.h5", "ranks.h5", "three.h5", "old.h5"):
+    for path in ("one.h5", "ranks.h5", "three.h5", "fresh.h5", "fresh-ranks.h5", "old.h5"):
         step = write_steps(path, "append", 1, 2, big=LARGE // 8 if path == "old.h5" else LARGE)
         with Judge() as now, Judge.stock() as stock:
             check(now(path) == stock(path) == f"step {step}", f"{path} after another session: {now(path)}, {stock(path)}")

@@ -8,7 +8,8 @@
     steps_state.py --loop FILE SECONDS HOLD     opens and reads FILE again and again, each time HOLD seconds (at
                                                 random, up to) between opening and reading; a line for each, with
                                                 the time since the opening in front, and stops when FILE.stop exists
-    mpirun ... steps_state.py --mpi --loop ...  the ranks open together, and each reads everything
+    steps_state.py --refresh FILE SECONDS       opens FILE once; refreshes and reads its datasets again and again
+    mpirun ... steps_state.py --mpi --loop ...  the ranks open together, and each reads everything; so with --refresh
 
 `step=K` in the name's place of the first form: H5BENTO_STEP for what follows (`step=` for none).
 """
@@ -141,6 +142,65 @@ def loop(path, seconds, hold, use_mpi):
             print(f"{time.monotonic() - begin:.3f} {rank_answer}", flush=True)
 
 
+def step_shown(name, data):
+    """The step that wrote the newest of a dataset's values."""
+    if name == "growing":
+        return data.shape[0]
+    flat = data.reshape(-1)
+    if name == "part":
+        flat = flat[:: flat.size // BLOCKS][:BLOCKS]  # the first of each block
+        index = np.arange(BLOCKS) * (data.size // BLOCKS)
+        return int(((flat.view("u4") - index) // TAG).max())
+    return int(flat[:1].view("u4")[0]) // TAG
+
+
+def refreshed_state(datasets):
+    """Each dataset whole, as of the step it was refreshed to or, where another one was refreshed since, a later one."""
+    sizes = {name: dataset.shape for name, dataset in datasets.items()}
+    before, error = 0, None
+    for name, dataset in datasets.items():
+        dataset.refresh()  # collective; an error is every rank's
+        try:
+            found = dataset[...]
+        except OSError as read_error:  # this rank's own: the others go on to the next refresh
+            error = read_error
+            continue
+        step = step_shown(name, found)
+        if step < before:
+            return f"WRONG: {name} of step {step} after one of step {before}"
+        problem = difference(name, found, expected(step, sizes["big"][0], sizes["growing"][1])[name])
+        if problem:
+            return f"WRONG: step {step}: {problem}"
+        before = step
+    return f"error: {one_line(error)}" if error else f"step {before}"
+
+
+def refresh_loop(path, seconds, use_mpi):
+    comm = None
+    if use_mpi:
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD
+    more = {"driver": "mpio", "comm": comm} if comm else {}
+    end = time.monotonic() + seconds
+    with h5py.File(path, "r", **more) as file:
+        datasets = {name: file[name] for name in ("big", "part", "grid", "growing", "small")}
+        while True:
+            go_on = time.monotonic() < end
+            if not (comm.bcast(go_on) if comm else go_on):
+                break
+            begin = time.monotonic()
+            try:
+                answer = refreshed_state(datasets)
+            except OSError as error:
+                answer = f"error: {one_line(error)}"
+            answers = comm.gather(answer) if comm else [answer]
+            if comm and comm.rank == 0 and len({a for a in answers if a.startswith("step ")}) > 1:
+                answers = [f"WRONG: ranks of one file differ: {answers}"]
+            for rank_answer in answers or ():
+                print(f"{time.monotonic() - begin:.3f} {rank_answer}", flush=True)
+
+
 def main():
     arguments = sys.argv[1:]
     use_mpi = arguments[:1] == ["--mpi"]
@@ -148,6 +208,9 @@ def main():
         arguments.pop(0)
     if len(arguments) == 4 and arguments[0] == "--loop":
         loop(arguments[1], float(arguments[2]), float(arguments[3]), use_mpi)
+        return
+    if len(arguments) == 3 and arguments[0] == "--refresh":
+        refresh_loop(arguments[1], float(arguments[2]), use_mpi)
         return
     if arguments:
         print(__doc__.strip())
