@@ -110,15 +110,11 @@ Result<Asked> ask(const std::string& path, const std::string& dataset) {
   return asked;
 }
 
-// A step of a dataset that is older than the oldest kept one of the file is still what can be seen
-// there, unless the dataset was written again up to then.
 Result<std::vector<DatasetStep>> steps_to_open(const StepIndex& index, DatasetNumber number) {
   BENTO_ASSIGN(const auto list, index.list_steps(number));
   std::vector<DatasetStep> steps;
-  for (std::size_t i = 0; i < list.steps.size(); ++i) {
-    if (i + 1 < list.steps.size() && list.steps[i + 1] <= index.oldest()) continue;
+  for (std::size_t i = 0; i < list.steps.size(); ++i)
     steps.push_back({RelativeStep(list.first.number() + i), list.steps[i]});
-  }
   return steps;
 }
 
@@ -220,7 +216,7 @@ Result<FoundRecords> find_in(const StepIndex& index, DatasetNumber number, const
   out.skipped = static_cast<std::size_t>(std::count(before.begin(), before.end(), true));
   for (const auto& piece : all.pieces) out.written += piece.part.elements();
   if (!values) return out;
-  StepIndex::FindOptions options;
+  FindOptions options;
   options.values = *values;
   BENTO_ASSIGN(StepLookup some, index.find(number, box, options));
   const auto after = shown(some);

@@ -29,6 +29,7 @@ bool is_large(const StreamBlockShape& block) {
 
 void BlockReuse::add_free(StreamBlockShape block) {
   if (is_large(block)) {
+    large_bytes_ += block.capacities[1];
     large_.emplace(block.capacities[1], std::move(block));
     return;
   }
@@ -44,9 +45,24 @@ void BlockReuse::note_written(StreamBlockShape block, std::span<const Position> 
 std::optional<StreamBlockShape> BlockReuse::take_large(std::uint64_t bytes) {
   const auto found = large_.lower_bound(bytes);
   if (found == large_.end() || found->first > bytes + bytes / 7) return std::nullopt;
-  StreamBlockShape block = std::move(found->second);
-  large_.erase(found);
-  return block;
+  return take(found);
+}
+
+std::optional<StreamBlockShape> BlockReuse::take_for_part(std::uint64_t bytes,
+                                                          std::uint64_t least) {
+  if (large_bytes_ < bytes) return std::nullopt;
+  auto found = large_.lower_bound(bytes);
+  if (found == large_.begin()) return std::nullopt;
+  --found;
+  if (found->first < std::max(least, bytes / 8)) return std::nullopt;  // not too many parts
+  return take(found);
+}
+
+StreamBlockShape BlockReuse::take(Large::iterator block) {
+  StreamBlockShape shape = std::move(block->second);
+  large_bytes_ -= block->first;
+  large_.erase(block);
+  return shape;
 }
 
 std::optional<StreamBlockShape> BlockReuse::take_small(std::span<const std::uint64_t> capacities) {
@@ -60,22 +76,37 @@ std::optional<StreamBlockShape> BlockReuse::take_small(std::span<const std::uint
 }
 
 void BlockReuse::drop_covered(PerDataset& own, const Record& record, std::uint64_t step) {
+  const Place place{record.where.offset, record.stored_bytes};
   if (own.by_box.empty()) {
     std::erase_if(own.few, [&](const Own& older) {
       if (!contains(record.box, older.box)) return false;
-      dying_.push_back({step, older.position});
+      dying_.push_back({step, older.place.position});
       return true;
     });
-    own.few.push_back({record.box, record.where.offset});
+    own.few.push_back({record.box, place});
     if (own.few.size() <= kFew) return;
-    for (const Own& each : own.few) own.by_box[hash_of(each.box)] = each.position;
+    for (const Own& each : own.few) own.by_box[hash_of(each.box)] = each.place;
     own.few.clear();
     return;
   }
-  const auto [at, fresh] = own.by_box.try_emplace(hash_of(record.box), record.where.offset);
+  const auto [at, fresh] = own.by_box.try_emplace(hash_of(record.box), place);
   if (fresh) return;
-  dying_.push_back({step, at->second});
-  at->second = record.where.offset;
+  dying_.push_back({step, at->second.position});
+  at->second = place;
+}
+
+std::uint64_t BlockReuse::replaced_bytes(std::span<const Record> records) const {
+  std::uint64_t bytes = 0;
+  for (const auto& record : records) {
+    const auto own = own_.find(record.dataset);
+    if (own == own_.end()) continue;
+    for (const Own& older : own->second.few)
+      if (contains(record.box, older.box)) bytes += older.place.bytes;
+    if (own->second.by_box.empty()) continue;
+    const auto found = own->second.by_box.find(hash_of(record.box));
+    if (found != own->second.by_box.end()) bytes += found->second.bytes;
+  }
+  return bytes;
 }
 
 void BlockReuse::committed(std::span<const Record> records, std::span<const DatasetNumber> deleted,
@@ -84,9 +115,26 @@ void BlockReuse::committed(std::span<const Record> records, std::span<const Data
   for (const DatasetNumber dataset : deleted) {
     const auto found = own_.find(dataset);
     if (found == own_.end()) continue;
-    for (const Own& each : found->second.few) dying_.push_back({step, each.position});
-    for (const auto& [box, position] : found->second.by_box) dying_.push_back({step, position});
+    for (const Own& each : found->second.few) dying_.push_back({step, each.place.position});
+    for (const auto& [box, place] : found->second.by_box) dying_.push_back({step, place.position});
     own_.erase(found);
+  }
+  release(oldest);
+}
+
+void BlockReuse::only_these_live(bool all, const std::set<DatasetNumber>& concerned,
+                                 std::span<const Position> live, std::uint64_t step,
+                                 std::uint64_t oldest) {
+  // What dies is forgotten here, so that nothing dies twice: its place may be another's by then.
+  const auto dies = [&](const Place& place) {
+    if (std::binary_search(live.begin(), live.end(), place.position)) return false;
+    dying_.push_back({step, place.position});
+    return true;
+  };
+  for (auto& [dataset, own] : own_) {
+    if (!all && !concerned.contains(dataset)) continue;
+    std::erase_if(own.few, [&](const Own& each) { return dies(each.place); });
+    std::erase_if(own.by_box, [&](const auto& each) { return dies(each.second); });
   }
   release(oldest);
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -36,6 +37,9 @@ class BlockReuse {
   /// A free block for one large record (a filler, then a container) of `bytes`: its container has
   /// at least that and at most a seventh more. It is the caller's from now on.
   std::optional<StreamBlockShape> take_large(std::uint64_t bytes);
+  /// Where none fits though as much is free: the largest block for a part of `bytes`, of at least
+  /// `least` bytes. Part and rest must be worth records of their own.
+  std::optional<StreamBlockShape> take_for_part(std::uint64_t bytes, std::uint64_t least);
   /// A free block with exactly these containers.
   std::optional<StreamBlockShape> take_small(std::span<const std::uint64_t> capacities);
 
@@ -44,35 +48,49 @@ class BlockReuse {
   /// same rank die with it; their blocks are free once no step before `step` can be read.
   void committed(std::span<const Record> records, std::span<const DatasetNumber> deleted,
                  std::uint64_t step, std::uint64_t oldest);
+  /// As of `step`, of the datasets in `concerned` (or of all) only the records at the positions
+  /// `live`, ascending, can be seen: others of this session may lie under records of other ranks.
+  void only_these_live(bool all, const std::set<DatasetNumber>& concerned,
+                       std::span<const Position> live, std::uint64_t step, std::uint64_t oldest);
+
+  /// Stored bytes of the records that would die in a commit of these.
+  [[nodiscard]] std::uint64_t replaced_bytes(std::span<const Record> records) const;
 
  private:
   struct Block {
     StreamBlockShape shape;
     std::size_t alive = 0;  ///< its records that somebody may still read
   };
+  struct Place {
+    Position position = 0;
+    std::uint64_t bytes = 0;  ///< stored
+  };
   struct Own {
     Box box;
-    Position position = 0;
+    Place place;
   };
   struct PerDataset {
     /// Few records are compared one by one, so that a larger one replaces several.
     std::vector<Own> few;
-    /// Beyond that only equal boxes find each other: hash of the box -> position.
-    std::map<Hash128, Position> by_box;
+    /// Beyond that only equal boxes find each other: by the hash of the box.
+    std::map<Hash128, Place> by_box;
   };
   struct Dying {
     std::uint64_t step;
     Position position;
   };
 
+  using Large = std::multimap<std::uint64_t, StreamBlockShape>;
+  StreamBlockShape take(Large::iterator block);
   void release(std::uint64_t oldest);
   void drop_covered(PerDataset& own, const Record& record, std::uint64_t step);
 
   std::unordered_map<Position, Position> block_of_;  ///< record -> block
   std::unordered_map<Position, Block> blocks_;
   std::unordered_map<DatasetNumber, PerDataset> own_;
-  std::vector<Dying> dying_;  ///< by ascending step
-  std::multimap<std::uint64_t, StreamBlockShape> large_;
+  std::vector<Dying> dying_;       ///< by ascending step
+  Large large_;                    ///< by the capacity for the record
+  std::uint64_t large_bytes_ = 0;  ///< all capacities in large_
   std::map<Hash128, std::vector<StreamBlockShape>> small_;
 };
 

@@ -19,6 +19,7 @@ Bytes encode(const CommitMessage& message) {
   out.u64(message.operation_hash);
   out.u8(message.differs ? 1 : 0);
   if (message.differs) out.u32(*message.differs);
+  out.varint(message.new_bytes);
   out.varint(message.fills.size());
   for (const auto& run : message.fills) {
     out.varint(run.writer);
@@ -41,6 +42,7 @@ Result<CommitMessage> decode_commit_message(std::span<const std::byte> bytes) {
   if (differs != 0) {
     BENTO_ASSIGN(message.differs, in.u32());
   }
+  BENTO_ASSIGN(message.new_bytes, in.varint());
   BENTO_ASSIGN(const std::uint64_t runs, in.varint());
   BENTO_TRY(in.fits(runs, 3));
   message.fills.resize(static_cast<std::size_t>(runs));
@@ -92,6 +94,7 @@ Result<CommitMessage> merge(std::span<const std::byte> lower, std::span<const st
       left.differs = right.differs;
   }
   merge_fills(left.fills, std::move(right.fills));
+  left.new_bytes += right.new_bytes;
   if (left.differs || !left.status) return left;  // nobody will look at the entries
   if (left.entries.empty()) {
     left.entries = std::move(right.entries);

@@ -30,6 +30,7 @@ struct CommitMessage {
   std::uint64_t operation_hash = 0;      ///< of the first rank
   std::optional<std::uint32_t> differs;  ///< the first rank with another count or hash
   std::vector<FillRun> fills;            ///< of writers that have begun, ascending
+  std::uint64_t new_bytes = 0;           ///< StreamWriter::new_bytes() of all ranks
   Bytes entries;                         ///< contribution to the step index
 };
 

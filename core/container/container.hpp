@@ -224,6 +224,7 @@ class Container {
                                       std::vector<CatalogueSpace*>& spaces);
   Result<bool> owner_view_edited(File& first);
   Result<Bytes> owner_liveness(const Root& next);
+  Result<Bytes> owner_find_space(const CommitMessage& message, const Root& next);
   Status finish_streams(const LivenessPlan& plan, bool changed);
   void give_back();
   Status owner_sweep(File& first);
@@ -253,9 +254,10 @@ class Container {
   std::vector<Catalogue::PagePlace> page_places_;  ///< owner
   std::vector<ChunkFill> fills_;                   ///< owner: of all writers, as committed
   TouchedDatasets touched_;                        ///< owner: since the last close
-  CatalogueSpace space_;                           ///< owner
-  bool swept_ = false;                             ///< owner: space_ knows its holes
-  std::uint64_t catalogue_used_ = 0;               ///< owner: bytes, at the last sweep
+  std::uint64_t unsearched_bytes_ = 0;  ///< owner: new_bytes() since dead records were looked for
+  CatalogueSpace space_;                ///< owner
+  bool swept_ = false;                  ///< owner: space_ knows its holes
+  std::uint64_t catalogue_used_ = 0;    ///< owner: bytes, at the last sweep
   /// Owner: a root was half written, so that space which only the root before it does not need may
   /// be needed.
   bool uncertain_ = false;

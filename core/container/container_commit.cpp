@@ -131,6 +131,7 @@ Result<Bytes> Container::contribution(const Status& mine,
   message.operation_hash = operations_.hash();
   for (const auto& old : retired_) message.fills.push_back({old.writer, 1, old.fill});
   if (!stream_.fill().empty()) message.fills.push_back({stream_.writer(), 1, stream_.fill()});
+  message.new_bytes = stream_.new_bytes();
   if (!mine || stream_.uncommitted().empty()) return encode(message);
 
   // In the order of the stream, because that is regular.
@@ -186,8 +187,8 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
           answer = Answer::kAgain;
         } else if (done) {
           done = owner_commit(*message, closing, view, next);
-          if (done && closing) {
-            auto found = owner_liveness(next);
+          if (done) {
+            auto found = closing ? owner_liveness(next) : owner_find_space(*message, next);
             if (found)
               liveness = std::move(*found);
             else
@@ -238,16 +239,19 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   reader_.invalidate();
   exchanged_ = 0;
   skeleton_.clear_dirty();
+  BENTO_ASSIGN(const LivenessPlan plan,
+               decode_liveness(std::span<const std::byte>(blob).subspan(read)));
   if (closing) {
-    BENTO_ASSIGN(const LivenessPlan plan,
-                 decode_liveness(std::span<const std::byte>(blob).subspan(read)));
     // The holder's note stays until all streams are marked: who finds it there marks them again.
     return agree(*comm_, finish_streams(plan, changed));
   }
+  stream_.forget_unseen(plan, root_.step, root_.oldest);
   // What comes now is later than everything in this step, for who looks at records alone.
   ++collective_;
   // The step is safe: what fails here is for the next commit to say, on all ranks.
-  if (changed && stream_.attached()) deferred_ = stream_.write_file_block(now_ns(), false);
+  Status marked =
+      changed && stream_.attached() ? stream_.write_file_block(now_ns(), false) : Status{};
+  if (deferred_) deferred_ = std::move(marked);
   if (changed && root_.groups.size() > plan_.groups().size()) {
     BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
     follow_plan();
@@ -292,6 +296,38 @@ Result<Bytes> Container::owner_liveness(const Root& next) {
   BENTO_ASSIGN(const LivenessPlan plan,
                plan_liveness(newest, datasets(), touched_, plan_.writers()));
   return encode_liveness(plan);
+}
+
+// Ranks free what they overwrite themselves without asking. What others overwrite is looked for
+// when so much was written that replaced nothing of the same rank that looking at every record is
+// little beside it. That it cannot be found does not fail the commit, whose data is in place.
+Result<Bytes> Container::owner_find_space(const CommitMessage& message, const Root& next) {
+  constexpr std::uint64_t kLeastBytes = 256u << 10;
+  constexpr std::uint64_t kMostRecords = 1u << 20;
+  unsearched_bytes_ += message.new_bytes;
+  std::uint64_t taken = 0;
+  for (const auto& fill : fills_) taken += stream_bytes(fill);
+  if (next.sequence == root_.sequence || unsearched_bytes_ < std::max(kLeastBytes, taken / 8))
+    return Bytes{};
+  unsearched_bytes_ = 0;
+  const auto look = [&]() -> Result<Bytes> {
+    BENTO_ASSIGN(File* const first, file(0));
+    BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
+    const auto there = datasets();
+    std::uint64_t records = 0;
+    for (const auto& dataset : there) {
+      if (!touched_.all() && !touched_.datasets().contains(dataset.number)) continue;
+      BENTO_ASSIGN(const auto extent, newest.steps().extent_of(dataset.number));
+      records += extent.records;
+    }
+    if (records > kMostRecords) return Bytes{};
+    BENTO_ASSIGN(const LivenessPlan plan, plan_liveness(newest, there, touched_, plan_.writers()));
+    return encode_liveness(plan);
+  };
+  auto found = look();
+  if (found) return found;
+  if (deferred_) deferred_ = fail(std::move(found).error());
+  return Bytes{};
 }
 
 // Each rank finishes what it wrote. All other streams, also those of writers that take no part in

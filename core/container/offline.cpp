@@ -44,9 +44,9 @@ Status OfflineContainer::load(CommittedIndex& committed, const DatasetDeclaratio
   index_.declare(dataset);
   BENTO_ASSIGN(const RecordLookup seen, committed.find_all(dataset.number, dataset.rank));
   if (seen.records.empty()) return {};
-  BENTO_ASSIGN(const auto steps, committed.steps().list_steps(dataset.number));
+  BENTO_ASSIGN(const auto steps, committed.steps().stored_steps(dataset.number));
   std::vector<StepSegment> segments;
-  for (const AbsoluteStep step : steps.steps) {
+  for (const AbsoluteStep step : steps) {
     BENTO_ASSIGN(auto segment, committed.steps().segment(dataset.number, step));
     if (!segment) continue;
     for (const auto& event : segment->extents()) BENTO_TRY(index_.clip(event));

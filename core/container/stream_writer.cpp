@@ -375,7 +375,16 @@ Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
       return sliceable ? bytes_of(b) : std::min(data.size() + data.size() / 8, room_behind(0));
     };
     Record part = record;
-    if (const auto free = reuse_.take_large(bytes_of(box))) {
+    auto free = reuse_.take_large(bytes_of(box));
+    if (!free && sliceable && bytes_of(box) >= 2 * std::max(kLargeRecordBytes, element_bytes)) {
+      free = reuse_.take_for_part(bytes_of(box), element_bytes);
+      // Parts below kLargeRecordBytes would leave blocks that nothing fits.
+      if (free)
+        box = cut_front(
+            box, std::min(free->capacities[1], bytes_of(box) - kLargeRecordBytes) / element_bytes,
+            todo);
+    }
+    if (free) {
       part.box = box;
       part.stored_bytes = bytes_of(box);
       const auto bytes = data.first(static_cast<std::size_t>(part.stored_bytes));
@@ -508,6 +517,22 @@ Result<bool> StreamWriter::flush_into_free(std::span<const Pending> group) {
   return true;
 }
 
+std::uint64_t StreamWriter::new_bytes() const {
+  const std::uint64_t written = bytes_written_ - bytes_committed_;
+  if (written == 0) return 0;
+  std::vector<Record> records;
+  for (const Slot& slot : uncommitted_)
+    records.push_back(index_.record(slot.dataset, slot.position));
+  return written - std::min(written, reuse_.replaced_bytes(records));
+}
+
+void StreamWriter::forget_unseen(const LivenessPlan& plan, std::uint64_t step,
+                                 std::uint64_t oldest) {
+  const auto live = plan.live.find(writer_);
+  if (live != plan.live.end())
+    reuse_.only_these_live(plan.all, plan.marked, live->second, step, oldest);
+}
+
 void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
                                   std::span<const DatasetNumber> deleted) {
   std::vector<Record> records;
@@ -518,6 +543,7 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
   reuse_.committed(records, deleted, step, oldest);
   uncommitted_.clear();
   ranges_.clear();
+  bytes_committed_ = bytes_written_;
 }
 
 std::uint64_t StreamWriter::bytes_in_front(const StreamOptions& options) {

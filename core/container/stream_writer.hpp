@@ -18,6 +18,7 @@
 #include "core/container/block_reuse.hpp"
 #include "core/container/chunk_fill.hpp"
 #include "core/container/plan.hpp"
+#include "core/container/stream_liveness.hpp"
 #include "core/container/stream_walk.hpp"
 #include "core/fti/v11.hpp"
 #include "core/index/index.hpp"
@@ -83,6 +84,11 @@ class StreamWriter {
   /// can be read.
   void mark_committed(std::uint64_t step, std::uint64_t oldest,
                       std::span<const DatasetNumber> deleted);
+  /// Of the bytes written since the last commit, those that replace nothing that this rank wrote
+  /// before: they are new data, or lie over records of other ranks.
+  [[nodiscard]] std::uint64_t new_bytes() const;
+  /// After mark_committed(step, oldest): what the owner found can still be seen as of `step`.
+  void forget_unseen(const LivenessPlan& plan, std::uint64_t step, std::uint64_t oldest);
   /// Was space of dead records written anew in this session? FB is then right only after the close.
   [[nodiscard]] bool reused() const { return reused_; }
   /// Brings FB up to date; called after a commit's root is in place. With MD5 the file checksum is
@@ -175,6 +181,7 @@ class StreamWriter {
   bool reused_ = false;
   std::vector<Position> orphans_;
   std::uint64_t bytes_written_ = 0;
+  std::uint64_t bytes_committed_ = 0;  ///< of those, at the last commit
 };
 
 }  // namespace bento

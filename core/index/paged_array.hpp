@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,15 @@ class PagedArray {
     if (root.levels == 0 || key == 0) return root;
     if (!in_reach(root.levels, key)) return Root{};
     BENTO_ASSIGN(const Slot slot, drop_below(source, sink, root.ref, root.levels - 1, key));
+    return slot.used ? Root{root.levels, slot.ref, slot.summary} : Root{};
+  }
+
+  /// Removes `keys`, ascending; those that are not there are no error.
+  Result<Root> remove(SegmentSource& source, SegmentSink& sink, const Root& root,
+                      std::span<const std::uint64_t> keys) const {
+    while (!keys.empty() && !in_reach(root.levels, keys.back())) keys = keys.first(keys.size() - 1);
+    if (root.levels == 0 || keys.empty()) return root;
+    BENTO_ASSIGN(const Slot slot, remove_below(source, sink, root.ref, root.levels - 1, keys));
     return slot.used ? Root{root.levels, slot.ref, slot.summary} : Root{};
   }
 
@@ -248,6 +258,24 @@ class PagedArray {
     for (unsigned i = 0; i < at; ++i) page[i] = {};
     if (level != 0 && page[at].used) {
       BENTO_ASSIGN(page[at], drop_below(source, sink, page[at].ref, level - 1, key));
+    }
+    return finish(sink, page, level);
+  }
+
+  Result<Slot> remove_below(SegmentSource& source, SegmentSink& sink, const BlobRef& ref,
+                            unsigned level, std::span<const std::uint64_t> keys) const {
+    BENTO_ASSIGN(Page page, load(source, ref, level));
+    while (!keys.empty()) {
+      const unsigned at = digit(keys.front(), level);
+      std::size_t here = 1;
+      while (here < keys.size() && digit(keys[here], level) == at) ++here;
+      if (level == 0) {
+        page[at] = {};
+      } else if (page[at].used) {
+        BENTO_ASSIGN(page[at],
+                     remove_below(source, sink, page[at].ref, level - 1, keys.first(here)));
+      }
+      keys = keys.subspan(here);
     }
     return finish(sink, page, level);
   }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/index/forget_steps.hpp"
 #include "core/index/step_segment.hpp"
 #include "core/index/step_tables.hpp"
 
@@ -14,34 +15,12 @@ namespace bento {
 
 namespace {
 
-/// How far back a commit looks for a step that hides everything older. Checkpoints find it at once;
-/// where nothing is ever hidden, looking further would cost each commit more than the last.
-constexpr unsigned kLookBack = 8;
-
 /// What one commit does to one dataset.
 struct Change {
   std::vector<ExtentEvent> extents;
   const ContributionPart* part = nullptr;
   bool deleted = false;
 };
-
-Status forget_hidden(SegmentSource& source, SegmentSink& sink, AbsoluteStep oldest,
-                     DatasetEntry& entry) {
-  const SegmentArray array(SegmentTraits{entry.declaration.rank});
-  std::uint64_t cover = 0;
-  unsigned seen = 0;
-  BENTO_TRY(array.visit_down(
-      source, entry.steps, oldest.number(), [](const StepSummary&) { return true; },
-      [&](std::uint64_t step, const StepEntry& at) -> Result<bool> {
-        if (at.covers) cover = step;
-        return !at.covers && ++seen < kLookBack;
-      }));
-  if (cover == 0) return {};
-  const std::uint64_t before = entry.steps.summary.steps;
-  BENTO_ASSIGN(entry.steps, array.drop_before(source, sink, entry.steps, cover));
-  entry.dropped += before - entry.steps.summary.steps;
-  return {};
-}
 
 Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
              AbsoluteStep oldest, const Change& change, DatasetEntry& entry,
@@ -90,7 +69,7 @@ Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
                 (!anything_older || contains(written.bounds, older.bounds));
   const SegmentArray array(SegmentTraits{entry.declaration.rank});
   BENTO_ASSIGN(entry.steps, array.put(source, sink, entry.steps, {{commit.step.number(), step}}));
-  if (commit.keep != 0) BENTO_TRY(forget_hidden(source, sink, oldest, entry));
+  if (commit.keep != 0) BENTO_TRY(forget_steps(source, sink, oldest, entry));
   return {};
 }
 

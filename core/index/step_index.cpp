@@ -14,18 +14,6 @@ bool exists(const DatasetEntry& entry, AbsoluteStep as_of) {
   return entry.declared <= as_of && (entry.deleted == AbsoluteStep() || entry.deleted > as_of);
 }
 
-Box around(const std::vector<Box>& boxes) {
-  Box bounds = boxes.front();
-  for (const auto& box : boxes)
-    for (unsigned d = 0; d < box.rank(); ++d) {
-      const std::uint64_t end =
-          std::max(bounds.start[d] + bounds.count[d], box.start[d] + box.count[d]);
-      bounds.start[d] = std::min(bounds.start[d], box.start[d]);
-      bounds.count[d] = end - bounds.start[d];
-    }
-  return bounds;
-}
-
 }  // namespace
 
 Result<StepIndex> StepIndex::open(SegmentSource& source, const BlobRef& root,
@@ -93,16 +81,31 @@ Result<StepInfo> StepIndex::step(AbsoluteStep step) const {
 Result<StepIndex::StepList> StepIndex::list_steps(DatasetNumber number) const {
   BENTO_ASSIGN(const DatasetEntry found, entry(number));
   StepList list;
-  list.first = RelativeStep(found.dropped);
   BENTO_TRY(SegmentArray(SegmentTraits{found.declaration.rank})
                 .visit_down(
                     *source_, found.steps, as_of_.number(), [](const StepSummary&) { return true; },
                     [&](std::uint64_t step, const StepEntry&) -> Result<bool> {
                       list.steps.emplace_back(step);
-                      return true;
+                      return AbsoluteStep(step) > root_.oldest;
                     }));
   std::reverse(list.steps.begin(), list.steps.end());
+  BENTO_ASSIGN(const std::uint64_t all, steps_of(number));
+  list.first = RelativeStep(all - list.steps.size());
   return list;
+}
+
+Result<std::vector<AbsoluteStep>> StepIndex::stored_steps(DatasetNumber number) const {
+  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  std::vector<AbsoluteStep> steps;
+  BENTO_TRY(SegmentArray(SegmentTraits{found.declaration.rank})
+                .visit_down(
+                    *source_, found.steps, as_of_.number(), [](const StepSummary&) { return true; },
+                    [&](std::uint64_t step, const StepEntry&) -> Result<bool> {
+                      steps.emplace_back(step);
+                      return true;
+                    }));
+  std::reverse(steps.begin(), steps.end());
+  return steps;
 }
 
 Result<std::uint64_t> StepIndex::steps_of(DatasetNumber number) const {
@@ -114,10 +117,12 @@ Result<std::uint64_t> StepIndex::steps_of(DatasetNumber number) const {
 
 Result<AbsoluteStep> StepIndex::absolute(DatasetNumber number, RelativeStep step) const {
   BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  const SegmentArray array(SegmentTraits{found.declaration.rank});
+  BENTO_ASSIGN(const std::uint64_t to_oldest,
+               array.count_to(*source_, found.steps, root_.oldest.number()));
   std::optional<std::uint64_t> key;
-  if (step.number() >= found.dropped) {
-    BENTO_ASSIGN(key, SegmentArray(SegmentTraits{found.declaration.rank})
-                          .nth(*source_, found.steps, step.number() - found.dropped));
+  if (step.number() >= found.dropped && step.number() + 1 >= found.dropped + to_oldest) {
+    BENTO_ASSIGN(key, array.nth(*source_, found.steps, step.number() - found.dropped));
   }
   if (!key || AbsoluteStep(*key) > as_of_)
     return fail(Code::kNotFound, fmt::format("dataset {} has no step {} of its own as of step {}",
@@ -175,56 +180,6 @@ Result<StepIndex::Extent> StepIndex::extent_of(DatasetNumber number) const {
   return extent;
 }
 
-// Adds what one step shows in what later ones left uncovered; `clip` holds all later changes of
-// extent.
-Status StepIndex::add_step(const StepEntry& entry, AbsoluteStep step,
-                           const std::optional<Dims>& clip, FindOptions& options,
-                           StepLookup& out) const {
-  Box wanted = around(out.uncovered);
-  if (clip) wanted = intersect(wanted, Box::whole(*clip));
-  if (wanted.empty() || entry.records == 0 || !overlaps(wanted, entry.bounds)) return {};
-  BENTO_ASSIGN(const StepSegment segment, StepSegment::open(*source_, entry.segment));
-  if (segment.shape().rank != wanted.rank() || segment.step() != step)
-    return fail(Code::kCorrupt, fmt::format("step index: the segment of step {} where that of {} "
-                                            "was expected",
-                                            segment.step().number(), step.number()));
-  const std::size_t first = out.records.size();
-  std::vector<Candidate> candidates;
-  std::vector<std::uint64_t> positions;
-  BENTO_TRY(segment.find(*source_, &wanted, options.budget,
-                         [&](std::uint64_t position, const Record& record) -> Status {
-                           Box visible = record.box;
-                           if (clip) visible = intersect(visible, Box::whole(*clip));
-                           for (const auto& event : segment.extents())
-                             if (record.order.collective < event.collective)
-                               visible = intersect(visible, Box::whole(event.extent));
-                           if (!overlaps(visible, wanted)) return {};
-                           candidates.push_back({out.records.size(), record.order, visible});
-                           positions.push_back(position);
-                           out.records.push_back({record, step});
-                           return {};
-                         }));
-  if (candidates.empty()) return {};
-
-  Lookup seen;
-  for (const auto& box : out.uncovered) {
-    std::vector<Candidate> touching;
-    for (const auto& candidate : candidates)
-      if (overlaps(candidate.visible, box)) touching.push_back(candidate);
-    resolve_latest(box, std::move(touching), seen);
-  }
-  out.uncovered = std::move(seen.uncovered);
-  for (auto& piece : seen.pieces) {
-    if (options.values) {
-      BENTO_ASSIGN(const bool may,
-                   segment.may_hold(*source_, positions[piece.record - first], *options.values));
-      if (!may) continue;
-    }
-    out.pieces.push_back(std::move(piece));
-  }
-  return {};
-}
-
 Result<StepLookup> StepIndex::find(DatasetNumber number, const Box& selection,
                                    FindOptions options) const {
   BENTO_ASSIGN(const DatasetEntry found, entry(number));
@@ -237,22 +192,7 @@ Result<StepLookup> StepIndex::find(DatasetNumber number, const Box& selection,
                 fmt::format("a selection of {} dimensions, or one beyond 2^62, in dataset {}, "
                             "which has {}",
                             selection.rank(), number, rank));
-  StepLookup out;
-  if (selection.empty()) return out;
-  out.uncovered.push_back(selection);
-  std::optional<Dims> clip;
-  const auto matters = [&](const StepSummary& summary) {
-    return summary.clip || (summary.any_records && overlaps(summary.bounds, selection));
-  };
-  BENTO_TRY(SegmentArray(SegmentTraits{rank})
-                .visit_down(*source_, found.steps, as_of_.number(), matters,
-                            [&](std::uint64_t step, const StepEntry& at) -> Result<bool> {
-                              BENTO_TRY(options.budget.spend());
-                              BENTO_TRY(add_step(at, AbsoluteStep(step), clip, options, out));
-                              if (at.clip) narrow_clip(clip, *at.clip);
-                              return !out.uncovered.empty() && !at.covers;
-                            }));
-  return out;
+  return find_in_steps(*source_, found.steps, rank, as_of_, selection, std::move(options));
 }
 
 }  // namespace bento

@@ -13,24 +13,12 @@
 
 #include "core/base/error.hpp"
 #include "core/index/blob.hpp"
-#include "core/index/resolve.hpp"
 #include "core/index/step.hpp"
+#include "core/index/step_lookup.hpp"
 #include "core/index/step_segment.hpp"
 #include "core/index/step_tables.hpp"
 
 namespace bento {
-
-struct FoundRecord {
-  Record record;  ///< its hash is zero: it lies in the dbvar, header_distance before the data
-  AbsoluteStep step;
-};
-
-/// As Lookup; `pieces` name records by their place in `records`.
-struct StepLookup {
-  std::vector<FoundRecord> records;
-  std::vector<Piece> pieces;
-  std::vector<Box> uncovered;
-};
 
 struct StepInfo {
   std::vector<std::byte> payload;       ///< as given to commit_step()
@@ -56,7 +44,8 @@ class StepIndex {
 
   /// In how many steps, up to this one, was the dataset written? Steps that were dropped count.
   Result<std::uint64_t> steps_of(DatasetNumber number) const;
-  /// Its kept steps, ascending, from first to as_of(). `first` is the relative number of the first.
+  /// Its steps that can be shown as they were, ascending up to as_of(): the first is the one that
+  /// is seen in the oldest kept step of the file. `first` is that one's relative number.
   struct StepList {
     RelativeStep first;
     std::vector<AbsoluteStep> steps;
@@ -64,6 +53,9 @@ class StepIndex {
   Result<StepList> list_steps(DatasetNumber number) const;
   /// Errors: kNotFound (dropped, or not written so often).
   Result<AbsoluteStep> absolute(DatasetNumber number, RelativeStep step) const;
+  /// All steps up to as_of() of which the index has a segment, ascending: of those before
+  /// list_steps() parts may still be seen.
+  Result<std::vector<AbsoluteStep>> stored_steps(DatasetNumber number) const;
   /// The segment of exactly this step; nothing if the dataset was not written in it.
   Result<std::optional<StepSegment>> segment(DatasetNumber number, AbsoluteStep step) const;
 
@@ -82,12 +74,6 @@ class StepIndex {
   };
   Result<Extent> extent_of(DatasetNumber number) const;
 
-  struct FindOptions {
-    /// Leaves out pieces whose record surely holds no such value (minmax=on). They are then in
-    /// neither list; they still hide what is older.
-    std::optional<ValueRange> values;
-    QueryBudget budget;
-  };
   /// Which records show `selection` as of this step, the latest write winning, and what nobody
   /// wrote. Errors: kNotFound (no such dataset), kInvalidArgument (the selection), kCorrupt,
   /// kUnsupported (more work than the budget allows), the source's.
@@ -99,8 +85,6 @@ class StepIndex {
  private:
   explicit StepIndex(SegmentSource& source) : source_(&source) {}
   Result<DatasetEntry> entry(DatasetNumber number) const;
-  Status add_step(const StepEntry& entry, AbsoluteStep step, const std::optional<Dims>& clip,
-                  FindOptions& options, StepLookup& out) const;
 
   SegmentSource* source_;
   StepIndexRoot root_;

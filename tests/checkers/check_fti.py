@@ -194,7 +194,7 @@ def check_fillers(blocks, report):
 
 def check_stream_order(blocks, report):
     """docs/format.md, "A rank's stream": containerid counts all containers of an id, dptr the bytes of those with
-    content, both in file order; a container with content is full, a large one up to an eighth of it."""
+    content, both in file order; a container with content is full, a large one at least to an eighth of it."""
     state = {}
     for r in (r for _, _, records in blocks for r in records if not r.filler):
         count, live = state.get(r.id, (0, 0))
@@ -202,8 +202,8 @@ def check_stream_order(blocks, report):
             report.wrong(r.at + 8, f"id {r.id}: containerid is {r.containerid}, want {count}")
         if r.dptr != live:
             report.wrong(r.at + 16, f"id {r.id}: dptr is {r.dptr}, want {live}")
-        slack = r.chunk // 7 if r.size >= 65536 else 0
-        if r.content and not r.chunk <= r.size <= r.chunk + slack:
+        most = 8 * r.chunk if r.size >= 65536 else r.chunk
+        if r.content and not r.chunk <= r.size <= most:
             report.wrong(r.at + 32, f"id {r.id}: chunksize is {r.chunk} in a container of {r.size} with content")
         state[r.id] = (count + 1, live + r.chunk)
 

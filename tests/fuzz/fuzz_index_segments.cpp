@@ -94,7 +94,7 @@ void check_index(std::span<const std::byte> bytes) {
     (void)index->list_steps(dataset.number);
     (void)index->steps_of(dataset.number);
     (void)index->absolute(dataset.number, RelativeStep(1));
-    StepIndex::FindOptions options;
+    FindOptions options;
     options.values = ValueRange{3, 7};
     options.budget.visits = 10000;
     const Box selection{Dims(dataset.rank, 2), Dims(dataset.rank, 9)};

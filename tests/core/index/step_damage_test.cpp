@@ -79,7 +79,7 @@ std::vector<std::string> ask(SegmentSource& source, const BlobRef& root) {
     note(index->absolute(number, RelativeStep(1)),
          [](const auto& step) { return fmt::format("{}", step.number()); });
     for (const bool ranges : {false, true}) {
-      StepIndex::FindOptions options;
+      FindOptions options;
       if (ranges) options.values = ValueRange{500, 520};
       const Box selection =
           number == 2 ? Box{Dims{20}, Dims{60}} : Box{Dims{1000, 1}, Dims{1500, 2}};

@@ -331,7 +331,7 @@ TEST_CASE("step index: value ranges skip records and still hide older ones",
   const auto ranks_with = [&](std::uint64_t step, double low, double high) {
     const auto index = StepIndex::open(blobs, root, AbsoluteStep(step));
     REQUIRE(index);
-    StepIndex::FindOptions options;
+    FindOptions options;
     options.values = ValueRange{sortable(low), sortable(high)};
     const auto found = index->find(0, Box::whole(Dims{15001}), options);
     REQUIRE(found);

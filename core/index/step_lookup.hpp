@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Which records of a dataset show a selection, found from its newest step downwards until nothing
+/// is left uncovered. Source: docs/format.md, "Step index".
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/index/blob.hpp"
+#include "core/index/resolve.hpp"
+#include "core/index/run_view.hpp"
+#include "core/index/step.hpp"
+#include "core/index/step_tables.hpp"
+#include "core/index/value_range.hpp"
+
+namespace bento {
+
+struct FoundRecord {
+  Record record;  ///< its hash is zero: it lies in the dbvar, header_distance before the data
+  AbsoluteStep step;
+};
+
+/// As Lookup; `pieces` name records by their place in `records`.
+struct StepLookup {
+  std::vector<FoundRecord> records;
+  std::vector<Piece> pieces;
+  std::vector<Box> uncovered;
+};
+
+struct FindOptions {
+  /// Leaves out pieces whose record surely holds no such value (minmax=on). They are then in
+  /// neither list; they still hide what is older.
+  std::optional<ValueRange> values;
+  QueryBudget budget;
+};
+
+/// Of the steps up to `as_of`, the latest write winning; `selection` has `rank` dimensions. Errors:
+/// kCorrupt, kUnsupported (more work than the budget allows), the source's.
+Result<StepLookup> find_in_steps(SegmentSource& source, const SegmentArray::Root& steps,
+                                 unsigned rank, AbsoluteStep as_of, const Box& selection,
+                                 FindOptions options);
+
+}  // namespace bento
