@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
-//
-// The step index's bytes: contributions, and a stored index whose checksums are vouched for. The
-// first byte says which. Besides the sanitizers' checks: what decodes encodes to the same records,
-// and an answer covers exactly the selection.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <span>
+/// \file
+/// The step index's bytes: contributions, and a stored index whose checksums are vouched for. The
+/// first byte says which. Besides the sanitizers' checks: what decodes encodes to the same records,
+/// and an answer covers exactly the selection.
+#include <algorithm>
 #include <vector>
 
 #include "core/index/contribution.hpp"
 #include "core/index/run_view.hpp"
 #include "core/index/step_index.hpp"
+#include "tests/fuzz/target.hpp"
 
+namespace bento::fuzz {
 namespace {
-
-using namespace bento;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 /// The input is the whole store (its first byte the length of the root behind it), and whatever a
 /// reference says about its hash is right.
@@ -50,19 +43,20 @@ void check_run(std::span<const std::byte> bytes) {
   ByteReader again(out.view());
   const auto back = RecordRun::decode(again, shape.width());
   require(back.has_value() && back->records() == run->records() &&
-          std::ranges::equal(back->last(), run->last()));
+              std::ranges::equal(back->last(), run->last()),
+          "a run is written as read");
   const auto view = RunView::make(*run, shape.rank);
   if (!view) return;
   QueryBudget budget{10000};
   std::uint64_t hits = 0;
   const bool complete = view->find(view->bounds(), budget,
                                    [&](std::uint64_t ordinal, auto) -> Status {
-                                     require(ordinal < run->records());
+                                     require(ordinal < run->records(), "hits are of the run");
                                      ++hits;
                                      return {};
                                    })
                             .has_value();
-  if (complete && !view->bounds().empty()) require(hits <= run->records());
+  if (complete && !view->bounds().empty()) require(hits <= run->records(), "each is hit once");
   QueryBudget apart{10000};
   (void)view->disjoint(apart);
   (void)view->volume();
@@ -106,7 +100,7 @@ void check_index(std::span<const std::byte> bytes) {
       std::uint64_t elements = 0;
       for (const auto& piece : found->pieces) elements += piece.part.elements();
       for (const auto& box : found->uncovered) elements += box.elements();
-      require(elements == selection.elements());
+      require(elements == selection.elements(), "an answer covers the selection");
     }
   }
 }
@@ -125,10 +119,11 @@ void check_page(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
-  const auto bytes = std::as_bytes(std::span(data + 1, size - 1));
-  switch (data[0] % 4) {
+void index_segments(Input input) {
+  Dice dice(input);
+  const auto what = dice.number(1) % 4;
+  const Input bytes = dice.rest();
+  switch (what) {
     case 0:
       check_run(bytes);
       break;
@@ -141,5 +136,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     default:
       check_page(bytes);
   }
-  return 0;
 }
+
+}  // namespace bento::fuzz
+
+BENTO_FUZZ_MAIN(index_segments)

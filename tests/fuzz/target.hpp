@@ -31,6 +31,7 @@ inline void require(bool holds, const char* promise) {
 // The targets, one per fuzz_*.cpp.
 void fti_ff(Input input);
 void fills(Input input);
+void index_segments(Input input);
 void message(Input input);
 void root(Input input);
 void segment(Input input);

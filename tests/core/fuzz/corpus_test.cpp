@@ -16,6 +16,7 @@
 #include "core/container/root.hpp"
 #include "core/fti/reader.hpp"
 #include "core/index/segment_codec.hpp"
+#include "core/index/step_index.hpp"
 #include "core/io/memory_file.hpp"
 #include "core/sion/reader.hpp"
 #include "tests/fuzz/sion_input.hpp"
@@ -31,8 +32,9 @@ struct Target {
   void (*run)(fuzz::Input);
 };
 constexpr Target kTargets[] = {
-    {"fills", fuzz::fills}, {"fti", fuzz::fti_ff},      {"message", fuzz::message},
-    {"root", fuzz::root},   {"segment", fuzz::segment}, {"sion", fuzz::sion},
+    {"fills", fuzz::fills},     {"fti", fuzz::fti_ff}, {"index_segments", fuzz::index_segments},
+    {"message", fuzz::message}, {"root", fuzz::root},  {"segment", fuzz::segment},
+    {"sion", fuzz::sion},
 };
 
 const fs::path kCorpus = fs::path(H5BENTO_SOURCE_DIR) / "tests/data/fuzz";
@@ -130,6 +132,22 @@ TEST_CASE("fuzz: the seeds get past the first check", "[core][fuzz]") {
     if (const auto checkpoint = fti::read_checkpoint(source)) layouts.insert(checkpoint->layout);
   }
   CHECK(layouts == std::set{fti::Layout::kV11, fti::Layout::kV16});
+
+  std::size_t found = 0;
+  for (const auto& file : corpus_of("index_segments")) {
+    const Bytes input = content_of(file);
+    if (input.at(0) != std::byte{2}) continue;
+    MemoryBlobs blobs;
+    blobs.bytes().assign(input.begin() + 1, input.end());
+    const BlobRef root{
+        1, std::to_integer<std::uint64_t>(input.at(1)),
+        hash128(std::span(input).subspan(2, std::to_integer<std::size_t>(input.at(1))))};
+    const auto index = StepIndex::open(blobs, root);
+    if (!index) continue;
+    const auto seen = index->find(0, Box::whole(Dims{40, 40}));
+    if (seen && !seen->pieces.empty()) ++found;
+  }
+  CHECK(found >= 2);
 
   std::size_t segments = 0;
   for (const auto& file : corpus_of("segment")) {

@@ -14,7 +14,10 @@
 #include "core/container/chunk_fill.hpp"
 #include "core/container/container.hpp"
 #include "core/container/root.hpp"
+#include "core/index/record_run.hpp"
 #include "core/index/segment_codec.hpp"
+#include "core/index/step_commit.hpp"
+#include "core/index/step_index.hpp"
 #include "core/io/memory_file.hpp"
 #include "core/sion/reader.hpp"
 #include "tests/core/container/container_support.hpp"
@@ -156,6 +159,89 @@ void make_segment() {
   store("segment", "empty", encode_entries({}));
 }
 
+Seed contribution_of(std::uint32_t ranks, std::uint64_t step, bool regular) {
+  ContributionBuilder::Options options;
+  options.ranges = true;
+  std::vector<Seed> parts;
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    ContributionBuilder builder(options);
+    const std::uint64_t start = regular ? rank * 10 : (rank * 17 + step * 5) % 31;
+    Record record;
+    record.box = {Dims{start, regular ? 0 : rank}, Dims{10, regular ? 40 : 1 + rank % 3}};
+    record.order = {2 * step, step, rank};
+    record.where = {rank, 4096 * step};
+    record.stored_bytes = record.box.elements() * 8;
+    record.header_distance = 200;
+    REQUIRE(builder.add(record, 8, ValueRange{rank, rank + 5}));
+    parts.push_back(builder.encode());
+  }
+  Seed all = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) all = merge_contributions(all, parts[i]).value();
+  return all;
+}
+
+/// An index of some steps as the target takes it: length of the root, the root, all blobs where
+/// their references say.
+Seed index_of(std::uint64_t steps, bool regular) {
+  constexpr std::size_t kRoot = 1 + 120;
+  MemoryBlobs blobs;
+  blobs.bytes().resize(kRoot);
+  BlobRef root;
+  for (std::uint64_t step = 1; step <= steps; ++step) {
+    StepCommit commit;
+    commit.step = AbsoluteStep(step);
+    if (step == 1) {
+      DatasetDeclaration dataset;
+      dataset.rank = 2;
+      dataset.element_bytes = 8;
+      commit.declared.push_back(dataset);
+    }
+    if (step == 3) commit.extents.push_back({0, 2 * step, Dims{33, 40}});
+    const Seed contribution = contribution_of(4, step, regular);
+    commit.contribution = contribution;
+    root = commit_step(blobs, blobs, root, commit).value().root;
+  }
+  Seed store = blobs.bytes();
+  REQUIRE(root.bytes < kRoot);
+  store[0] = static_cast<std::byte>(root.bytes);
+  std::copy_n(store.begin() + static_cast<std::ptrdiff_t>(root.position), root.bytes,
+              store.begin() + 1);
+  return store;
+}
+
+void make_index_segments() {
+  ByteWriter run;
+  Row row;
+  Record record;
+  record.box = {Dims{0, 0}, Dims{4, 4}};
+  record.stored_bytes = 128;
+  REQUIRE(to_row({2, 8}, record, row));
+  RecordRun rows(RowShape{2, 8}.width(), row);
+  for (std::uint64_t i = 1; i < 20; ++i) {
+    record.box.start = Dims{i / 5 * 4, i % 5 * 4};
+    record.where.offset += 512;
+    REQUIRE(to_row({2, 8}, record, row));
+    rows.append(RecordRun(RowShape{2, 8}.width(), row));
+  }
+  rows.encode(run);
+  store("index_segments", "run", with_head({0}, run.buffer()));
+  Seed two = contribution_of(5, 1, true);
+  store("index_segments", "one_contribution", with_head({1}, two));
+  // The target merges the halves.
+  two.insert(two.end(), two.begin(), two.end());
+  store("index_segments", "two_contributions", with_head({1}, two));
+  const Seed irregular = contribution_of(9, 2, false);
+  store("index_segments", "irregular_contribution", with_head({1}, irregular));
+  store("index_segments", "one_step", with_head({2}, index_of(1, true)));
+  store("index_segments", "five_steps", with_head({2}, index_of(5, true)));
+  store("index_segments", "irregular_steps", with_head({2}, index_of(20, false)));
+  ByteWriter page;
+  page.u8(1);
+  page.varint(1);
+  page.bytes(run.buffer());
+  store("index_segments", "page_of_runs", with_head({3}, page.buffer()));
+}
+
 void make_fills() {
   const std::vector<ChunkFill> fills = {{16384, 16384, 5}, {}, {0}, {100, 0, 16384}};
   store("fills", "four", with_head({4, 0, 14}, encode_fills(fills)));
@@ -194,6 +280,7 @@ TEST_CASE("make the seeds of tests/data/fuzz", "[.][make-corpus]") {
   make_sion();
   make_root();
   make_segment();
+  make_index_segments();
   make_fills();
   make_message();
   make_fti();
