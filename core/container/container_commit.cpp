@@ -303,7 +303,8 @@ Result<Bytes> Container::owner_liveness(const Root& next) {
 // little beside it. That it cannot be found does not fail the commit, whose data is in place.
 Result<Bytes> Container::owner_find_space(const CommitMessage& message, const Root& next) {
   constexpr std::uint64_t kLeastBytes = 256u << 10;
-  constexpr std::uint64_t kMostRecords = 1u << 20;
+  constexpr std::uint64_t kMostRecords = 1u << 16;  // some hundred MB of memory
+  if (options_.keep == 0) return Bytes{};  // nothing is ever dead
   unsearched_bytes_ += message.new_bytes;
   std::uint64_t taken = 0;
   for (const auto& fill : fills_) taken += stream_bytes(fill);

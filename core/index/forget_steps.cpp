@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned kLookBack = 8;
 /// Fewer steps are not worth a search, and more records would make a commit wait.
 constexpr std::uint64_t kLeastSteps = 64;
-constexpr std::uint64_t kMostRecords = 1u << 18;
+constexpr std::uint64_t kMostRecords = 1u << 16;
 
 bool any(const StepSummary&) {
   return true;
