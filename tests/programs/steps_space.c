@@ -8,6 +8,7 @@
 //                                                slab; prints `size APPARENT ALLOCATED` at 20
 //                                                moments and after the close, and `good` if the
 //                                                last values are read back
+//   steps_space FILE rotate COUNT BYTES          the same, each rank another slab each time
 //   steps_space FILE attributes COUNT DATASETS   COUNT flushes, an attribute of one dataset in turn
 //   changed before each;
 //                                                prints `flush NUMBER BYTES` for each: what all
@@ -62,16 +63,18 @@ static hid_t open_file(const char* path, int create) {
   return file;
 }
 
-static void overwrite(const char* path, int count, hsize_t bytes) {
+static void overwrite(const char* path, int count, hsize_t bytes, int rotate) {
   const hsize_t total = bytes / sizeof(int) / (hsize_t)ranks * (hsize_t)ranks,
-                mine = total / (hsize_t)ranks, first = mine * (hsize_t)rank;
+                mine = total / (hsize_t)ranks;
+  hsize_t first = mine * (hsize_t)rank;
   hid_t file = open_file(path, 1), space = NEED(H5Screate_simple(1, &total, NULL));
   hid_t set =
       NEED(H5Dcreate2(file, "x", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   hid_t memory = NEED(H5Screate_simple(1, &mine, NULL));
-  NEED(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &mine, NULL));
   int* data = malloc(mine * sizeof *data);
   for (int step = 0; step < count; ++step) {
+    if (rotate) first = mine * (hsize_t)((rank + step) % ranks);
+    NEED(H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &mine, NULL));
     for (hsize_t i = 0; i < mine; ++i) data[i] = step + (int)(first + i);
     NEED(H5Dwrite(set, H5T_NATIVE_INT, memory, space, H5P_DEFAULT, data));
     NEED(H5Fflush(file, H5F_SCOPE_GLOBAL));
@@ -170,12 +173,14 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   int status = 0;
-  if (argc == 5 && strcmp(argv[2], "overwrite") == 0) {
-    overwrite(argv[1], atoi(argv[3]), (hsize_t)atoll(argv[4]));
+  const int rotate = argc == 5 && strcmp(argv[2], "rotate") == 0;
+  if (rotate || (argc == 5 && strcmp(argv[2], "overwrite") == 0)) {
+    overwrite(argv[1], atoi(argv[3]), (hsize_t)atoll(argv[4]), rotate);
   } else if (argc == 5 && strcmp(argv[2], "attributes") == 0) {
     attributes(argv[1], atoi(argv[3]), atoi(argv[4]));
   } else {
-    if (rank == 0) fputs("usage: steps_space FILE overwrite|attributes COUNT SIZE\n", stderr);
+    if (rank == 0)
+      fputs("usage: steps_space FILE overwrite|rotate|attributes COUNT SIZE\n", stderr);
     status = 2;
   }
   MPI_Finalize();

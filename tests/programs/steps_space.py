@@ -5,6 +5,7 @@
 
     steps_space.py overwrite COUNT MIB        4 ranks overwrite a dataset of MIB MiB; each time committed: the allocated
                                               size is never more than 2 x the data + 2 MiB
+    steps_space.py rotate COUNT MIB           the same, each rank another part each time
     steps_space.py attributes COUNT DATASETS  one attribute changed before each of COUNT flushes of a file with many datasets
 """
 
@@ -34,9 +35,9 @@ def shown(sizes):
     )
 
 
-def overwrite(count, mib):
+def overwrite(count, mib, how="overwrite"):
     count, size = int(count), int(mib) * MIB
-    command = [built("tests", "steps_space"), "x.h5", "overwrite", count, size]
+    command = [built("tests", "steps_space"), "x.h5", how, count, size]
     result = mpirun(RANKS, command, bento_env(stats="stats"), timeout=1200)
     check("good" in result.out.split(), f"the last values are not the last ones written:\n{result.tail()}")
     check_container("x.h5")
@@ -46,6 +47,10 @@ def overwrite(count, mib):
     if not harness.REHEARSAL:
         most = max(allocated for _, allocated in sizes)
         check(most <= 2 * size + 2 * MIB, f"{most} bytes are allocated, more than 2 x {size} + 2 MiB")
+
+
+def rotate(count, mib):
+    overwrite(count, mib, "rotate")
 
 
 def attributes(count, datasets):
@@ -76,7 +81,7 @@ def attributes(count, datasets):
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    known = {"overwrite": overwrite, "attributes": attributes}
+    known = {"overwrite": overwrite, "rotate": rotate, "attributes": attributes}
     if len(sys.argv) != 4 or sys.argv[1] not in known:
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
