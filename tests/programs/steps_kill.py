@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
 """A program under mpirun is killed with SIGKILL at random moments: what it committed last is there, all of it, and
-a new session goes on from there.
+a new session goes on from there; before every other one the file is recovered, and stock HDF5 sees that step.
 
     steps_kill.py COUNT [RANKS [FILES]]     the first and later sessions in turn. BENTO_FAULT_SEED: other moments
 """
@@ -13,7 +13,7 @@ import sys
 import time
 
 import harness
-from harness import check, run_test, say
+from harness import built, check, native_env, run_test, say
 from steps_run import Judge, Writer, environment, write_steps
 
 
@@ -22,6 +22,7 @@ class Campaign:
         self.ranks, self.env = ranks, environment(f"files={files}")
         self.connector, self.stock = connector, stock
         self.seen = {}
+        self.recovered = self.lost = 0
 
     def kill_one(self, number, first, delay):
         """first: the session that creates the file. The file is left at a step closed properly."""
@@ -35,6 +36,8 @@ class Campaign:
             flushed = writer.last("flushed", closed_before)
         where = f"kill {number} ({how}, after {delay:.2f} s)"
         found = self.state_after(path, where, flushed, closed_before)
+        if found and number % 2:
+            self.recover(path, where, found)
         if found:
             steps = 1 + number % 3
             step = write_steps(path, "append", steps, 1 + number % 4, self.env)
@@ -44,6 +47,16 @@ class Campaign:
             self.closed = self.closed if first else step
         if first and os.path.exists(path):
             harness.run(["sh", "-c", f"rm -f {path} {path}.*"], dict(os.environ))
+
+    def recover(self, path, where, step):
+        result = harness.run([built("tests", "recover_file"), path], native_env(), timeout=120)
+        check(result.status == 0, f"{where}: recovery: {result.tail()}")
+        check(result.out.startswith(f"step {step} sound\n"), f"{where}: step {step} was recovered as: {result.out}")
+        for judge in (self.connector, self.stock):
+            check(judge(path) == f"step {step}", f"{where}: after the recovery: {judge(path)}, not step {step}")
+        harness.check_container(path)
+        self.recovered += 1
+        self.lost += "\nlost: " in result.out
 
     def state_after(self, path, where, flushed, closed):
         """The step at which the file is; 0: it holds none."""
@@ -74,6 +87,8 @@ def test(count, ranks="3", files="1"):
         for number in range(count):
             campaign.kill_one(number, number % 3 == 0, 0.2 + 0.1 * ranks * chance.random() + 0.8 * chance.random())
     say(f"{count} SIGKILLs on {ranks} ranks, files={files}: found {campaign.seen}; ends at step {campaign.closed}")
+    say(f"{campaign.recovered} of them recovered, {campaign.lost} with uncommitted data that is lost")
+    check(campaign.recovered, "none was recovered")
     check(campaign.seen.get("the last"), "no kill came after a flush: the moments are wrong")
 
 
