@@ -142,9 +142,10 @@ def test(rounds="6"):
         raise Skip("native files do not survive a full disk")
     mount()
     try:
-        # A step takes 4.7 MiB: a rank's data does not fit, or only what is written at the end of a commit.
-        room = [0, 3 * MIB, 100 << 10, MIB, 4800 << 10, 4820 << 10, 4840 << 10, 4860 << 10]
-        room += [x << 10 for x in range(4700, 5100, 20)]
+        # From the third step on a step takes 1.0 to 1.3 MiB more: a rank's data does not fit, or only what is written
+        # at the end of a commit, of that step or a later one.
+        room = [0, 700 << 10, 100 << 10, MIB, 1280 << 10, 1240 << 10, 1020 << 10, 1000 << 10]
+        room += [x << 10 for x in range(900, 1380, 24)]
         with Judge() as judge, Judge.stock() as stock:
             for number in range(int(rounds)):
                 one_round(number, room[number % len(room)], judge, stock)
