@@ -15,7 +15,6 @@
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/agree.hpp"
 #include "core/comm/status_message.hpp"
-#include "core/container/catalogue_sweep.hpp"
 #include "core/container/overflow.hpp"
 #include "core/container/sion_view.hpp"
 #include "core/index/contribution.hpp"
@@ -288,74 +287,6 @@ Status Container::explain_divergence() {
                           path_, text));
 }
 
-Result<Bytes> Container::owner_liveness(const Root& next) {
-  if (next.sequence == root_.sequence || (touched_.datasets().empty() && !touched_.all()))
-    return Bytes{};
-  BENTO_ASSIGN(File* const first, file(0));
-  BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
-  BENTO_ASSIGN(const LivenessPlan plan,
-               plan_liveness(newest, datasets(), touched_, plan_.writers()));
-  return encode_liveness(plan);
-}
-
-// Ranks free what they overwrite themselves without asking. What others overwrite is looked for
-// when so much was written that replaced nothing of the same rank that looking at every record is
-// little beside it. That it cannot be found does not fail the commit, whose data is in place.
-Result<Bytes> Container::owner_find_space(const CommitMessage& message, const Root& next) {
-  constexpr std::uint64_t kLeastBytes = 256u << 10;
-  constexpr std::uint64_t kMostRecords = 1u << 16;  // some hundred MB of memory
-  if (options_.keep == 0) return Bytes{};  // nothing is ever dead
-  unsearched_bytes_ += message.new_bytes;
-  std::uint64_t taken = 0;
-  for (const auto& fill : fills_) taken += stream_bytes(fill);
-  if (next.sequence == root_.sequence || unsearched_bytes_ < std::max(kLeastBytes, taken / 8))
-    return Bytes{};
-  unsearched_bytes_ = 0;
-  const auto look = [&]() -> Result<Bytes> {
-    BENTO_ASSIGN(File* const first, file(0));
-    BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
-    const auto there = datasets();
-    std::uint64_t records = 0;
-    for (const auto& dataset : there) {
-      if (!touched_.all() && !touched_.datasets().contains(dataset.number)) continue;
-      BENTO_ASSIGN(const auto extent, newest.steps().extent_of(dataset.number));
-      records += extent.records;
-    }
-    if (records > kMostRecords) return Bytes{};
-    BENTO_ASSIGN(const LivenessPlan plan, plan_liveness(newest, there, touched_, plan_.writers()));
-    return encode_liveness(plan);
-  };
-  auto found = look();
-  if (found) return found;
-  if (deferred_) deferred_ = fail(std::move(found).error());
-  return Bytes{};
-}
-
-// Each rank finishes what it wrote. All other streams, also those of writers that take no part in
-// this session, are shared among the ranks.
-Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
-  const auto ranks = static_cast<std::uint32_t>(comm_->size());
-  const auto mark = [&](std::uint32_t writer, const ChunkFill& fill,
-                        std::span<const Position> orphans) -> Status {
-    const std::uint32_t index = plan_.file_of(writer);
-    BENTO_ASSIGN(File* const handle, file(index));
-    return mark_stream({handle, plan_.file(index), plan_.local_task(writer), writer}, fill, plan,
-                       orphans, root_.record_hash(), now_ns());
-  };
-  std::set<std::uint32_t> own;
-  for (const auto& old : retired_) own.insert(old.writer);
-  if (stream_.attached()) own.insert(stream_.writer());
-  for (const auto& entry : plan.live)
-    if (entry.first < fills_.size() && plan_.rank_of_writer(entry.first) % ranks == my_rank() &&
-        !own.contains(entry.first))
-      BENTO_TRY(mark(entry.first, fills_[entry.first], {}));
-  for (const auto& old : retired_) BENTO_TRY(mark(old.writer, old.fill, old.orphans));
-  if (!stream_.attached()) return {};
-  if (plan.live.contains(stream_.writer()) || !stream_.orphans().empty() || stream_.reused())
-    return mark(stream_.writer(), stream_.fill(), stream_.orphans());
-  return changed ? stream_.write_file_block(now_ns(), true) : Status{};
-}
-
 // Where ranks have written the same place at the same collective count, the owner needs to know
 // when: for those datasets it asks once more.
 Result<std::vector<DatasetNumber>> Container::owner_judge(const CommitMessage& message,
@@ -449,22 +380,6 @@ Result<ContainerPlan> Container::owner_overflow(std::span<const ChunkFill> fills
                   "physical file: {}",
                   path_, added.error().text));
   return plan_;
-}
-
-// What newer roots have left behind becomes holes, now and then: when the catalogue has grown by as
-// much as it holds, so that looking at all of it costs no more than having written it.
-Status Container::owner_sweep(File& first) {
-  constexpr std::uint64_t kLeastBytes = 256u << 10;
-  if (uncertain_ || root_.index.bytes == 0) return {};
-  const bool due = swept_ ? space_.taken_bytes() > std::max(kLeastBytes, catalogue_used_)
-                          : space_.end() > kLeastBytes;
-  if (!due) return {};
-  BENTO_ASSIGN(auto used, ranges_in_use(first, plan_.file(0), root_));
-  BENTO_ASSIGN(const auto meta2, meta2_in_use(first, plan_, 0));
-  if (meta2) used.push_back(*meta2);
-  catalogue_used_ = space_.keep_only(std::move(used));
-  swept_ = true;
-  return {};
 }
 
 // First one slot, then the other: a torn one is covered by the other, and when both are done no
