@@ -23,8 +23,7 @@ Result<ObjectIdentity> identity_of(const Object* object) {
                      nullptr) < 0)
     return fail(Code::kInternal, "the native connector does not know the object");
   ObjectIdentity identity;
-  static_assert(sizeof(info.token) == sizeof(identity.token));
-  std::memcpy(identity.token.data(), &info.token, sizeof(info.token));
+  identity.token = token_bytes(info.token);
   identity.fileno = info.fileno;
   return identity;
 }

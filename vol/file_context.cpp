@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "vol/deleted_datasets.hpp"
+#include "vol/linked_datasets.hpp"
 #include "vol/skeleton/driver.hpp"
 #include "vol/stats.hpp"
 #include "vol/view/view_builder.hpp"
@@ -25,20 +25,19 @@ FileContext::FileContext(std::string name, Config config, UserAccess access,
       config_(std::move(config)),
       access_(access),
       comm_(std::move(comm)),
-      container_(std::move(container)) {
-  read_numbers();
-}
+      container_(std::move(container)),
+      numbers_(numbers_of(*container_)) {}
 
-// A later dataset may have been given the object address of a deleted one: the larger number holds.
-void FileContext::read_numbers() {
-  numbers_.clear();
-  for (const auto& dataset : container_->datasets()) numbers_[dataset.token] = dataset.number;
+std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container) {
+  std::map<TokenBytes, DatasetNumber> numbers;
+  for (const auto& dataset : container.datasets()) numbers[dataset.token] = dataset.number;
+  return numbers;
 }
 
 Status FileContext::refresh() {
   BENTO_ASSIGN(const bool newer, container_->refresh());
   if (!newer) return {};
-  read_numbers();
+  numbers_ = numbers_of(*container_);
   ++extent_version_;
   skeleton_changed(*this);
   return {};

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
@@ -24,6 +25,16 @@
 namespace bento::vol {
 
 using TokenBytes = std::array<std::byte, 16>;
+inline TokenBytes token_bytes(const H5O_token_t& token) {
+  TokenBytes bytes{};
+  static_assert(sizeof bytes == sizeof token);
+  std::memcpy(bytes.data(), &token, sizeof token);
+  return bytes;
+}
+
+/// Numbers of all datasets by token. A later one may have been given the object address of a
+/// deleted one: the larger number holds.
+std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container);
 
 /// What the user's file access list said that the skeleton's cannot show.
 struct UserAccess {
@@ -87,7 +98,6 @@ class FileContext final : public SkeletonHost {
   [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
 
  private:
-  void read_numbers();
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);
   Status remove_deleted();
 

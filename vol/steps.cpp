@@ -3,7 +3,6 @@
 #include "vol/steps.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include "vol/file_context.hpp"
 #include "vol/h5/error_bridge.hpp"
 #include "vol/h5/quiet_errors.hpp"
+#include "vol/linked_datasets.hpp"
 #include "vol/selection.hpp"
 #include "vol/skeleton/skeleton_copy.hpp"
 
@@ -27,42 +27,9 @@ Result<std::unique_ptr<Container>> open_to_ask(const std::string& path,
   return Container::open(path, false, options, make_self_communicator());
 }
 
-TokenBytes bytes_of(const H5O_token_t& token) {
-  TokenBytes bytes{};
-  static_assert(sizeof bytes == sizeof token);
-  std::memcpy(bytes.data(), &token, sizeof token);
-  return bytes;
-}
-
-// A later dataset may have been given the object address of a deleted one: the larger number holds.
-std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container) {
-  std::map<TokenBytes, DatasetNumber> numbers;
-  for (const auto& dataset : container.datasets()) numbers[dataset.token] = dataset.number;
-  return numbers;
-}
-
-// --- paths -------------------------------------------------------------------------------------
-
-herr_t note_path(hid_t, const char* name, const H5O_info2_t* info, void* data) {
-  if (info->type != H5O_TYPE_DATASET) return 0;
-  try {
-    static_cast<std::map<TokenBytes, std::string>*>(data)->emplace(bytes_of(info->token),
-                                                                   std::string("/") + name);
-    return 0;
-  } catch (...) {
-    return -1;
-  }
-}
-
 /// Paths of the diverted datasets of the step that the container shows.
 Result<std::map<DatasetNumber, std::string>> paths_of(Container& container) {
-  const QuietErrors quiet;
-  const ErrorStackKeeper keep;
-  BENTO_ASSIGN(const FileHandle file, open_skeleton_copy(container.path(), container.skeleton()));
-  std::map<TokenBytes, std::string> by_token;
-  if (H5Ovisit3(file.get(), H5_INDEX_NAME, H5_ITER_NATIVE, note_path, &by_token, H5O_INFO_BASIC) <
-      0)
-    return fail(Code::kInternal, "the skeleton's datasets cannot be listed");
+  BENTO_ASSIGN(const auto by_token, linked_datasets(container.path(), container.skeleton()));
   std::map<DatasetNumber, std::string> paths;
   for (const auto& [token, number] : numbers_of(container))
     if (const auto found = by_token.find(token); found != by_token.end())
@@ -92,7 +59,7 @@ Result<Asked> ask(const std::string& path, const std::string& dataset) {
       info.type != H5O_TYPE_DATASET || info.fileno != root.fileno)
     return fail(Code::kNotFound, fmt::format("'{}' is no dataset in '{}'", dataset, path));
   const auto numbers = numbers_of(*asked.container);
-  const auto number = numbers.find(bytes_of(info.token));
+  const auto number = numbers.find(token_bytes(info.token));
   if (number == numbers.end())
     return fail(Code::kInvalidArgument,
                 fmt::format("the data of '{}' is in the embedded HDF5 image of '{}': no steps of "
@@ -110,12 +77,15 @@ Result<Asked> ask(const std::string& path, const std::string& dataset) {
   return asked;
 }
 
-Result<std::vector<DatasetStep>> steps_to_open(const StepIndex& index, DatasetNumber number) {
-  BENTO_ASSIGN(const auto list, index.list_steps(number));
-  std::vector<DatasetStep> steps;
-  for (std::size_t i = 0; i < list.steps.size(); ++i)
-    steps.push_back({RelativeStep(list.first.number() + i), list.steps[i]});
-  return steps;
+Result<std::vector<DatasetStep>> steps_to_open(const Asked& asked) {
+  return read_of_one_step(*asked.container, [&]() -> Result<std::vector<DatasetStep>> {
+    BENTO_ASSIGN(const CommittedIndex* const committed, asked.container->committed());
+    BENTO_ASSIGN(const auto list, committed->steps().list_steps(asked.number));
+    std::vector<DatasetStep> steps;
+    for (std::size_t i = 0; i < list.steps.size(); ++i)
+      steps.push_back({RelativeStep(list.first.number() + i), list.steps[i]});
+    return steps;
+  });
 }
 
 }  // namespace
@@ -160,20 +130,13 @@ Result<std::vector<FileStep>> list_steps(const std::string& path) {
 Result<std::vector<DatasetStep>> dataset_steps(const std::string& path,
                                                const std::string& dataset) {
   BENTO_ASSIGN(const Asked asked, ask(path, dataset));
-  return read_of_one_step(*asked.container, [&]() -> Result<std::vector<DatasetStep>> {
-    BENTO_ASSIGN(const CommittedIndex* const committed, asked.container->committed());
-    return steps_to_open(committed->steps(), asked.number);
-  });
+  return steps_to_open(asked);
 }
 
 Result<OpenedDataset> open_dataset_step(const std::string& path, const std::string& dataset,
                                         RelativeStep step) {
   BENTO_ASSIGN(const Asked asked, ask(path, dataset));
-  BENTO_ASSIGN(const auto steps,
-               read_of_one_step(*asked.container, [&]() -> Result<std::vector<DatasetStep>> {
-                 BENTO_ASSIGN(const CommittedIndex* const committed, asked.container->committed());
-                 return steps_to_open(committed->steps(), asked.number);
-               }));
+  BENTO_ASSIGN(const auto steps, steps_to_open(asked));
   const auto found = std::find_if(steps.begin(), steps.end(),
                                   [&](const DatasetStep& at) { return at.relative == step; });
   if (found == steps.end()) {

@@ -189,6 +189,11 @@ std::optional<ValueRange> range_between(const std::optional<T>& low, const std::
   return ValueRange{sortable(*low), sortable(*high)};
 }
 
+template <class T>
+std::optional<ValueRange> integers_between(const Number& low, const Number& high) {
+  return range_between(nearest_integer<T>(low, true), nearest_integer<T>(high, false));
+}
+
 }  // namespace
 
 ValueOrder::ValueOrder(hid_t file_type) {
@@ -262,11 +267,9 @@ ValueRange ValueOrder::range_of(std::span<const std::byte> elements) const {
 std::optional<ValueRange> ValueOrder::between(const Number& low, const Number& high) const {
   switch (kind_) {
     case Kind::kUnsigned:
-      return range_between(nearest_integer<std::uint64_t>(low, true),
-                           nearest_integer<std::uint64_t>(high, false));
+      return integers_between<std::uint64_t>(low, high);
     case Kind::kSigned:
-      return range_between(nearest_integer<std::int64_t>(low, true),
-                           nearest_integer<std::int64_t>(high, false));
+      return integers_between<std::int64_t>(low, high);
     case Kind::kFloat:
       return range_between(nearest_real(low, true), nearest_real(high, false));
     case Kind::kNone:

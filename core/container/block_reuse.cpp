@@ -95,18 +95,15 @@ void BlockReuse::drop_covered(PerDataset& own, const Record& record, std::uint64
   at->second = place;
 }
 
-std::uint64_t BlockReuse::replaced_bytes(std::span<const Record> records) const {
+std::uint64_t BlockReuse::replaced_bytes(const Record& record) const {
+  const auto own = own_.find(record.dataset);
+  if (own == own_.end()) return 0;
   std::uint64_t bytes = 0;
-  for (const auto& record : records) {
-    const auto own = own_.find(record.dataset);
-    if (own == own_.end()) continue;
-    for (const Own& older : own->second.few)
-      if (contains(record.box, older.box)) bytes += older.place.bytes;
-    if (own->second.by_box.empty()) continue;
-    const auto found = own->second.by_box.find(hash_of(record.box));
-    if (found != own->second.by_box.end()) bytes += found->second.bytes;
-  }
-  return bytes;
+  for (const Own& older : own->second.few)
+    if (contains(record.box, older.box)) bytes += older.place.bytes;
+  if (own->second.by_box.empty()) return bytes;
+  const auto found = own->second.by_box.find(hash_of(record.box));
+  return found == own->second.by_box.end() ? bytes : bytes + found->second.bytes;
 }
 
 void BlockReuse::committed(std::span<const Record> records, std::span<const DatasetNumber> deleted,

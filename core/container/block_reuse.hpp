@@ -53,8 +53,8 @@ class BlockReuse {
   void only_these_live(bool all, const std::set<DatasetNumber>& concerned,
                        std::span<const Position> live, std::uint64_t step, std::uint64_t oldest);
 
-  /// Stored bytes of the records that would die in a commit of these.
-  [[nodiscard]] std::uint64_t replaced_bytes(std::span<const Record> records) const;
+  /// Stored bytes of the records that would die in a commit of this one.
+  [[nodiscard]] std::uint64_t replaced_bytes(const Record& record) const;
 
  private:
   struct Block {

@@ -186,7 +186,7 @@ Status Container::write_record(Record record, std::uint64_t element_bytes,
   Status done;
   if (layout_fixed_) done = attach();
   if (done) {
-    record.order = {collective_, now_ns(), static_cast<std::uint32_t>(comm_->rank())};
+    record.order = {collective_, now_ns(), my_rank()};
     done = stream_.write(record, element_bytes, data, range);
   }
   if (!done && deferred_) deferred_ = done;
@@ -286,7 +286,7 @@ Result<bool> Container::confirm_read() {
 // The metadata of this session was replayed here already, and so were this rank's own records and
 // those that an earlier exchange brought.
 Status Container::add_others(const Segment& segment) {
-  const auto me = static_cast<std::uint32_t>(comm_->rank());
+  const std::uint32_t me = my_rank();
   for (const auto& record : segment.records) {
     if (record.order.rank == me || index_.find(record.dataset) == nullptr) continue;
     if (record.order.rank < known_until_ns_.size() &&

@@ -223,7 +223,7 @@ class Container {
   Result<NativeView> owner_build_view(const ViewBuilder& view, Root& next,
                                       std::vector<CatalogueSpace*>& spaces);
   Result<bool> owner_view_edited(File& first);
-  Result<Bytes> owner_liveness(const Root& next);
+  Result<Bytes> owner_liveness(const Root& next, std::uint64_t most_records = kAnyRecords);
   Result<Bytes> owner_find_space(const CommitMessage& message, const Root& next);
   Status finish_streams(const LivenessPlan& plan, bool changed);
   void give_back();

@@ -119,7 +119,7 @@ Status Container::prepare(bool closing) {
 
 Result<Bytes> Container::contribution(const Status& mine,
                                       const std::set<DatasetNumber>& exact_times) const {
-  const auto rank = static_cast<std::uint32_t>(comm_->rank());
+  const std::uint32_t rank = my_rank();
   CommitMessage message;
   if (!mine) {
     Error error = mine.error();
@@ -130,7 +130,7 @@ Result<Bytes> Container::contribution(const Status& mine,
   message.operation_hash = operations_.hash();
   for (const auto& old : retired_) message.fills.push_back({old.writer, 1, old.fill});
   if (!stream_.fill().empty()) message.fills.push_back({stream_.writer(), 1, stream_.fill()});
-  message.new_bytes = stream_.new_bytes();
+  if (options_.keep != 0) message.new_bytes = stream_.new_bytes();  // else nothing is ever dead
   if (!mine || stream_.uncommitted().empty()) return encode(message);
 
   // In the order of the stream, because that is regular.

@@ -18,40 +18,24 @@ namespace bento {
 Result<Bytes> Container::owner_find_space(const CommitMessage& message, const Root& next) {
   constexpr std::uint64_t kLeastBytes = 256u << 10;
   constexpr std::uint64_t kMostRecords = 1u << 16;  // some hundred MB of memory
-  if (options_.keep == 0) return Bytes{};           // nothing is ever dead
   unsearched_bytes_ += message.new_bytes;
   std::uint64_t taken = 0;
   for (const auto& fill : fills_) taken += stream_bytes(fill);
-  if (next.sequence == root_.sequence || unsearched_bytes_ < std::max(kLeastBytes, taken / 8))
-    return Bytes{};
+  if (unsearched_bytes_ < std::max(kLeastBytes, taken / 8)) return Bytes{};
   unsearched_bytes_ = 0;
-  const auto look = [&]() -> Result<Bytes> {
-    BENTO_ASSIGN(File* const first, file(0));
-    BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
-    const auto there = datasets();
-    std::uint64_t records = 0;
-    for (const auto& dataset : there) {
-      if (!touched_.all() && !touched_.datasets().contains(dataset.number)) continue;
-      BENTO_ASSIGN(const auto extent, newest.steps().extent_of(dataset.number));
-      records += extent.records;
-    }
-    if (records > kMostRecords) return Bytes{};
-    BENTO_ASSIGN(const LivenessPlan plan, plan_liveness(newest, there, touched_, plan_.writers()));
-    return encode_liveness(plan);
-  };
-  auto found = look();
+  auto found = owner_liveness(next, kMostRecords);
   if (found) return found;
   if (deferred_) deferred_ = fail(std::move(found).error());
   return Bytes{};
 }
 
-Result<Bytes> Container::owner_liveness(const Root& next) {
+Result<Bytes> Container::owner_liveness(const Root& next, std::uint64_t most_records) {
   if (next.sequence == root_.sequence || (touched_.datasets().empty() && !touched_.all()))
     return Bytes{};
   BENTO_ASSIGN(File* const first, file(0));
   BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
   BENTO_ASSIGN(const LivenessPlan plan,
-               plan_liveness(newest, datasets(), touched_, plan_.writers()));
+               plan_liveness(newest, datasets(), touched_, plan_.writers(), most_records));
   return encode_liveness(plan);
 }
 

@@ -12,7 +12,8 @@ namespace bento {
 
 Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
                                    std::span<const DatasetDeclaration> datasets,
-                                   const TouchedDatasets& touched, std::uint32_t writers) {
+                                   const TouchedDatasets& touched, std::uint32_t writers,
+                                   std::uint64_t most_records) {
   LivenessPlan plan;
   plan.all = touched.all();
   plan.older_kept = !committed.empty() && committed.steps().oldest() < committed.steps().newest();
@@ -21,12 +22,13 @@ Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
   std::set<DatasetNumber> there;
   for (const auto& dataset : datasets) {
     there.insert(dataset.number);
-    if (!plan.all && !touched.datasets().contains(dataset.number)) continue;
+    if (!touched.contains(dataset.number)) continue;
+    BENTO_ASSIGN(const auto extent, committed.steps().extent_of(dataset.number));
+    if (extent.records > most_records) return LivenessPlan{};
+    most_records -= extent.records;
     BENTO_ASSIGN(const RecordLookup seen, committed.find_all(dataset.number, dataset.rank));
-    if (!plan.all) {
-      BENTO_ASSIGN(const auto extent, committed.steps().extent_of(dataset.number));
-      if (!extent.dropped && extent.records == seen.records.size()) continue;  // none died
-    }
+    if (!plan.all && !extent.dropped && extent.records == seen.records.size())
+      continue;  // none died
     plan.marked.insert(dataset.number);
     for (const auto& record : seen.records) live.push_back(record.where);
   }

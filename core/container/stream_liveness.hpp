@@ -27,6 +27,9 @@ class TouchedDatasets {
   /// A commit has written it, changed its extent, or deleted it together with its records.
   void note(DatasetNumber dataset) { datasets_.insert(dataset); }
   [[nodiscard]] bool all() const { return all_; }
+  [[nodiscard]] bool contains(DatasetNumber dataset) const {
+    return all_ || datasets_.contains(dataset);
+  }
   [[nodiscard]] const std::set<DatasetNumber>& datasets() const { return datasets_; }
 
  private:
@@ -46,11 +49,15 @@ struct LivenessPlan {
   [[nodiscard]] bool empty() const { return live.empty(); }
 };
 
+inline constexpr std::uint64_t kAnyRecords = ~std::uint64_t{0};
+
 /// Owner: as of the step that `committed` shows. `datasets` are those that exist. The plan is empty
-/// where no records overlap and nothing was deleted.
+/// where no records overlap and nothing was deleted, and where the touched datasets have more than
+/// `most_records`.
 Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
                                    std::span<const DatasetDeclaration> datasets,
-                                   const TouchedDatasets& touched, std::uint32_t writers);
+                                   const TouchedDatasets& touched, std::uint32_t writers,
+                                   std::uint64_t most_records = kAnyRecords);
 
 /// For the closing broadcast; an empty plan takes no bytes. Errors of the reverse: kCorrupt.
 Bytes encode_liveness(const LivenessPlan& plan);

@@ -519,11 +519,10 @@ Result<bool> StreamWriter::flush_into_free(std::span<const Pending> group) {
 
 std::uint64_t StreamWriter::new_bytes() const {
   const std::uint64_t written = bytes_written_ - bytes_committed_;
-  if (written == 0) return 0;
-  std::vector<Record> records;
+  std::uint64_t replaced = 0;
   for (const Slot& slot : uncommitted_)
-    records.push_back(index_.record(slot.dataset, slot.position));
-  return written - std::min(written, reuse_.replaced_bytes(records));
+    replaced += reuse_.replaced_bytes(index_.record(slot.dataset, slot.position));
+  return written - std::min(written, replaced);
 }
 
 void StreamWriter::forget_unseen(const LivenessPlan& plan, std::uint64_t step,

@@ -78,41 +78,44 @@ Result<StepInfo> StepIndex::step(AbsoluteStep step) const {
   return info;
 }
 
+// Ascending from the newest that is not later than `from`, or from the first.
+Result<std::vector<AbsoluteStep>> StepIndex::steps_since(const DatasetEntry& entry,
+                                                         AbsoluteStep from) const {
+  std::vector<AbsoluteStep> steps;
+  BENTO_TRY(SegmentArray(SegmentTraits{entry.declaration.rank})
+                .visit_down(
+                    *source_, entry.steps, as_of_.number(), [](const StepSummary&) { return true; },
+                    [&](std::uint64_t step, const StepEntry&) -> Result<bool> {
+                      steps.emplace_back(step);
+                      return AbsoluteStep(step) > from;
+                    }));
+  std::reverse(steps.begin(), steps.end());
+  return steps;
+}
+
 Result<StepIndex::StepList> StepIndex::list_steps(DatasetNumber number) const {
   BENTO_ASSIGN(const DatasetEntry found, entry(number));
   StepList list;
-  BENTO_TRY(SegmentArray(SegmentTraits{found.declaration.rank})
-                .visit_down(
-                    *source_, found.steps, as_of_.number(), [](const StepSummary&) { return true; },
-                    [&](std::uint64_t step, const StepEntry&) -> Result<bool> {
-                      list.steps.emplace_back(step);
-                      return AbsoluteStep(step) > root_.oldest;
-                    }));
-  std::reverse(list.steps.begin(), list.steps.end());
-  BENTO_ASSIGN(const std::uint64_t all, steps_of(number));
+  BENTO_ASSIGN(list.steps, steps_since(found, root_.oldest));
+  BENTO_ASSIGN(const std::uint64_t all, steps_of(found));
   list.first = RelativeStep(all - list.steps.size());
   return list;
 }
 
 Result<std::vector<AbsoluteStep>> StepIndex::stored_steps(DatasetNumber number) const {
   BENTO_ASSIGN(const DatasetEntry found, entry(number));
-  std::vector<AbsoluteStep> steps;
-  BENTO_TRY(SegmentArray(SegmentTraits{found.declaration.rank})
-                .visit_down(
-                    *source_, found.steps, as_of_.number(), [](const StepSummary&) { return true; },
-                    [&](std::uint64_t step, const StepEntry&) -> Result<bool> {
-                      steps.emplace_back(step);
-                      return true;
-                    }));
-  std::reverse(steps.begin(), steps.end());
-  return steps;
+  return steps_since(found, AbsoluteStep());
 }
 
 Result<std::uint64_t> StepIndex::steps_of(DatasetNumber number) const {
   BENTO_ASSIGN(const DatasetEntry found, entry(number));
-  BENTO_ASSIGN(const std::uint64_t kept, SegmentArray(SegmentTraits{found.declaration.rank})
-                                             .count_to(*source_, found.steps, as_of_.number()));
-  return found.dropped + kept;
+  return steps_of(found);
+}
+
+Result<std::uint64_t> StepIndex::steps_of(const DatasetEntry& entry) const {
+  BENTO_ASSIGN(const std::uint64_t kept, SegmentArray(SegmentTraits{entry.declaration.rank})
+                                             .count_to(*source_, entry.steps, as_of_.number()));
+  return entry.dropped + kept;
 }
 
 Result<AbsoluteStep> StepIndex::absolute(DatasetNumber number, RelativeStep step) const {

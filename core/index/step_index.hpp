@@ -85,6 +85,8 @@ class StepIndex {
  private:
   explicit StepIndex(SegmentSource& source) : source_(&source) {}
   Result<DatasetEntry> entry(DatasetNumber number) const;
+  Result<std::uint64_t> steps_of(const DatasetEntry& entry) const;
+  Result<std::vector<AbsoluteStep>> steps_since(const DatasetEntry& entry, AbsoluteStep from) const;
 
   SegmentSource* source_;
   StepIndexRoot root_;

@@ -123,12 +123,16 @@ def state_of(path, comm=None, hold=0):
         file.close()
 
 
-def loop(path, seconds, hold, use_mpi):
-    comm = None
-    if use_mpi:
-        from mpi4py import MPI
+def world(use_mpi):
+    if not use_mpi:
+        return None
+    from mpi4py import MPI
 
-        comm = MPI.COMM_WORLD
+    return MPI.COMM_WORLD
+
+
+def loop(path, seconds, hold, use_mpi):
+    comm = world(use_mpi)
     rank = comm.rank if comm else 0
     chance, end = random.Random(rank + 1), time.monotonic() + seconds
     while True:
@@ -176,11 +180,7 @@ def refreshed_state(datasets):
 
 
 def refresh_loop(path, seconds, use_mpi):
-    comm = None
-    if use_mpi:
-        from mpi4py import MPI
-
-        comm = MPI.COMM_WORLD
+    comm = world(use_mpi)
     more = {"driver": "mpio", "comm": comm} if comm else {}
     end = time.monotonic() + seconds
     with h5py.File(path, "r", **more) as file:

@@ -300,6 +300,10 @@ ContainerOptions crash_options(FileOpener opener) {
   return options;
 }
 
+FaultFileSystem faults_over(const MemoryFileSystem& disk) {
+  return FaultFileSystem(disk.opener(), [disk](const std::string& name) { disk.remove(name); });
+}
+
 MemoryFileSystem copy_of(const MemoryFileSystem& disk) {
   MemoryFileSystem copy;
   for (const auto& name : disk.names()) copy.put(name, disk.content(name));

@@ -80,6 +80,9 @@ ContainerOptions crash_options(FileOpener opener);
 
 MemoryFileSystem copy_of(const MemoryFileSystem& disk);
 
+/// Faults in front of `disk`, which can lose names, too.
+FaultFileSystem faults_over(const MemoryFileSystem& disk);
+
 /// Everything that must hold of a closed container of `step`: content, streams, SION as a real
 /// SIONlib wants it. Fails the running test.
 void require_whole(const MemoryFileSystem& disk, std::uint64_t step);

@@ -37,10 +37,6 @@ ContainerOptions options_of(const Sweep& sweep, FileOpener opener) {
   return options;
 }
 
-FaultFileSystem faults_over(const MemoryFileSystem& disk) {
-  return FaultFileSystem(disk.opener(), [disk](const std::string& name) { disk.remove(name); });
-}
-
 /// The absolute step a container holds now; none if it says, clearly, that it holds none.
 std::optional<std::uint64_t> step_of(const MemoryFileSystem& disk) {
   auto box = Container::open("box", false, crash_options(disk.opener()), make_self_communicator());

@@ -59,8 +59,7 @@ std::uint64_t die_everywhere(const Remains& left, const ContainerOptions& settin
     bool died = false;
     for (const std::uint64_t how : {std::uint64_t{0}, std::uint64_t{100}, FaultRule::kWhole}) {
       const MemoryFileSystem disk = copy_of(left.disk);
-      const FaultFileSystem faults(disk.opener(),
-                                   [disk](const std::string& name) { disk.remove(name); });
+      const FaultFileSystem faults = faults_over(disk);
       faults.add({.nth = last, .die = true, .torn_at = power ? FaultRule::kWhole : how});
       ContainerOptions options = settings;
       options.opener = faults.opener();
