@@ -23,7 +23,7 @@ class File {
 
   /// Fills `into` completely. Errors: kCorrupt (end of file inside the range: names offset and
   /// size), kIo.
-  virtual Status read_at(std::uint64_t offset, std::span<std::byte> into) = 0;
+  virtual Status read_at(std::uint64_t offset, std::span<std::byte> into);
   /// Reads up to `into.size()` bytes, fewer only at the end of the file. Returns the count.
   virtual Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) = 0;
   /// Writes all of `from`. Errors: kNoSpace, kIo.

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <utility>
 
-#include <fmt/format.h>
 
 namespace bento {
 
@@ -30,14 +29,6 @@ class MemoryFile final : public File {
         disk_(std::move(disk)),
         content_(std::move(content)),
         writable_(writable) {}
-
-  Status read_at(std::uint64_t offset, std::span<std::byte> into) override {
-    BENTO_ASSIGN(const std::size_t got, read_some(offset, into));
-    if (got == into.size()) return {};
-    return fail(Code::kCorrupt,
-                fmt::format("'{}' ends at byte {}: {} bytes wanted at offset {}, {} there", path_,
-                            offset + got, into.size(), offset, got));
-  }
 
   Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
     const std::scoped_lock lock(disk_->mutex);

@@ -42,14 +42,6 @@ class PosixFile final : public File {
   PosixFile(const PosixFile&) = delete;
   PosixFile& operator=(const PosixFile&) = delete;
 
-  Status read_at(std::uint64_t offset, std::span<std::byte> into) override {
-    BENTO_ASSIGN(const std::size_t got, read_some(offset, into));
-    if (got == into.size()) return {};
-    return fail(Code::kCorrupt,
-                fmt::format("'{}' ends at byte {}: {} bytes wanted at offset {}, {} there", path_,
-                            offset + got, into.size(), offset, got));
-  }
-
   Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
     BENTO_TRY(check_range(offset, into.size(), "read", path_));
     std::size_t done = 0;

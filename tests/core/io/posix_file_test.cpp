@@ -68,6 +68,7 @@ TEST_CASE("posix file: a read across the end says where the file ends", "[core][
   require_ok(file->write_at(0, pattern(10)));
   std::vector<std::byte> into(8);
   require_error(file->read_at(5, into), Code::kCorrupt, {"/f'", "ends at byte 10", "offset 5"});
+  require_error(file->read_at(90, into), Code::kCorrupt, {"ends at byte 10", "offset 90"});
   CHECK(must(file->read_some(5, into)) == 5);
   CHECK(must(file->read_some(10, into)) == 0);
   CHECK(must(file->read_some(1000, into)) == 0);
