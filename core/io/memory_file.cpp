@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include <fmt/format.h>
 
 namespace bento {
 
