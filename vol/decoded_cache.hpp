@@ -25,8 +25,18 @@ class DecodedCache {
  public:
   std::vector<std::byte>& passing() { return passing_; }
 
-  /// The elements of a record, null if they are not here. Valid until the next put(). A record is
-  /// told by its order, which no two writes share, and its place.
+  /// Forgets everything unless it was decoded at this version of the container's content: records
+  /// of two sessions may have the same order and place.
+  void keep_only(std::uint64_t version) {
+    if (version == version_) return;
+    version_ = version;
+    entries_.clear();
+    by_key_.clear();
+    bytes_ = 0;
+  }
+
+  /// The elements of a record, null if they are not here. Valid until the next put() or
+  /// keep_only(). A record is told by its order and place, which no two of one version share.
   const std::vector<std::byte>* find(const Record& record) {
     const auto known = by_key_.find(key_of(record));
     if (known == by_key_.end()) return nullptr;
@@ -69,6 +79,7 @@ class DecodedCache {
   std::list<Entry> entries_;  ///< last used first
   std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> by_key_;
   std::size_t bytes_ = 0;
+  std::uint64_t version_ = 0;
   std::vector<std::byte> passing_;
 };
 

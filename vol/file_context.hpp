@@ -65,7 +65,11 @@ class FileContext final : public SkeletonHost {
   Status finalise() override;
 
   [[nodiscard]] Container& container() { return *container_; }
-  [[nodiscard]] DecodedCache& decoded() { return decoded_; }
+  /// What was decoded of the records as they are now.
+  [[nodiscard]] DecodedCache& decoded() {
+    decoded_.keep_only(container_->content_version());
+    return decoded_;
+  }
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const UserAccess& access() const { return access_; }
   [[nodiscard]] bool finalised() const { return finalised_; }

@@ -269,18 +269,27 @@ Result<bool> Container::confirm_read() {
     if (!has_read_ && same_metadata && !step_ && comm_->size() == 1) {
       root_ = seen.root;
       BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
-      committed_known_ = false;
-      reader_.invalidate();
+      forget_read_records();
       return false;
     }
+    forget_read_records();
     return fail(Code::kBusy,
                 fmt::format("'{}': step {}, as of which it was opened, is gone: its writer has "
                             "committed newer ones and keeps steps {} to {}. Open the file again, "
                             "or let the writer keep more steps (keep=)",
                             path_, step().number(), seen.root.oldest, seen.root.step));
   }
+  forget_read_records();
   return fail(Code::kBusy,
               fmt::format("'{}': the file was replaced while it was read; open it again", path_));
+}
+
+// Two sessions may have given records the same order and place, so only what is known of one root
+// tells them apart.
+void Container::forget_read_records() {
+  committed_known_ = false;
+  reader_.invalidate();
+  ++content_version_;
 }
 
 // The metadata of this session was replayed here already, and so were this rank's own records and

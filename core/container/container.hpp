@@ -161,6 +161,10 @@ class Container {
   /// step for a newer one. False: nothing was read before, the container is at the newest step now,
   /// read again. Errors: kBusy (the step is gone: the file must be opened again). Task-local.
   Result<bool> confirm_read();
+  /// Changes whenever a record that find() gives out may mean other bytes than an equal one before:
+  /// at a commit, a refresh, and when confirm_read() says that what was read is not to be trusted.
+  /// What is kept of records read before must then be forgotten.
+  [[nodiscard]] std::uint64_t content_version() const { return content_version_; }
   /// Goes on to the newest committed step: root, skeleton, datasets and records. Collective. True
   /// if there was a newer one; nothing happens to a container that is open for writing, or as of a
   /// step that was asked for. Errors, equal on all ranks, after which the step is the one before:
@@ -233,6 +237,7 @@ class Container {
   Status make_durable(File& handle);
   Status make_names_durable();
   Status add_others(const Segment& segment);
+  void forget_read_records();
   [[nodiscard]] std::uint32_t my_rank() const { return static_cast<std::uint32_t>(comm_->rank()); }
   /// The writer that this rank writes with; of a container that is open for writing.
   [[nodiscard]] std::uint32_t my_writer() const { return plan_.writer_of_rank(my_rank()); }
@@ -266,6 +271,7 @@ class Container {
   CommittedIndex committed_;
   bool committed_known_ = false;  ///< committed_ shows root_
   bool has_read_ = false;         ///< something of this step was given out
+  std::uint64_t content_version_ = 1;
   StreamWriter stream_;
   /// A stream of this session that this rank no longer writes: finished at the close.
   struct RetiredStream {
@@ -276,8 +282,7 @@ class Container {
   std::vector<RetiredStream> retired_;
   RecordReader reader_;
   std::vector<std::uint64_t>
-      known_until_ns_;         ///< per rank: its records up to here came by exchange()
-  std::size_t exchanged_ = 0;  ///< uncommitted records of this rank that others know
+      known_until_ns_;  ///< per rank: its records up to here came by exchange()
 
   Segment pending_;  ///< declarations, deletions, extents since the last commit; no records
   DatasetNumber next_dataset_ = 0;

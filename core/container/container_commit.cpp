@@ -43,10 +43,8 @@ Status Container::exchange() {
   put_status(own, mine);
   Segment entries;
   if (mine)
-    for (std::size_t i = exchanged_; i < stream_.uncommitted().size(); ++i) {
-      const auto& slot = stream_.uncommitted()[i];
+    for (const auto& slot : stream_.untold())
       entries.records.push_back(index_.record(slot.dataset, slot.position));
-    }
   own.bytes(encode_entries(entries));
   BENTO_ASSIGN(const auto gathered, comm_->gather(own.view()));
   ByteWriter out;
@@ -80,7 +78,7 @@ Status Container::exchange() {
     auto& until = known_until_ns_[record.order.rank];
     until = std::max(until, record.order.time_ns);
   }
-  exchanged_ = stream_.uncommitted().size();
+  stream_.mark_told();
   return {};
 }
 
@@ -234,9 +232,7 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   root_ = next;
   pending_ = {};
   index_.clear_records();
-  committed_known_ = false;
-  reader_.invalidate();
-  exchanged_ = 0;
+  forget_read_records();
   skeleton_.clear_dirty();
   BENTO_ASSIGN(const LivenessPlan plan,
                decode_liveness(std::span<const std::byte>(blob).subspan(read)));

@@ -85,9 +85,8 @@ Result<bool> Container::refresh() {
     if (!present.contains(dataset.number)) index_.remove(dataset.number);
   next_dataset_ = root_.next_dataset;
   collective_ = root_.collective;
-  committed_known_ = false;
   has_read_ = false;
-  reader_.invalidate();
+  forget_read_records();
   return true;
 }
 

@@ -250,6 +250,7 @@ Status StreamWriter::compact() {
   by_box_.clear();
   held_.clear();
   uncommitted_.clear();
+  told_ = 0;
   ranges_.clear();  // nothing is known of what is left of a record
   mergeable_ = false;
   for (std::size_t i = 0; i < pending_.size(); ++i) {
@@ -272,12 +273,15 @@ void StreamWriter::forget(DatasetNumber dataset) {
     by_box_.clear();
     for (std::size_t i = 0; i < pending_.size(); ++i) by_box_[pending_[i].key] = i;
   }
-  std::erase_if(uncommitted_, [&](const Slot& slot) {
-    if (slot.dataset != dataset) return false;
+  const auto theirs = [&](const Slot& slot) { return slot.dataset == dataset; };
+  for (const Slot& slot : uncommitted_) {
+    if (!theirs(slot)) continue;
     const Location where = index_.record(slot.dataset, slot.position).where;
     if (!buffered(where)) orphans_.push_back(where.offset);
-    return true;
-  });
+  }
+  told_ -= static_cast<std::size_t>(std::count_if(
+      uncommitted_.begin(), uncommitted_.begin() + static_cast<std::ptrdiff_t>(told_), theirs));
+  std::erase_if(uncommitted_, theirs);
   mergeable_ = false;
 }
 
@@ -541,6 +545,7 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
             [](const Record& a, const Record& b) { return a.order < b.order; });
   reuse_.committed(records, deleted, step, oldest);
   uncommitted_.clear();
+  told_ = 0;
   ranges_.clear();
   bytes_committed_ = bytes_written_;
 }

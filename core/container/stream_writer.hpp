@@ -107,6 +107,11 @@ class StreamWriter {
   void forget(DatasetNumber dataset);
 
   [[nodiscard]] const std::vector<Slot>& uncommitted() const { return uncommitted_; }
+  /// Those of them that no other rank has been told of; all are told of after mark_told().
+  [[nodiscard]] std::span<const Slot> untold() const {
+    return std::span(uncommitted_).subspan(told_);
+  }
+  void mark_told() { told_ = uncommitted_.size(); }
   /// Smallest and largest value of an uncommitted record, as far as known.
   [[nodiscard]] ValueRange range_of(const Slot& slot) const;
   [[nodiscard]] const ChunkFill& fill() const { return fill_; }
@@ -171,6 +176,7 @@ class StreamWriter {
   /// record that grew across another write would claim to be later than it.
   bool mergeable_ = false;
   std::vector<Slot> uncommitted_;
+  std::size_t told_ = 0;  ///< the first so many of uncommitted_ other ranks know
   std::map<std::pair<DatasetNumber, std::size_t>, ValueRange> ranges_;  ///< of uncommitted records
   std::map<DatasetNumber, Numbering> numbering_;
   fti::v11::HashOfHashes hash_of_hashes_;

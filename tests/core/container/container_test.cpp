@@ -94,6 +94,34 @@ TEST_CASE("container: other ranks' writes are seen after an exchange, without a 
   });
 }
 
+TEST_CASE("container: an exchange after a deletion brings what was written since",
+          "[core][container]") {
+  const MemoryFileSystem disk;
+  all_succeed(3, [&](Communicator& comm) -> Status {
+    BENTO_ASSIGN(auto container,
+                 Container::create("box", false, small_options(disk.opener()), share(comm)));
+    const DatasetNumber kept = container->declare({}, 8, 2, 0);
+    DatasetNumber dataset = container->declare({std::byte{1}}, 8, 2, 0);
+    for (std::uint64_t step = 1; step <= 4; ++step) {
+      if (step > 1) {
+        container->remove(dataset);
+        dataset = container->declare({std::byte{1}}, 8, 2, 0);
+      }
+      if (step % 2 == 0) BENTO_TRY(write_step(*container, kept, step));
+      BENTO_TRY(write_step(*container, dataset, step));
+      BENTO_TRY(container->exchange());
+      BENTO_ASSIGN(const auto values, read_all(*container, dataset));
+      BENTO_TRY(check(values == whole_values(step), "exchanged values"));
+      BENTO_ASSIGN(const auto others, read_all(*container, kept));
+      BENTO_TRY(check(step == 1 || others == whole_values(step / 2 * 2), "of the other dataset"));
+    }
+    BENTO_TRY(container->commit());
+    BENTO_ASSIGN(const auto values, read_all(*container, dataset));
+    BENTO_TRY(check(values == whole_values(4), "committed values"));
+    return container->close();
+  });
+}
+
 TEST_CASE("container: sessions with fewer and with more writers go on where the last one ended",
           "[core][container]") {
   const MemoryFileSystem disk;
