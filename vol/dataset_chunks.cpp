@@ -133,7 +133,8 @@ Result<std::vector<std::byte>> assemble(Object* object, DatasetState& state, con
   BENTO_ASSIGN(const auto* const fill, state.fill_value(object));
   fill_box(whole, whole, chunk.data(), *fill);
   std::vector<std::byte> part(inside.elements() * state.element_bytes);
-  BENTO_TRY(read_box(object, state, inside, part.data()));
+  BENTO_TRY(read_of_one_step(state.file->container(),
+                             [&] { return read_box(object, state, inside, part.data()); }));
   copy_box(inside, inside, part.data(), whole, chunk.data(), state.element_bytes);
   return chunk;
 }

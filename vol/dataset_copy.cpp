@@ -60,9 +60,14 @@ class Opened {
   Object object_;
 };
 
-herr_t collect_name(hid_t, const char* name, const H5L_info2_t*, void* data) {
-  static_cast<std::vector<std::string>*>(data)->emplace_back(name);
-  return 0;
+// Called by the library, through which nothing may be thrown.
+herr_t collect_name(hid_t, const char* name, const H5L_info2_t*, void* data) noexcept {
+  try {
+    static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+    return 0;
+  } catch (...) {
+    return -1;
+  }
 }
 
 Result<std::vector<std::string>> names_below(Object* group) {
@@ -111,7 +116,8 @@ Status write_native(Object* target, hid_t type, const Dims& extent, const Box& b
   return {};
 }
 
-/// Copies the elements of one box in pieces of bounded size.
+/// Copies the elements of one box in pieces of bounded size. Each is asked for its step before it
+/// goes to the target: another process may be writing the source.
 template <class Write>
 Status copy_elements(Object* source, DatasetState& state, const Box& whole, const Write& write) {
   std::vector<Box> todo{whole};
@@ -131,7 +137,8 @@ Status copy_elements(Object* source, DatasetState& state, const Box& whole, cons
       continue;
     }
     data.resize(box.elements() * state.element_bytes);
-    BENTO_TRY(read_box(source, state, box, data.data()));
+    BENTO_TRY(read_of_one_step(state.file->container(),
+                               [&] { return read_box(source, state, box, data.data()); }));
     BENTO_TRY(write(box, data));
   }
   return {};
@@ -142,14 +149,18 @@ Status copy_elements(Object* source, DatasetState& state, const Box& whole, cons
 Status copy_records(Object* source, DatasetState& from, const Dims& extent, Object* target,
                     DatasetState& to) {
   Container& container = from.file->container();
-  BENTO_ASSIGN(const RecordLookup written, container.find(from.number, Box::whole(extent)));
+  const auto find = [&](const Box& box) {
+    return read_of_one_step(container, [&] { return container.find(from.number, box); });
+  };
+  BENTO_ASSIGN(const RecordLookup written, find(Box::whole(extent)));
   for (const auto& piece : written.pieces) {
     // Asked again, since a write to the same container may move what still gathers in memory.
-    BENTO_ASSIGN(const RecordLookup now, container.find(from.number, piece.part));
+    BENTO_ASSIGN(const RecordLookup now, find(piece.part));
     const Record record = now.pieces.empty() ? Record{} : now.records[now.pieces.front().record];
     if (record.encoding == Encoding::kFiltered && piece.part == record.box &&
         record.stored_bytes <= to.file->container().largest_record()) {
-      BENTO_ASSIGN(const auto stored, container.read_stored(record));
+      BENTO_ASSIGN(const auto stored,
+                   read_of_one_step(container, [&] { return container.read_stored(record); }));
       BENTO_TRY(
           to.file->container().write_filtered(to.number, record.box, record.filter_mask, stored));
       continue;

@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What was read or exchanged before must not be taken for what is there now: each program here once got wrong values
+without an error.
+
+    stale_reads.py                          the test
+    [mpirun ...] stale_reads.py --run NAME  one of its programs
+"""
+
+import os
+import sys
+
+COUNT = 65536  # elements of 4 bytes in a chunk: a record of its own
+
+
+def recreated():
+    """All ranks delete a dataset and create it again between two collective reads."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    mine = slice(10 * comm.rank, 10 * comm.rank + 10)
+    with h5py.File("recreated.h5", "w", driver="mpio", comm=comm) as file:
+        for value in (1, 2, 3):
+            if "x" in file:
+                del file["x"]
+            data = file.create_dataset("x", (10 * comm.size,), "f4", fillvalue=-1)
+            data[mine] = np.full(10, value, "f4")
+            found = np.empty(10 * comm.size, "f4")
+            with data.collective:
+                data.read_direct(found)
+            assert (found == value).all(), f"round {value}, rank {comm.rank}: {found}"
+    print("right")
+
+
+def overwrite(value):
+    """One session of all ranks: both chunks of a filtered dataset, which keep their stored size."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    first = value == 1
+    with h5py.File("filtered.h5", "w" if first else "r+", driver="mpio", comm=comm) as file:
+        if first:
+            shape = (comm.size * COUNT,)
+            file.create_dataset("x", shape, "i4", chunks=(COUNT,), shuffle=True)
+        file["x"][comm.rank * COUNT : (comm.rank + 1) * COUNT] = np.full(COUNT, value, "i4")
+
+
+def refreshed():
+    """A serial reader keeps the file open while sessions of two ranks overwrite its dataset; each goes to the place
+    of the last but one."""
+    import subprocess
+
+    import h5py
+
+    def session(value):
+        command = ["mpirun", "-n", 2, sys.executable, "-B", __file__, "--run", "overwrite", value]
+        subprocess.run([str(part) for part in command], check=True, stdin=subprocess.DEVNULL)
+
+    session(1)
+    with h5py.File("filtered.h5", "r") as file:
+        data = file["x"]
+        for value in range(1, 6):
+            if value > 1:
+                session(value)
+                data.id.refresh()
+            # A part of a chunk, so that the decoded chunk is kept.
+            found = [int(data[at]) for at in (0, 100, COUNT, 2 * COUNT - 1)]
+            assert found == [value] * 4, f"session {value}: {found}"
+    print("right")
+
+
+def overtaken():
+    """A reader copies objects, and reads chunks that must be put together, when the step that it reads is gone."""
+    import h5py
+    import numpy as np
+
+    def write(value):
+        for name in ("plain", "chunked"):
+            half = COUNT // 2
+            writer[name][:half] = np.full(half, value, "i4")
+            writer[name][half:] = np.full(half, value, "i4")
+        writer.flush()
+
+    child_reads, parent_writes = os.pipe()
+    parent_reads, child_writes = os.pipe()
+    if os.fork() == 0:
+        writer = h5py.File("live.h5", "w")
+        writer.create_dataset("plain", (COUNT,), "i4")
+        writer.create_dataset("chunked", (COUNT,), "i4", chunks=(COUNT,), shuffle=True)
+        write(1)
+        os.write(child_writes, b"1")
+        os.read(child_reads, 1)
+        for value in range(2, 8):
+            write(value)
+        os.write(child_writes, b"2")
+        os.read(child_reads, 1)
+        os._exit(0)
+    os.read(parent_reads, 1)
+    file, target = h5py.File("live.h5", "r"), h5py.File("copy.h5", "w")
+    mask, stored = file["chunked"].id.read_direct_chunk((0,))
+    assert set(np.frombuffer(stored, "u1")) == {0, 1}, "the first step"
+    assert file["plain"][0] == 1
+    os.write(parent_writes, b"1")
+    os.read(parent_reads, 1)
+    uses = {
+        "H5Ocopy": lambda: file.copy("plain", target, "plain"),
+        "H5Ocopy of a filtered dataset": lambda: file.copy("chunked", target, "chunked"),
+        "H5Dread_chunk": lambda: file["chunked"].id.read_direct_chunk((0,)),
+        "H5Dget_storage_size": lambda: file["chunked"].id.get_storage_size(),
+    }
+    wrong = []
+    for name, use in uses.items():
+        try:
+            wrong.append(f"{name} gave {use()}")
+        except Exception as error:
+            if "is gone" not in str(error):
+                wrong.append(f"{name} failed otherwise: {error}")
+    os.write(parent_writes, b"2")
+    os.wait()
+    assert not wrong, "\n".join(wrong)
+    print("right")
+
+
+def test():
+    script = os.path.abspath(__file__)
+
+    def command(name):
+        return [python(), "-B", script, "--run", name]
+
+    for ranks in (2, 3):
+        found = mpirun(ranks, command("recreated"), bento_env())
+        check(found.out.split() == ["right"] * ranks, found.tail())
+        say(f"a collective read of a dataset that was created again, {ranks} ranks: everybody's data")
+    found = run(command("refreshed"), bento_env(string="bento chunk=4M"))
+    check(found.out.split() == ["right"], found.tail())
+    say("a refreshed reader of a filtered dataset: the newest session's values")
+    found = run(command("overtaken"), bento_env(string="bento chunk=4M"))
+    check(found.out.split() == ["right"], found.tail())
+    say("copies and chunks of a step that is gone: an error")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"] and len(sys.argv) in (3, 4):
+        programs = {p.__name__: p for p in (recreated, overwrite, refreshed, overtaken)}
+        programs[sys.argv[2]](*map(int, sys.argv[3:]))
+        sys.exit(0)
+    from harness import bento_env, check, mpirun, python, run, run_test, say
+
+    run_test(test)
