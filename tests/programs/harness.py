@@ -22,6 +22,8 @@ import tempfile
 import time
 import traceback
 
+import sanitizer
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "checkers"))
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -31,6 +33,9 @@ REHEARSAL = os.environ.get("H5BENTO_TEST_REHEARSAL", "")
 PASS_THROUGH = "pass_through under_vol=0;under_info={}"
 MODULE = "libh5bento_vol.so"
 SKIPPED = 77
+
+# Where the sanitizers report while a test runs (sanitizer.Reports); None with an ordinary connector.
+SANITIZER = None
 
 
 class Failure(Exception):
@@ -120,6 +125,9 @@ def native_env(**more):
     # The shared-memory transport prints a warning and goes on where ptrace is forbidden; output is
     # compared.
     env.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+    if SANITIZER:
+        # For programs of ours, which are sanitized themselves.
+        env.update(sanitizer.options(SANITIZER.folder))
     env.update(more)
     return env
 
@@ -137,6 +145,9 @@ def bento_env(stats=None, string=None, **more):
     require_plugin()
     if not REHEARSAL:
         env["HDF5_PLUGIN_PATH"] = os.environ["HDF5_PLUGIN_PATH"]
+        if SANITIZER:
+            sanitizer.preload(env, plugin(), SANITIZER.folder)
+            SANITIZER.expected = "asan" in env["LD_PRELOAD"]  # TSan has no such line
     string = connector() if string is None or REHEARSAL else string
     if string:
         env["HDF5_VOL_CONNECTOR"] = string
@@ -146,12 +157,15 @@ def bento_env(stats=None, string=None, **more):
     return env
 
 
+def plugin():
+    return os.path.join(os.environ["HDF5_PLUGIN_PATH"], MODULE)
+
+
 def require_plugin():
     """A missing plugin is a failure, never a skip: HDF5 goes on with its native connector then."""
     if REHEARSAL:
         return
-    folder = os.environ["HDF5_PLUGIN_PATH"]
-    check(os.path.isfile(os.path.join(folder, MODULE)), f"{MODULE} is not in {folder}")
+    check(os.path.isfile(plugin()), f"{MODULE} is not in {os.environ['HDF5_PLUGIN_PATH']}")
 
 
 # ---- running -------------------------------------------------------------------------------------
@@ -259,6 +273,8 @@ def run(command, env, timeout=60, ok=(0,), cwd=None, merge=False):
 
     merge: stderr in the order of stdout, in .out."""
     command = [str(part) for part in command]
+    if SANITIZER:
+        timeout *= 3
     begin = time.monotonic()
     # Into files: a rank that outlives mpirun would keep a pipe open, and the test waiting.
     with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
@@ -440,6 +456,24 @@ def check_all_containers(folder):
 # ---- a test --------------------------------------------------------------------------------------
 
 
+def watch_sanitizers():
+    """From here on, processes report to a folder of this test, if the connector is a sanitized one."""
+    global SANITIZER
+    if not REHEARSAL and sanitizer.runtimes(plugin()):
+        SANITIZER = sanitizer.Reports(os.getcwd())
+
+
+def check_sanitizers():
+    """Fails if a process of this test was reported, whatever became of it."""
+    if not SANITIZER:
+        return
+    processes, found = SANITIZER.judge()
+    shown = "\n\n".join(found[:3])
+    check(not found, f"{len(found)} findings of the sanitizers, in {SANITIZER.folder}:\n{shown}")
+    check(processes or not SANITIZER.expected, "no process ran to its end under the sanitizers")
+    say(f"  sanitizers: no finding; {processes} processes ran to their end under them")
+
+
 def forget_folder(folder):
     """True if the test leaves nothing behind, on purpose or by accident."""
     os.chdir("/")
@@ -458,8 +492,13 @@ def run_test(function, *arguments):
         folder = tempfile.mkdtemp(
             prefix=f"{os.path.splitext(os.path.basename(sys.argv[0]))[0]}-", dir=os.getcwd()
         )
+        watch_sanitizers()
         os.chdir(folder)
-        function(*arguments)
+        try:
+            function(*arguments)
+        finally:
+            # Often the reason of what the test noticed.
+            check_sanitizers()
         check_all_containers(folder)
         status = 0
     except Skip as reason:
@@ -474,6 +513,8 @@ def run_test(function, *arguments):
             say(f"files of the failed test: {folder}")
         else:
             forget_folder(folder)
+            if SANITIZER:
+                shutil.rmtree(SANITIZER.folder, ignore_errors=True)
     sys.exit(status)
 
 

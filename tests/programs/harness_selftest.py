@@ -12,6 +12,7 @@ import time
 import api_tests
 import h5py_suite
 import harness
+import sanitizer
 from harness import Failure, check, check_diverted, is_container, run, run_test
 
 
@@ -152,6 +153,44 @@ def test_known_list():
     )
 
 
+LEAKS = """\
+AddressSanitizer exit stats:
+=================================================================
+==7==ERROR: LeakSanitizer: detected memory leaks
+
+Direct leak of 24 byte(s) in 1 object(s) allocated from:
+    #0 0x7f in __interceptor_malloc asan_malloc_linux.cpp:69
+    #1 0x7f in opal_init (/lib/libopen-pal.so.40+0x1)
+
+Indirect leak of 8 byte(s) in 1 object(s) allocated from:
+    #0 0x7f in operator new(unsigned long) asan_new_delete.cpp:95
+    #1 0x7f in open_it OURS
+    #2 0x7f in H5VL_file_open (/cache/lib/libhdf5.so.310+0x1)
+
+SUMMARY: AddressSanitizer: 32 byte(s) leaked in 2 allocation(s).
+"""
+ERROR = """\
+=================================================================
+==7==ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1
+READ of size 1 at 0x1 thread T0
+    #0 0x7f in memcpy (/lib/libother.so+0x1)
+"""
+
+
+def test_sanitizer_reports():
+    for frame in ("/a/vol/view/tree.cpp:7", "../core/io/file.hpp:7", "(/b/plugins/libh5bento_vol.so+0x1)"):
+        found = sanitizer.findings(LEAKS.replace("OURS", frame))
+        check(len(found) == 1 and "Indirect leak of 8" in found[0], f"leak in {frame}: {found}")
+    check(not sanitizer.findings(LEAKS.replace("OURS", "(/b/libmpi.so+0x1)")), "a leak of others counts")
+    check(len(sanitizer.findings(LEAKS.replace("OURS", "/a/vol/x.cpp:1") + ERROR)) == 2, "an error or a leak was lost")
+    for text in ("WARNING: ThreadSanitizer: data race (pid=7)", "==7==LeakSanitizer has encountered a fatal error."):
+        check(len(sanitizer.findings(text)) == 1, f"not noticed: {text}")
+    check(not sanitizer.findings("AddressSanitizer exit stats:\nStats: 0M malloced"), "statistics were taken for a report")
+    module = write("module", "\0libstdc++.so.6\0libubsan.so.1\0libasan.so.8\0")
+    check(sanitizer.runtimes(module) == ["libasan.so.8", "libubsan.so.1", "libstdc++.so.6"], "runtimes not found")
+    check(sanitizer.runtimes(write("plain", "\0libstdc++.so.6\0")) == [], "a runtime where there is none")
+
+
 def test():
     harness.REHEARSAL = ""
     for function in (
@@ -160,6 +199,7 @@ def test():
         test_deadline,
         test_api_parser,
         test_known_list,
+        test_sanitizer_reports,
     ):
         function()
         harness.say(f"{function.__name__}: ok")
