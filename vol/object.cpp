@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/object.hpp"
 
+#include <memory>
 #include <new>
 #include <set>
 
@@ -54,19 +55,25 @@ void close_native(void* under, hid_t vol, H5I_type_t type) {
 
 }  // namespace
 
-Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) {
+Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept {
   if (under == nullptr) return nullptr;
-  auto* const object = new (std::nothrow) Object;
-  if (object == nullptr) {
-    close_native(under, under_vol_id, type);
+  try {
+    auto object = std::make_unique<Object>();
+    object->under = under;
+    object->under_vol_id = under_vol_id;
+    object->type = type;
+    if (type == H5I_DATASET) open_datasets().insert(object.get());
+    H5Iinc_ref(under_vol_id);
+    return object.release();
+  } catch (const std::bad_alloc&) {
     push_error("wrap", Error{Code::kInternal, "out of memory", 0});
     return nullptr;
   }
-  object->under = under;
-  object->under_vol_id = under_vol_id;
-  object->type = type;
-  if (type == H5I_DATASET) open_datasets().insert(object);
-  H5Iinc_ref(under_vol_id);
+}
+
+Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) noexcept {
+  Object* const object = wrap_borrowed(under, under_vol_id, type);
+  if (object == nullptr && under != nullptr) close_native(under, under_vol_id, type);
   return object;
 }
 

@@ -28,8 +28,11 @@ struct Object {
   bool dataset_resolved = false;
 };
 
-/// Wraps a native object; takes a reference on the connector id. Null in, null out.
-Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type);
+/// Wraps a native object that was opened for the wrapper; takes a reference on the connector id.
+/// Null in, null out. Without memory the object is closed, since nobody else could.
+Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) noexcept;
+/// The same for an object that somebody else closes if it cannot be wrapped.
+Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept;
 /// Releases the wrapper and its reference, keeping the error stack. Does not touch the native
 /// object.
 void wrap_free(Object* object) noexcept;

@@ -42,8 +42,9 @@ herr_t get_wrap_ctx(const void* obj, void** context) {
 
 void* wrap_object(void* obj, H5I_type_t type, void* context) {
   const auto* const made = static_cast<const WrapContext*>(context);
-  return wrap_new(H5VLwrap_object(obj, type, made->under_vol_id, made->under_context),
-                  made->under_vol_id, type);
+  // The library closes what it cannot get wrapped.
+  return wrap_borrowed(H5VLwrap_object(obj, type, made->under_vol_id, made->under_context),
+                       made->under_vol_id, type);
 }
 
 void* unwrap_object(void* obj) {

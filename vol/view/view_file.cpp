@@ -141,8 +141,18 @@ const OpenView* self(const H5FD_t* file) {
 }
 
 template <class Body>
-herr_t keep_failure(ViewFile& file, const char* what, Body&& body) {
-  Status done = body();
+Status caught(Body&& body) {
+  try {
+    return body();
+  } catch (const std::exception& error) {
+    return fail(Code::kInternal, error.what());
+  }
+}
+
+// Called by the library, through which nothing may be thrown.
+template <class Body>
+herr_t keep_failure(ViewFile& file, const char* what, Body&& body) noexcept {
+  Status done = caught(std::forward<Body>(body));
   if (done) return 0;
   if (file.failure) file.failure = done;
   push_error(what, done.error());
