@@ -38,6 +38,18 @@ fti::HashKind hash_kind(Checksum checksum) {
   return fti::HashKind::kXxh3;
 }
 
+Verification verification(Verify verify) {
+  switch (verify) {
+    case Verify::kAll:
+      return Verification::kAll;
+    case Verify::kNone:
+      return Verification::kNone;
+    case Verify::kSmall:
+      break;
+  }
+  return Verification::kSmall;
+}
+
 FileOpener& file_opener() {
   static FileOpener opener = open_posix_file;
   return opener;
@@ -62,6 +74,7 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   options.stream.buffer_bytes = config.buffer;
   options.stream.align = config.align;
   options.stream.hash = hash_kind(config.checksum);
+  options.verify = verification(config.verify);
   options.durability = config.power ? Durability::kPower : Durability::kProcess;
   options.keep = config.keep;
   if (config.step != 0) options.step = AbsoluteStep(config.step);

@@ -85,6 +85,18 @@ Status set_stats(Config& config, std::string_view value) {
   return {};
 }
 
+Status set_verify(Config& config, std::string_view value) {
+  if (value == "small")
+    config.verify = Verify::kSmall;
+  else if (value == "all")
+    config.verify = Verify::kAll;
+  else if (value == "none")
+    config.verify = Verify::kNone;
+  else
+    return bad_value("verify", value, "all, small or none");
+  return {};
+}
+
 Status set_view(Config& config, std::string_view value) {
   if (value != "on" && value != "off") return bad_value("view", value, "on or off");
   config.view = value == "on";
@@ -162,6 +174,7 @@ constexpr std::array kKeys = {
     Key{"stats", set_stats},
     Key{"step", set_step},
     Key{"timeout", set_timeout},
+    Key{"verify", set_verify},
     Key{"view", set_view},
     Key{"view_copy", set_view_copy},
     Key{"view_maps", set_view_maps},
@@ -303,6 +316,8 @@ std::string to_string(const Config& config) {
   if (config.stats != defaults.stats) add("stats", config.stats);
   if (config.step != defaults.step) add("step", config.step);
   if (config.timeout != defaults.timeout) add("timeout", config.timeout);
+  if (config.verify != defaults.verify)
+    add("verify", config.verify == Verify::kAll ? "all" : "none");
   if (config.view != defaults.view) add("view", "off");
   if (config.view_copy != defaults.view_copy) add("view_copy", config.view_copy);
   if (config.view_maps != defaults.view_maps) add("view_maps", config.view_maps);

@@ -17,6 +17,7 @@
 namespace bento {
 
 enum class Checksum { kXxh3, kMd5, kNone };
+enum class Verify { kSmall, kAll, kNone };
 
 struct Config {
   std::uint64_t chunk = 0;     ///< bytes; 0 = from what the program declares
@@ -26,6 +27,7 @@ struct Config {
   std::uint64_t buffer = 4u << 20;  ///< bytes in which small records gather
   double timeout = 300;             ///< seconds a rank waits for another, 0 = for ever
   std::string stats;                ///< file for statistics, empty = none
+  Verify verify = Verify::kSmall;   ///< what is held against its hash when it is read
   std::uint64_t keep = 1;           ///< steps that stay readable, 0 = all
   std::uint64_t step = 0;           ///< open for reading as of this absolute step, 0 = the newest
   bool power = false;               ///< durability=power: a commit survives the death of nodes

@@ -39,7 +39,7 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
             BENTO_ASSIGN(File* const handle, file(index));
             return RecordReader::Source{handle, &plan_.file(index), plan_.local_task(writer)};
           },
-          &stream_),
+          &stream_, options_.verify),
       known_until_ns_(static_cast<std::size_t>(comm_->size()), 0) {}
 
 Container::~Container() = default;

@@ -45,6 +45,7 @@ struct ContainerOptions {
   std::uint64_t chunk_bytes =
       0;  ///< chunk size of a new container, 0: from what the program declares
   StreamOptions stream;
+  Verification verify = Verification::kSmall;  ///< what is held against its hash when it is read
   Durability durability = Durability::kProcess;
   /// Steps that stay readable, the newest included; 0: all.
   std::uint64_t keep = 1;

@@ -288,7 +288,7 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   BENTO_ASSIGN(identity_.second, in.u64());
   BENTO_ASSIGN(const std::uint8_t edited, in.u8());
   view_edited_ = edited != 0;
-  reader_.verify_all(view_edited_);
+  if (view_edited_) reader_.distrust();
   BENTO_ASSIGN(const std::uint8_t reuse, in.u8());
   reuse_dead_ = reuse != 0;
   BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));

@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "core/container/granule_table.hpp"
 #include "core/container/record_hash.hpp"
+#include "core/fti/granules.hpp"
 
 namespace bento {
 
@@ -15,7 +17,34 @@ constexpr std::size_t kPieceBytes =
     256u << 10;  // hash and read take turns on pieces that stay in the cache
 constexpr std::size_t kWindowBytes = 4u << 20;        // scratch for scattered reads
 constexpr std::uint64_t kDirectRunBytes = 16u << 10;  // runs from here on are read one by one
+
+Status mismatch(const Record& record, const File& file, std::uint64_t address, std::uint64_t from,
+                std::uint64_t bytes) {
+  return fail(
+      Code::kCorrupt,
+      fmt::format("'{}': data of dataset {} at byte {} ({} bytes, written by rank {}) does not "
+                  "match its checksum",
+                  file.path(), record.dataset, address + from, bytes, record.order.rank));
+}
+
+/// Reads and hashes in turns, while a piece is still in the cache.
+Status read_hashed(File& file, std::uint64_t address, std::span<std::byte> into,
+                   fti::ChunkHasher& hasher) {
+  for (std::size_t done = 0; done < into.size(); done += kPieceBytes) {
+    const auto piece = into.subspan(done, std::min(kPieceBytes, into.size() - done));
+    BENTO_TRY(file.read_at(address + done, piece));
+    hasher.update(piece);
+  }
+  return {};
+}
+
 }  // namespace
+
+void RecordReader::invalidate() {
+  cached_ = {};
+  granules_ = {};
+  granule_ = {};
+}
 
 Result<std::uint64_t> RecordReader::address_of(const Record& record, const Source& source) const {
   const FilePlan& plan = *source.plan;
@@ -29,29 +58,32 @@ Result<std::uint64_t> RecordReader::address_of(const Record& record, const Sourc
   return plan.address(source.local_task, record.where.offset);
 }
 
-Status RecordReader::check(const Record& record, const Hash128& wanted, const Hash128& found,
-                           const Source& source, std::uint64_t address) const {
-  if (found == wanted) return {};
-  return fail(
-      Code::kCorrupt,
-      fmt::format(
-          "'{}': data of dataset {} at byte {} ({} bytes, written by rank {}) does not match its "
-          "checksum",
-          source.file->path(), record.dataset, address, record.stored_bytes, record.order.rank));
+/// Zeros: it is not to be verified.
+Result<Hash128> RecordReader::wanted_hash(const Record& record, const Source& source,
+                                          std::uint64_t address) const {
+  if (verification_ == Verification::kNone) return Hash128{};
+  BENTO_ASSIGN(const Hash128 wanted, stored_hash(*source.file, address, record));
+  if (wanted == Hash128{} && hashes_wanted_)
+    return fail(
+        Code::kUnsupported,
+        fmt::format("'{}': data of dataset {} at byte {} ({} bytes, written by rank {}) has "
+                    "no checksum, so verify=all cannot be fulfilled: it was written with "
+                    "checksum=none, or belongs to an older step of a file with "
+                    "checksum=md5. Read it with verify=small",
+                    source.file->path(), record.dataset, address, record.stored_bytes,
+                    record.order.rank));
+  return wanted;
 }
 
 Status RecordReader::read_whole(const Record& record, const Source& source,
                                 std::span<std::byte> into) {
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
-  BENTO_ASSIGN(const Hash128 wanted, stored_hash(*source.file, address, record));
+  BENTO_ASSIGN(const Hash128 wanted, wanted_hash(record, source, address));
   if (wanted == Hash128{}) return source.file->read_at(address, into);
   fti::ChunkHasher hasher(rule_);
-  for (std::size_t done = 0; done < into.size(); done += kPieceBytes) {
-    const auto piece = into.subspan(done, std::min(kPieceBytes, into.size() - done));
-    BENTO_TRY(source.file->read_at(address + done, piece));
-    hasher.update(piece);
-  }
-  return check(record, wanted, hasher.digest(), source, address);
+  BENTO_TRY(read_hashed(*source.file, address, into, hasher));
+  if (hasher.digest() == wanted) return {};
+  return mismatch(record, *source.file, address, 0, record.stored_bytes);
 }
 
 Result<std::vector<std::byte>> RecordReader::read_stored(const Record& record) {
@@ -97,7 +129,7 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes, con
 
   BENTO_ASSIGN(const Source source, locate_(record.where.task));
   const bool whole = part_bytes == record.stored_bytes;
-  if (record.stored_bytes <= verify_bytes_) {
+  if (record.stored_bytes <= kVerifyBytes && verification_ != Verification::kNone) {
     if (whole && to_contiguous)
       return read_whole(record, source, {to + to_offset, static_cast<std::size_t>(part_bytes)});
     if (cached_.empty() || !(cached_at_ == record.where)) {
@@ -109,19 +141,78 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes, con
     return {};
   }
 
-  BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
+  BENTO_ASSIGN(const Place place, place_of(record, source));
   if (from_contiguous && to_contiguous)
-    return source.file->read_at(address + from_offset,
-                                {to + to_offset, static_cast<std::size_t>(part_bytes)});
-  return read_windows(record, element_bytes, part, to_box, to, source);
+    return fetch(place, from_offset, {to + to_offset, static_cast<std::size_t>(part_bytes)});
+  return read_windows(place, element_bytes, part, to_box, to);
+}
+
+Result<RecordReader::Place> RecordReader::place_of(const Record& record, const Source& source) {
+  BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
+  Place place{record, source, address, {}};
+  if (verification_ != Verification::kAll) return place;
+  if (granules_.empty() || !(granules_at_ == record.where)) {
+    granules_.clear();
+    granule_.clear();
+    BENTO_ASSIGN(const Hash128 wanted, wanted_hash(record, source, address));
+    if (wanted == Hash128{}) return place;
+    BENTO_ASSIGN(granules_, read_granule_table(*source.file, address, record, rule_, wanted));
+    granules_at_ = record.where;
+  }
+  place.granules = granules_;
+  return place;
+}
+
+// Whole granules go where they are wanted; of one of which a part is wanted, the part is copied.
+Status RecordReader::fetch(const Place& place, std::uint64_t from, std::span<std::byte> into) {
+  if (place.granules.empty()) return place.source.file->read_at(place.address + from, into);
+  if (from > place.record.stored_bytes || into.size() > place.record.stored_bytes - from)
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': a record of dataset {} at byte {} has {} bytes, {} at {} were "
+                            "asked for",
+                            place.source.file->path(), place.record.dataset, place.address,
+                            place.record.stored_bytes, into.size(), from));
+  while (!into.empty()) {
+    const std::uint64_t granule = from / fti::kGranuleBytes;
+    const std::uint64_t skip = from % fti::kGranuleBytes;
+    const std::uint64_t bytes =
+        std::min(fti::kGranuleBytes, place.record.stored_bytes - granule * fti::kGranuleBytes);
+    const auto here =
+        into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), bytes - skip)));
+    if (here.size() == bytes) {
+      BENTO_TRY(read_granule(place, granule, here));
+    } else {
+      if (granule_.empty() || granule_number_ != granule) {
+        granule_.resize(static_cast<std::size_t>(bytes));
+        granule_number_ = granule;
+        auto read = read_granule(place, granule, granule_);
+        if (!read) {
+          granule_.clear();
+          return read;
+        }
+      }
+      std::copy_n(granule_.begin() + static_cast<std::ptrdiff_t>(skip), here.size(), here.begin());
+    }
+    from += here.size();
+    into = into.subspan(here.size());
+  }
+  return {};
+}
+
+Status RecordReader::read_granule(const Place& place, std::uint64_t granule,
+                                  std::span<std::byte> into) {
+  const std::uint64_t from = granule * fti::kGranuleBytes;
+  fti::ChunkHasher hasher(fti::HashKind::kXxh3);
+  BENTO_TRY(read_hashed(*place.source.file, place.address + from, into, hasher));
+  if (hasher.digest() == place.granules[static_cast<std::size_t>(granule)]) return {};
+  return mismatch(place.record, *place.source.file, place.address, from, into.size());
 }
 
 // Splits `part` along its slowest dimension until what it spans in the record fits the scratch
 // window or is one run, so that memory stays bounded whatever the record's size.
-Status RecordReader::read_windows(const Record& record, std::uint64_t element_bytes,
-                                  const Box& part, const Box& to_box, std::byte* to,
-                                  const Source& source) {
-  BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
+Status RecordReader::read_windows(const Place& place, std::uint64_t element_bytes, const Box& part,
+                                  const Box& to_box, std::byte* to) {
+  const Box& whole = place.record.box;
   const unsigned last = part.rank() - 1;
   const std::uint64_t run_bytes = part.count[last] * element_bytes;
   std::vector<std::byte> scratch;
@@ -134,28 +225,27 @@ Status RecordReader::read_windows(const Record& record, std::uint64_t element_by
       end.start[d] = box.start[d] + box.count[d] - 1;
       end.count[d] = 1;
     }
-    const std::uint64_t first = row_major_offset(record.box, box) * element_bytes;
-    const std::uint64_t span =
-        row_major_offset(record.box, end) * element_bytes + element_bytes - first;
-    const bool one_run = is_contiguous_in(record.box, box);
+    const std::uint64_t first = row_major_offset(whole, box) * element_bytes;
+    const std::uint64_t span = row_major_offset(whole, end) * element_bytes + element_bytes - first;
+    const bool one_run = is_contiguous_in(whole, box);
     const bool sparse = run_bytes >= kDirectRunBytes && span > 2 * box.elements() * element_bytes;
     if (one_run && is_contiguous_in(to_box, box)) {
       const std::uint64_t at = row_major_offset(to_box, box) * element_bytes;
-      BENTO_TRY(source.file->read_at(address + first, {to + at, static_cast<std::size_t>(span)}));
+      BENTO_TRY(fetch(place, first, {to + at, static_cast<std::size_t>(span)}));
       continue;
     }
     if (span <= kWindowBytes && !sparse) {
       scratch.resize(static_cast<std::size_t>(span));
-      BENTO_TRY(source.file->read_at(address + first, scratch));
+      BENTO_TRY(fetch(place, first, scratch));
       // copy_box addresses the record's whole box; the scratch holds it from `first` on.
-      copy_box(box, record.box, scratch.data() - first, to_box, to, element_bytes);
+      copy_box(box, whole, scratch.data() - first, to_box, to, element_bytes);
       continue;
     }
     unsigned d = 0;
     while (d < last && box.count[d] == 1) ++d;
     if (box.count[d] == 1) {  // a single element wider than the window
-      BENTO_TRY(source.file->read_at(
-          address + first,
+      BENTO_TRY(fetch(
+          place, first,
           {to + row_major_offset(to_box, box) * element_bytes, static_cast<std::size_t>(span)}));
       continue;
     }

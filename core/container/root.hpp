@@ -20,7 +20,7 @@
 
 namespace bento {
 
-inline constexpr std::uint32_t kFormatVersion = 2;
+inline constexpr std::uint32_t kFormatVersion = 3;
 
 /// A run of bytes in the catalogue with its checksum. `bytes` 0 means absent.
 struct CatalogueRef {

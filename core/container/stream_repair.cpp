@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "core/container/granule_table.hpp"
+
 namespace bento {
 
 namespace {
@@ -143,7 +145,7 @@ class ChunkRepair {
                                  std::span<const Record> behind, Position to) {
     if (group.empty()) return write_filler(at, to);
     const Record& last = group.back();
-    const Position data_end = last.where.offset + last.stored_bytes;
+    const Position data_end = last.where.offset + last.stored_bytes + hashes_behind(last);
     // What follows the group's data is the next group's block, as near to it as that allows.
     Position end = to;
     if (!behind.empty()) {
@@ -164,6 +166,12 @@ class ChunkRepair {
     if (!layout(head, group, end) && !layout(head, group, data_end)) return at;
     BENTO_TRY(write_filler(at, head));
     return rebuild_group(head, group, behind, to);
+  }
+
+  /// Bytes of the granules' hashes that lie behind a record's data.
+  [[nodiscard]] std::uint64_t hashes_behind(const Record& record) const {
+    return record.encoding == Encoding::kPlain ? granule_table_bytes(rule_, record.stored_bytes)
+                                               : 0;
   }
 
   /// The records of a block [at, end) that holds `group`; nothing if there is none. A container
@@ -206,10 +214,11 @@ class ChunkRepair {
       DbVar var;
       var.id = var.idx = static_cast<std::int32_t>(slot.record->dataset);
       var.hascontent = true;
-      var.chunksize = var.containersize = slot.record->stored_bytes;
+      var.chunksize = slot.record->stored_bytes;
+      var.containersize = var.chunksize + hashes_behind(*slot.record);
       var.hash = slot.record->hash;
       vars.push_back(var);
-      next = begin + slot.record->stored_bytes;
+      next = begin + var.containersize;
     }
     if (next > end) return std::nullopt;
     fill_up(numvars, end);
@@ -230,16 +239,31 @@ class ChunkRepair {
   Status write(Position at, std::vector<DbVar> vars, std::span<const Record> group) {
     Position data = at + header_of(vars.size());
     for (auto& var : vars) {
-      if (var.hascontent && var.hash == fti::Digest{}) {
-        std::vector<std::byte> bytes(static_cast<std::size_t>(var.chunksize));
-        BENTO_TRY(place_.file->read_at(place_.address(data), bytes));
-        var.hash = fti::chunk_hash(rule_, bytes);
-      }
+      if (var.hascontent && var.hash == fti::Digest{}) BENTO_TRY(hash_anew(var, data));
       data += var.containersize;
     }
     BENTO_TRY(place_.file->write_at(place_.address(at), fti::v11::encode_header(vars)));
     result_.rebuilt.push_back(spot(at, group));
     return {};
+  }
+
+  /// The hash of a container's data, and of its granules where there is room for theirs.
+  Status hash_anew(DbVar& var, Position data) {
+    constexpr std::uint64_t kPieceBytes = 1u << 20;
+    fti::ChunkHasher hasher(rule_);
+    fti::GranuleHasher granules;
+    std::vector<std::byte> piece;
+    for (std::uint64_t done = 0; done < var.chunksize; done += piece.size()) {
+      piece.resize(static_cast<std::size_t>(std::min(kPieceBytes, var.chunksize - done)));
+      BENTO_TRY(place_.file->read_at(place_.address(data) + done, piece));
+      hasher.update(piece);
+      granules.update(piece);
+    }
+    var.hash = hasher.digest();
+    const std::uint64_t table = granule_table_bytes(rule_, var.chunksize);
+    if (table == 0 || table > var.containersize - var.chunksize) return {};
+    return place_.file->write_at(place_.address(data) + var.chunksize,
+                                 encode_granule_table(rule_, granules.hashes(), var.hash));
   }
 
   const StreamPlace& place_;

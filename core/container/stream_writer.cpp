@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "core/container/granule_table.hpp"
 
 namespace bento {
 
@@ -310,23 +311,30 @@ Status StreamWriter::next_chunk() {
   return {};
 }
 
+// Data, and behind that of a large plain record the hashes of its granules; sets the record's hash.
 Status StreamWriter::write_hashed(std::uint64_t address, std::span<const std::byte> data,
-                                  Hash128& hash) {
+                                  Record& record) {
   const fti::HashKind kind = record_kind();
-  hash = {};
+  record.hash = {};
   if (kind == fti::HashKind::kNone) return file_->write_at(address, data);
   if (data.size() <= kPieceBytes) {
-    hash = fti::chunk_hash(kind, data);
+    record.hash = fti::chunk_hash(kind, data);
     return file_->write_at(address, data);
   }
-  fti::ChunkHasher hasher(kind);
+  fti::GranuleHasher granules;
+  std::optional<fti::Md5> md5;
+  if (kind == fti::HashKind::kMd5) md5.emplace();
   for (std::size_t done = 0; done < data.size(); done += kPieceBytes) {
     const auto piece = data.subspan(done, std::min(kPieceBytes, data.size() - done));
-    hasher.update(piece);
+    granules.update(piece);
+    if (md5) md5->update(piece);
     BENTO_TRY(file_->write_at(address + done, piece));
   }
-  hash = hasher.digest();
-  return {};
+  const auto hashes = granules.hashes();
+  record.hash = md5 ? md5->digest() : fti::hash_of_granules(hashes);
+  if (record.encoding != Encoding::kPlain || granule_table_bytes(rule_, data.size()) == 0)
+    return {};
+  return file_->write_at(address + data.size(), encode_granule_table(rule_, hashes, record.hash));
 }
 
 DbVar StreamWriter::next_var(const Record& record, std::uint64_t stream_at,
@@ -365,7 +373,12 @@ Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
     const auto room_behind = [&](std::uint64_t used) {
       return data_at(used) < plan_.chunk_bytes ? plan_.chunk_bytes - data_at(used) : 0;
     };
-    const std::uint64_t smallest = sliceable ? element_bytes : data.size();
+    // What a container needs for so much data: behind a large plain record lie its granules'
+    // hashes.
+    const auto with_table = [&](std::uint64_t bytes) {
+      return sliceable ? bytes + granule_table_bytes(rule_, bytes) : bytes;
+    };
+    const std::uint64_t smallest = with_table(sliceable ? element_bytes : data.size());
     if (smallest > room_behind(0))
       return fail(
           Code::kNoSpace,
@@ -376,17 +389,20 @@ Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
           EFBIG);
     // Compressed data of the next step may be a little longer: its container gets some slack.
     const auto capacity_of = [&](const Box& b) {
-      return sliceable ? bytes_of(b) : std::min(data.size() + data.size() / 8, room_behind(0));
+      return sliceable ? with_table(bytes_of(b))
+                       : std::min(data.size() + data.size() / 8, room_behind(0));
     };
     Record part = record;
-    auto free = reuse_.take_large(bytes_of(box));
+    auto free = reuse_.take_large(with_table(bytes_of(box)));
     if (!free && sliceable && bytes_of(box) >= 2 * std::max(kLargeRecordBytes, element_bytes)) {
-      free = reuse_.take_for_part(bytes_of(box), element_bytes);
+      free = reuse_.take_for_part(with_table(bytes_of(box)), smallest);
       // Parts below kLargeRecordBytes would leave blocks that nothing fits.
       if (free)
-        box = cut_front(
-            box, std::min(free->capacities[1], bytes_of(box) - kLargeRecordBytes) / element_bytes,
-            todo);
+        box = cut_front(box,
+                        std::min(data_bytes_within(rule_, free->capacities[1]),
+                                 bytes_of(box) - kLargeRecordBytes) /
+                            element_bytes,
+                        todo);
     }
     if (free) {
       part.box = box;
@@ -401,12 +417,12 @@ Status StreamWriter::write_large(Record record, std::uint64_t element_bytes,
       // if that is worth a record.
       const bool worth_it = sliceable && here >= smallest &&
                             here >= std::min(kLargeRecordBytes, plan_.chunk_bytes / 2);
-      if (bytes_of(box) <= room_behind(0) || !worth_it) {
+      if (with_table(bytes_of(box)) <= room_behind(0) || !worth_it) {
         BENTO_TRY(next_chunk());
         todo.push_back(box);
         continue;
       }
-      box = cut_front(box, here / element_bytes, todo);
+      box = cut_front(box, data_bytes_within(rule_, here) / element_bytes, todo);
     }
     part.box = box;
     part.stored_bytes = bytes_of(box);
@@ -430,7 +446,7 @@ Status StreamWriter::write_large_part(Record part, std::span<const std::byte> da
                       : round_up(begin + header_bytes(2), options_.align) - begin - header_bytes(2);
   part.where = {writer_, block + header_bytes(2) + filler_bytes};
   part.header_distance = static_cast<std::uint32_t>(fti::v11::kDbVarBytes + filler_bytes);
-  BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), data, part.hash));
+  BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), data, part));
 
   if (miscounted_) BENTO_TRY(resume(false));
   const std::uint64_t filler_at = stream_offset(fill_, plan_.chunk_bytes, block) + header_bytes(2);
@@ -442,7 +458,10 @@ Status StreamWriter::write_large_part(Record part, std::span<const std::byte> da
     BENTO_TRY(rewrite_vars(place(), {block, {vars.begin(), vars.end()}}));
   } else {
     // The last byte of the slack, so that the file is as long as the stream says.
-    if (capacity > part.stored_bytes)
+    const std::uint64_t hashes = part.encoding == Encoding::kPlain && part.hash != Hash128{}
+                                     ? granule_table_bytes(rule_, part.stored_bytes)
+                                     : 0;
+    if (capacity > part.stored_bytes + hashes)
       BENTO_TRY(file_->write_at(plan_.address(local_task_, part.where.offset) + capacity - 1,
                                 std::array{std::byte{0}}));
     BENTO_TRY(file_->write_at(plan_.address(local_task_, block), fti::v11::encode_header(vars)));

@@ -146,7 +146,7 @@ class StreamWriter {
   Status write_large_part(Record part, std::span<const std::byte> data, std::uint64_t capacity,
                           const StreamBlockShape* into, std::vector<Record>& placed);
   Result<bool> flush_into_free(std::span<const Pending> group);
-  Status write_hashed(std::uint64_t address, std::span<const std::byte> data, Hash128& hash);
+  Status write_hashed(std::uint64_t address, std::span<const std::byte> data, Record& record);
   fti::v11::DbVar next_var(const Record& record, std::uint64_t stream_at, std::uint64_t capacity);
   Status next_chunk();
   [[nodiscard]] std::uint64_t room() const { return plan_.chunk_bytes - fill_.back(); }

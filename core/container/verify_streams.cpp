@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/container/granule_table.hpp"
 #include "core/container/offline.hpp"
 #include "core/fti/verify.hpp"
 #include "core/index/live_records.hpp"
@@ -140,6 +141,26 @@ class Verifier {
           !keeps_hash(verdict.checkpoint, finding))
         findings.add(finding.damage, finding.offset, finding.bytes, finding.text, finding.record);
     compare(verdict.checkpoint, records, source, findings);
+    return check_tables(source, records, findings);
+  }
+
+  /// The hashes behind the data of large plain records, with which a reader verifies parts of it.
+  Status check_tables(const StreamSource& source, std::span<const Indexed> records,
+                      fti::Findings& findings) {
+    const fti::HashKind rule = container_.root().record_hash();
+    for (const Indexed& indexed : records) {
+      const Record record = container_.index().record(indexed.dataset, indexed.record);
+      if (!indexed.live || record.encoding != Encoding::kPlain || record.hash == Hash128{} ||
+          granule_table_bytes(rule, record.stored_bytes) == 0)
+        continue;
+      BENTO_ASSIGN(const StreamPlace place, container_.place(record.where.task));
+      const auto table = read_granule_table(*place.file, place.address(record.where.offset), record,
+                                            rule, record.hash);
+      if (table) continue;
+      if (table.error().code != Code::kCorrupt) return fail(table.error());
+      findings.add(Damage::kChunkHash, source.offset(record.where.offset) + record.stored_bytes,
+                   granule_table_bytes(rule, record.stored_bytes), table.error().text);
+    }
     return {};
   }
 

@@ -11,7 +11,7 @@ Digest chunk_hash(HashKind kind, std::span<const std::byte> chunk) {
     case HashKind::kMd5:
       return md5(chunk);
     case HashKind::kXxh3:
-      return hash128(chunk);
+      return hash_in_granules(chunk);
     case HashKind::kNone:
       break;
   }

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "core/base/hash.hpp"
+#include "core/fti/granules.hpp"
 #include "core/fti/md5.hpp"
 
 namespace bento::fti {
@@ -19,7 +20,9 @@ namespace bento::fti {
 enum class HashKind : std::uint8_t {
   kNone,  ///< all hash fields are zero
   kMd5,   ///< as FTI computes them
-  kXxh3,  ///< XXH3-128; only in the 1.1 layout, announced in its pad bytes; FTI cannot verify it
+  /// XXH3-128 of granules (granules.hpp); only in the 1.1 layout, announced in its pad bytes; FTI
+  /// cannot verify it.
+  kXxh3,
 };
 
 inline constexpr std::size_t kChecksumTextBytes = 33;
@@ -46,7 +49,7 @@ class ChunkHasher {
 
  private:
   std::optional<Md5> md5_;
-  std::optional<Hasher> xxh3_;
+  std::optional<GranuleHasher> xxh3_;
 };
 
 }  // namespace bento::fti

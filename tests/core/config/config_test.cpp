@@ -147,6 +147,17 @@ TEST_CASE("config: steps and durability", "[core][config]") {
   CHECK_THAT(refused.error().text, ContainsSubstring("accepted is"));
 }
 
+TEST_CASE("config: what is verified on reading", "[core][config]") {
+  CHECK(parse_config("")->verify == Verify::kSmall);
+  CHECK(parse_config("verify=all")->verify == Verify::kAll);
+  CHECK(to_string(*parse_config("verify=small")).empty());
+  for (const std::string_view text : {"verify=all", "verify=none"})
+    CHECK(to_string(*parse_config(text)) == text);
+  const auto wrong = parse_config("verify=some");
+  REQUIRE(!wrong);
+  CHECK_THAT(wrong.error().text, ContainsSubstring("all, small or none"));
+}
+
 TEST_CASE("config: the native view's keys", "[core][config]") {
   const auto config = parse_config("view=off;view_copy=1G;view_maps=100");
   REQUIRE(config);
