@@ -9,10 +9,9 @@
 #include "core/comm/status_message.hpp"
 #include "core/container/holder.hpp"
 #include "vol/fapl.hpp"
+#include "vol/file_agreement.hpp"
 
 namespace bento::vol {
-
-namespace {
 
 // The environment wins over the list, as in the library itself.
 bool locking_wanted(hid_t fapl) {
@@ -25,6 +24,8 @@ bool locking_wanted(hid_t fapl) {
   hbool_t ignore_disabled = false;
   return fapl < 0 || H5Pget_file_locking(fapl, &use, &ignore_disabled) < 0 || use;
 }
+
+namespace {
 
 fti::HashKind hash_kind(Checksum checksum) {
   switch (checksum) {
@@ -88,20 +89,11 @@ bool is_container(const char* name) {
   return seen && seen->kind == FileKind::kContainer;
 }
 
-Result<bool> is_container_on_rank_0(const char* name, Communicator& comm) {
-  ByteWriter out;
-  if (comm.rank() == 0) {
-    const auto seen = probe_name(name);
-    // Whatever cannot be opened is left to the native connector, whose errors applications know.
-    const bool newer = !seen && seen.error().code == Code::kUnsupported;
-    put_status(out, newer ? Status(fail(seen.error())) : Status{});
-    out.u8(seen && seen->kind == FileKind::kContainer ? 1 : 0);
-  }
-  BENTO_ASSIGN(const Bytes blob, comm.broadcast(out.view()));
-  ByteReader in(blob, std::endian::little, "probe message");
-  BENTO_TRY(get_status(in));
-  BENTO_ASSIGN(const std::uint8_t ours, in.u8());
-  return ours != 0;
+Result<bool> is_ours(const char* name) {
+  const auto seen = probe_name(name);
+  // Whatever cannot be opened is left to the native connector, whose errors applications know.
+  if (!seen && seen.error().code == Code::kUnsupported) return fail(seen.error());
+  return seen && seen->kind == FileKind::kContainer;
 }
 
 namespace {
@@ -116,14 +108,11 @@ Status delete_on_owner(const char* name) {
 }  // namespace
 
 Result<bool> delete_container(const char* name, hid_t fapl) {
-  BENTO_ASSIGN(const Config config, config_of(fapl));
-  BENTO_ASSIGN(const UserAccess access, user_access(fapl));
-  BENTO_ASSIGN(const auto comm, make_communicator(access, config.timeout));
-  BENTO_ASSIGN(const bool ours, is_container_on_rank_0(name, *comm));
-  if (!ours) return false;
+  BENTO_ASSIGN(const AgreedFile file, agree_on_delete({"H5Fdelete", name, 0, fapl, {}}));
+  if (file.passes()) return false;
   ByteWriter out;
-  if (comm->rank() == 0) put_status(out, delete_on_owner(name));
-  BENTO_ASSIGN(const Bytes blob, comm->broadcast(out.view()));
+  if (file.comm->rank() == 0) put_status(out, delete_on_owner(name));
+  BENTO_ASSIGN(const Bytes blob, file.comm->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "delete message");
   BENTO_TRY(get_status(in));
   return true;
@@ -136,6 +125,9 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
   const auto parent_context = std::static_pointer_cast<FileContext>(parent);
   const bool alone = parent_context->container().comm().size() == 1;
   const bool writable = alone && (flags & H5F_ACC_RDWR) != 0;
+  OpenSettings settings = parent_context->settings();
+  settings.session = new_session();
+  settings.created = false;
   UserAccess access;
   access.driver = parent_context->access().driver;
   if (parent_context->access().parallel) access.driver = H5FD_SEC2;
@@ -143,8 +135,8 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
   BENTO_ASSIGN(
       auto container,
       Container::open(name, writable, container_options(parent_context->config(), -1), comm));
-  return std::shared_ptr<SkeletonHost>(std::make_shared<FileContext>(
-      name, parent_context->config(), access, comm, std::move(container)));
+  return std::shared_ptr<SkeletonHost>(
+      std::make_shared<FileContext>(name, std::move(settings), access, comm, std::move(container)));
 }
 
 }  // namespace bento::vol

@@ -25,9 +25,10 @@ void set_file_opener(FileOpener opener);
 /// Does the file hold a valid root of ours? Quiet: anything else, missing files included, is "no".
 /// Task-local.
 bool is_container(const char* name);
-/// The same, decided by rank 0 for everybody. Collective. Errors: kUnsupported (a newer format
-/// version), kPeer.
-Result<bool> is_container_on_rank_0(const char* name, Communicator& comm);
+/// The same for an open. Errors: kUnsupported (a newer format version). Task-local.
+Result<bool> is_ours(const char* name);
+/// Are files that are written locked? Task-local.
+bool locking_wanted(hid_t fapl);
 /// H5Fdelete: removes all physical files of a container; false if the file is none. Collective for
 /// mpio, where rank 0 acts for all, as natively. Errors: kBusy (open for writing somewhere),
 /// kPermission, kPeer.

@@ -30,25 +30,28 @@ bool serves_driver(hid_t fapl) {
   return driver == H5FD_SEC2 || driver == H5FD_STDIO || driver == H5FD_LOG || driver == H5FD_MPIO;
 }
 
-Result<Config> config_of(hid_t fapl) {
+Result<Asked> config_of(hid_t fapl) {
   void* raw = nullptr;
   if (H5Pget_vol_info(fapl, &raw) < 0)
     return fail(Code::kInternal, "the connector's info cannot be read");
   const auto* const info = static_cast<const Info*>(raw);
-  auto config = load_config(info != nullptr ? std::string_view(info->text) : std::string_view{},
-                            [](const char* name) { return std::getenv(name); });
+  auto asked = load_asked(info != nullptr ? std::string_view(info->text) : std::string_view{},
+                          [](const char* name) { return std::getenv(name); });
   // By hand: the library finds the connector's id by name only while an application holds one.
   if (raw != nullptr) kInfoClass.free(raw);
-  return config;
+  return asked;
 }
 
 Result<UserAccess> user_access(hid_t fapl) {
   UserAccess access;
   access.driver = H5Pget_driver(fapl);
   access.parallel = access.driver == H5FD_MPIO;
-  if (access.parallel && H5Pget_fapl_mpio(fapl, &access.comm, &access.info) < 0)
+  if (!access.parallel) return access;
+  MPI_Info info = MPI_INFO_NULL;
+  if (H5Pget_fapl_mpio(fapl, &access.comm, &info) < 0)
     return fail(Code::kInvalidArgument,
                 "the MPI communicator of the file access list cannot be duplicated");
+  access.info = std::make_shared<const OwnedInfo>(info);
   return access;
 }
 
@@ -119,11 +122,12 @@ Status forbid_eviction(hid_t fapl) {
 }  // namespace
 
 Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
-                                  const std::shared_ptr<SkeletonHost>& host) {
+                                  const std::shared_ptr<SkeletonHost>& host,
+                                  const std::string& name) {
   PlistHandle list = access.parallel ? copy_without_mpi(fapl) : PlistHandle(H5Pcopy(fapl));
   if (!list.valid()) return fail(Code::kInternal, "file access list cannot be copied");
   if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 ||
-      set_fapl_skeleton(list.get(), host) < 0)
+      set_fapl_skeleton(list.get(), host, name) < 0)
     return fail(Code::kInternal, "skeleton driver refused");
   if (access.parallel) {
     BENTO_TRY(forbid_eviction(list.get()));
@@ -138,7 +142,7 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
 Status show_user_access(hid_t fapl, const UserAccess& access) {
   herr_t done = 0;
   if (access.parallel)
-    done = H5Pset_fapl_mpio(fapl, access.comm, access.info);
+    done = H5Pset_fapl_mpio(fapl, access.comm, access.info->get());
   else if (access.driver == H5FD_STDIO)
     done = H5Pset_fapl_stdio(fapl);
   else if (access.driver == H5FD_LOG)

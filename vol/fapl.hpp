@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <hdf5.h>
 
@@ -21,8 +22,9 @@ namespace bento::vol {
 /// log, direct and mpio, nor with an initial file image: those pass straight through.
 bool serves_driver(hid_t fapl);
 
-/// Configuration from the list's connector string and the environment. Errors: kInvalidArgument.
-Result<Config> config_of(hid_t fapl);
+/// What the list's connector string and the environment ask for. Errors: kInvalidArgument,
+/// kUnsupported.
+Result<Asked> config_of(hid_t fapl);
 
 /// Reads driver and communicator; the communicator is our own duplicate. Collective for mpio.
 Result<UserAccess> user_access(hid_t fapl);
@@ -31,10 +33,11 @@ Result<std::shared_ptr<Communicator>> make_communicator(const UserAccess& access
 
 /// A copy of the user's list with the native connector: for files that pass through.
 PlistHandle native_fapl(hid_t fapl);
-/// The list for a skeleton: the user's metadata settings, the native connector, the skeleton
-/// driver.
+/// The list for a skeleton that is opened under `name`: the user's metadata settings, the native
+/// connector, the skeleton driver.
 Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
-                                  const std::shared_ptr<SkeletonHost>& host);
+                                  const std::shared_ptr<SkeletonHost>& host,
+                                  const std::string& name);
 /// Turns a skeleton's access list into what the user would see natively: driver, communicator.
 Status show_user_access(hid_t fapl, const UserAccess& access);
 

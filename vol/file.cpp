@@ -3,14 +3,15 @@
 /// \file
 /// File callbacks. Decides for each file whether it is a container of ours or passes straight
 /// through to the native connector.
-#include <sys/stat.h>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "core/comm/status_message.hpp"
 #include "vol/callbacks.hpp"
 #include "vol/container_open.hpp"
 #include "vol/fapl.hpp"
+#include "vol/file_agreement.hpp"
 #include "vol/file_context.hpp"
 #include "vol/file_optional.hpp"
 #include "vol/h5/error_bridge.hpp"
@@ -58,7 +59,7 @@ Result<void*> pass_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
 template <class NativeCall>
 Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& access,
                             const std::shared_ptr<SkeletonHost>& host, NativeCall native) {
-  BENTO_ASSIGN(PlistHandle list, skeleton_fapl(fapl, access, host));
+  BENTO_ASSIGN(PlistHandle list, skeleton_fapl(fapl, access, host, name));
   void* const under = native(list.get());
   {
     const ErrorStackKeeper keep;
@@ -70,62 +71,65 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
   return wrap_new(under, native_connector(), H5I_FILE);
 }
 
-std::shared_ptr<FileContext> already_open(const char* name, std::uint64_t step = 0) {
-  struct stat info{};
-  if (::stat(name, &info) != 0) return nullptr;
-  return std::static_pointer_cast<FileContext>(host_of_identity({info.st_dev, info.st_ino, step}));
+ContainerOptions options_of(const AgreedFile& file, hid_t fapl) {
+  ContainerOptions options = container_options(file.settings.asked.config, fapl);
+  options.lock = static_cast<decltype(options.lock)>(file.decision.locking);
+  return options;
+}
+
+/// Why a file passes straight through, whatever it is. Empty if it does not.
+std::string_view native_because(unsigned flags, hid_t fcpl, hid_t fapl) {
+  if (!serves_driver(fapl)) return "a driver or file image that h5bento does not serve";
+  if (fcpl < 0) return {};
+  // A user block belongs to the application and SWMR needs the native file's own writes.
+  hsize_t user_block = 0;
+  if (H5Pget_userblock(fcpl, &user_block) >= 0 && user_block != 0) return "a user block";
+  return (flags & H5F_ACC_SWMR_WRITE) != 0 ? "SWMR writing" : std::string_view{};
 }
 
 Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
                           void** req) {
-  hsize_t user_block = 0;
-  const bool has_user_block = H5Pget_userblock(fcpl, &user_block) >= 0 && user_block != 0;
-  // A user block belongs to the application and SWMR needs the native file's own writes: both stay
-  // native.
-  if (!serves_driver(fapl) || has_user_block || (flags & H5F_ACC_SWMR_WRITE) != 0)
+  const auto native = native_because(flags, fcpl, fapl);
+  // Ranks that create a file together must agree on this, too.
+  if (!native.empty() && H5Pget_driver(fapl) != H5FD_MPIO)
     return pass_create(name, flags, fcpl, fapl, dxpl, req);
-  BENTO_ASSIGN(const Config config, config_of(fapl));
-  Stats::get().set_output(config.stats);
   const auto native_create = [&](hid_t list) {
     return H5VLfile_create(name, flags, fcpl, list, dxpl, req);
   };
-  BENTO_ASSIGN(const UserAccess access, user_access(fapl));
-  BENTO_ASSIGN(auto comm, make_communicator(access, config.timeout));
-  // Open already: the native library refuses to truncate it and says so.
-  if (auto open = already_open(name)) return open_skeleton(name, fapl, access, open, native_create);
+  BENTO_ASSIGN(AgreedFile file, agree_on_create({"H5Fcreate", name, flags, fapl, native}));
+  if (file.passes()) return pass_create(name, flags, fcpl, fapl, dxpl, req);
+  if (file.open) return open_skeleton(name, fapl, file.access, file.open, native_create);
   BENTO_ASSIGN(auto container, Container::create(name, (flags & H5F_ACC_EXCL) != 0,
-                                                 container_options(config, fapl), comm));
-  auto context = std::make_shared<FileContext>(name, config, access, comm, std::move(container));
-  return open_skeleton(name, fapl, access, context, native_create);
+                                                 options_of(file, fapl), file.comm));
+  auto context = std::make_shared<FileContext>(name, std::move(file.settings), file.access,
+                                               file.comm, std::move(container));
+  return open_skeleton(name, fapl, file.access, context, native_create);
 }
 
 Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
-  if (!serves_driver(fapl)) return pass_open(name, flags, fapl, dxpl, req);
-  BENTO_ASSIGN(const Config config, config_of(fapl));
-  Stats::get().set_output(config.stats);
+  const auto native = native_because(0, H5I_INVALID_HID, fapl);
+  if (!native.empty() && H5Pget_driver(fapl) != H5FD_MPIO)
+    return pass_open(name, flags, fapl, dxpl, req);
   const auto native_open = [&](hid_t list) { return H5VLfile_open(name, flags, list, dxpl, req); };
-  BENTO_ASSIGN(const UserAccess access, user_access(fapl));
-  BENTO_ASSIGN(auto comm, make_communicator(access, config.timeout));
-  if (auto open = already_open(name, config.step))
-    return open_skeleton(name, fapl, open->access(), open, native_open);
-  BENTO_ASSIGN(const bool ours, is_container_on_rank_0(name, *comm));
-  if (!ours) return pass_open(name, flags, fapl, dxpl, req);
+  BENTO_ASSIGN(AgreedFile file, agree_on_open({"H5Fopen", name, flags, fapl, native}));
+  if (file.passes()) return pass_open(name, flags, fapl, dxpl, req);
+  if (file.open) return open_skeleton(name, fapl, file.open->access(), file.open, native_open);
   const bool writable = (flags & H5F_ACC_RDWR) != 0;
   if ((flags & (H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ)) != 0)
     return fail(Code::kUnsupported,
                 fmt::format("'{}' is a container: SWMR access is not supported; readers see "
                             "the last committed step without it",
                             name));
-  BENTO_ASSIGN(auto container,
-               Container::open(name, writable, container_options(config, fapl), comm));
-  if (container->view_edited() && comm->rank() == 0)
+  BENTO_ASSIGN(auto container, Container::open(name, writable, options_of(file, fapl), file.comm));
+  if (container->view_edited() && file.comm->rank() == 0)
     fmt::print(
         stderr,
         "h5bento: warning: '{}' was changed by another program through its native HDF5 view; "
         "what h5bento committed is read, not that change\n",
         name);
-  auto context = std::make_shared<FileContext>(name, config, access, comm, std::move(container));
-  return open_skeleton(name, fapl, access, context, native_open);
+  auto context = std::make_shared<FileContext>(name, std::move(file.settings), file.access,
+                                               file.comm, std::move(container));
+  return open_skeleton(name, fapl, file.access, context, native_open);
 }
 
 void* file_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <tuple>
 
 #include <fmt/format.h>
 
 #include "vol/linked_datasets.hpp"
 #include "vol/skeleton/driver.hpp"
+#include "vol/skeleton/plain_file.hpp"
 #include "vol/stats.hpp"
 #include "vol/view/view_builder.hpp"
 
@@ -17,13 +19,28 @@ namespace bento::vol {
 namespace {
 constexpr std::uint64_t kUnlimitedBytes = 64u
                                           << 20;  // what an unlimited dataset counts for, per rank
+
+// The device's number is another one on every node, so a rank asks for its own. If the name leads
+// it elsewhere, which may be a stale answer of a network file system, rank 0's has to do.
+FileIdentity identity_here(const std::string& name, const Container& container,
+                           const OpenSettings& settings) {
+  FileIdentity identity;
+  std::tie(identity.device, identity.inode) = container.identity();
+  const FileIdentity here = identity_of_name(name.c_str());
+  if (here.inode == identity.inode) identity.device = here.device;
+  identity.step = settings.asked.config.step;
+  identity.session = settings.session;
+  return identity;
 }
 
-FileContext::FileContext(std::string name, Config config, UserAccess access,
+}  // namespace
+
+FileContext::FileContext(std::string name, OpenSettings settings, UserAccess access,
                          std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container)
     : name_(std::move(name)),
-      config_(std::move(config)),
-      access_(access),
+      settings_(std::move(settings)),
+      identity_(identity_here(name_, *container, settings_)),
+      access_(std::move(access)),
       comm_(std::move(comm)),
       container_(std::move(container)),
       numbers_(numbers_of(*container_)) {}
@@ -45,16 +62,6 @@ Status FileContext::refresh() {
 
 FileContext::~FileContext() {
   if (!finalised_) container_->abandon();
-  int gone = 0;
-  MPI_Finalized(&gone);
-  if (gone != 0) return;
-  if (access_.info != MPI_INFO_NULL) MPI_Info_free(&access_.info);
-}
-
-FileIdentity FileContext::identity() const {
-  const auto [device, inode] = container_->identity();
-  const auto step = container_->asked_step();
-  return {device, inode, step ? step->number() : 0};
 }
 
 Status FileContext::finalise() {
@@ -63,9 +70,9 @@ Status FileContext::finalise() {
     fmt::print(stderr, "h5bento: '{}': deleted datasets keep their space: {}\n", name_,
                removed.error().text);
   ViewBuilder view;
-  if (config_.view)
+  if (config().view)
     view = [this](ViewJob& job) {
-      return build_native_view({config_.view_maps, config_.view_copy}, job);
+      return build_native_view({config().view_maps, config().view_copy}, job);
     };
   Status closed = container_->close(view);
   Stats::get().unordered_overlaps += container_->unordered_overlaps();

@@ -20,6 +20,7 @@
 #include "core/config/config.hpp"
 #include "core/container/container.hpp"
 #include "vol/decoded_cache.hpp"
+#include "vol/mpi/mpi_info.hpp"
 #include "vol/skeleton/host.hpp"
 
 namespace bento::vol {
@@ -38,10 +39,17 @@ std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container);
 
 /// What the user's file access list said that the skeleton's cannot show.
 struct UserAccess {
-  hid_t driver = H5I_INVALID_HID;  ///< driver id: sec2, stdio, log, direct or mpio
-  bool parallel = false;           ///< mpio
-  MPI_Comm comm = MPI_COMM_NULL;   ///< our duplicate, owned by the Communicator made from it
-  MPI_Info info = MPI_INFO_NULL;
+  hid_t driver = H5I_INVALID_HID;         ///< driver id: sec2, stdio, log, direct or mpio
+  bool parallel = false;                  ///< mpio
+  MPI_Comm comm = MPI_COMM_NULL;          ///< our duplicate, owned by the Communicator made from it
+  std::shared_ptr<const OwnedInfo> info;  ///< not null for mpio
+};
+
+/// With what a file was opened.
+struct OpenSettings {
+  Asked asked;                ///< what holds, and what this rank's user named
+  std::uint64_t session = 0;  ///< id of this open, equal on all ranks that take part
+  bool created = false;       ///< the open was a create
 };
 
 /// Bits of DatasetDeclaration::flags. Persistent: never renumber.
@@ -52,13 +60,13 @@ enum DatasetFlags : std::uint32_t {
 
 class FileContext final : public SkeletonHost {
  public:
-  FileContext(std::string name, Config config, UserAccess access,
+  FileContext(std::string name, OpenSettings settings, UserAccess access,
               std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container);
   ~FileContext() override;
 
   // SkeletonHost
   [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] FileIdentity identity() const override;
+  [[nodiscard]] FileIdentity identity() const override { return identity_; }
   [[nodiscard]] PagedImage& image() override { return container_->skeleton(); }
   [[nodiscard]] bool writable() const override { return container_->writable(); }
   [[nodiscard]] int descriptor() const override { return container_->descriptor(); }
@@ -70,10 +78,11 @@ class FileContext final : public SkeletonHost {
     decoded_.keep_only(container_->content_version());
     return decoded_;
   }
-  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const Config& config() const { return settings_.asked.config; }
+  [[nodiscard]] const OpenSettings& settings() const { return settings_; }
+  [[nodiscard]] std::uint64_t session() const { return settings_.session; }
   [[nodiscard]] const UserAccess& access() const { return access_; }
   [[nodiscard]] bool finalised() const { return finalised_; }
-  bool mpi_atomicity = false;
 
   /// Collective without communication; see Container::note_collective.
   void note_collective(std::string_view what, std::string_view detail) {
@@ -106,7 +115,8 @@ class FileContext final : public SkeletonHost {
   Status remove_deleted();
 
   std::string name_;
-  Config config_;
+  OpenSettings settings_;
+  FileIdentity identity_;
   UserAccess access_;
   std::shared_ptr<Communicator> comm_;
   std::unique_ptr<Container> container_;

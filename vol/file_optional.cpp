@@ -44,17 +44,17 @@ Status file_optional_body(Object* object, H5VL_optional_args_t* args, hid_t dxpl
             Code::kUnsupported,
             fmt::format("'{}' is a container: SWMR access is not supported", context->name()));
       case H5VL_NATIVE_FILE_GET_MPI_ATOMICITY:
-        if (context->access().parallel) {
-          *native->get_mpi_atomicity.flag = context->mpi_atomicity;
-          return {};
-        }
-        break;
+        if (!context->access().parallel) break;
+        *native->get_mpi_atomicity.flag = false;
+        return {};
       case H5VL_NATIVE_FILE_SET_MPI_ATOMICITY:
-        if (context->access().parallel) {
-          context->mpi_atomicity = native->set_mpi_atomicity.flag;
-          return {};
-        }
-        break;
+        if (!context->access().parallel) break;
+        if (native->set_mpi_atomicity.flag)
+          return fail(Code::kUnsupported,
+                      fmt::format("'{}': MPI atomic mode is not available: what a rank writes is "
+                                  "seen by others after H5Fflush, or in collective reads",
+                                  context->name()));
+        return {};
       default:
         break;
     }

@@ -151,54 +151,122 @@ Status set_minmax(Config& config, std::string_view value) {
   return {};
 }
 
-/// Every key there is. A null `set` means: the grammar knows it, this version does not have it.
+std::string show_size(std::uint64_t bytes) {
+  constexpr std::string_view kUnits = "TGMK";
+  for (std::size_t i = 0; i < kUnits.size() && bytes != 0; ++i) {
+    const std::uint64_t unit = 1ull << (10 * (kUnits.size() - i));
+    if (bytes % unit == 0) return fmt::format("{}{}", bytes / unit, kUnits[i]);
+  }
+  return fmt::format("{}", bytes);
+}
+
+/// 0 stands for a default that cannot be asked for.
+std::string show_unless_zero(std::uint64_t bytes) {
+  return bytes != 0 ? show_size(bytes) : std::string{};
+}
+
+std::string show_switch(bool on) {
+  return on ? "on" : "off";
+}
+
+std::string show_checksum(const Config& config) {
+  switch (config.checksum) {
+    case Checksum::kMd5:
+      return "md5";
+    case Checksum::kNone:
+      return "none";
+    case Checksum::kXxh3:
+      break;
+  }
+  return "xxh3";
+}
+
+std::string show_verify(const Config& config) {
+  switch (config.verify) {
+    case Verify::kAll:
+      return "all";
+    case Verify::kNone:
+      return "none";
+    case Verify::kSmall:
+      break;
+  }
+  return "small";
+}
+
+std::string show_keep(const Config& config) {
+  return config.keep != 0 ? fmt::format("{}", config.keep) : std::string("all");
+}
+
+std::string show_step(const Config& config) {
+  return config.step != 0 ? fmt::format("{}", config.step) : std::string{};
+}
+
+/// Every key that this version has.
 struct Key {
-  std::string_view name;
-  Status (*set)(Config&, std::string_view value) = nullptr;
+  KeyInfo info;
+  Status (*set)(Config&, std::string_view value);
+  std::string (*show)(const Config&);
 };
 
 constexpr std::array kKeys = {
-    Key{"align", set_align},
-    Key{"buffer", set_buffer},
-    Key{"bw"},
-    Key{"cache"},
-    Key{"checksum", set_checksum},
-    Key{"chunk", set_chunk},
-    Key{"durability", set_durability},
-    Key{"evict"},
-    Key{"files", set_files},
-    Key{"flush"},
-    Key{"keep", set_keep},
-    Key{"minmax", set_minmax},
-    Key{"percent"},
-    Key{"stats", set_stats},
-    Key{"step", set_step},
-    Key{"timeout", set_timeout},
-    Key{"verify", set_verify},
-    Key{"view", set_view},
-    Key{"view_copy", set_view_copy},
-    Key{"view_maps", set_view_maps},
+    Key{{"align", Scope::kSession},
+        set_align,
+        [](const Config& config) { return show_size(config.align); }},
+    Key{{"buffer", Scope::kProcess},
+        set_buffer,
+        [](const Config& config) { return show_size(config.buffer); }},
+    Key{{"checksum", Scope::kSession}, set_checksum, show_checksum},
+    Key{{"chunk", Scope::kContainer},
+        set_chunk,
+        [](const Config& config) { return show_unless_zero(config.chunk); }},
+    Key{{"durability", Scope::kSession},
+        set_durability,
+        [](const Config& config) { return std::string(config.power ? "power" : "process"); }},
+    Key{{"files", Scope::kContainer},
+        set_files,
+        [](const Config& config) { return fmt::format("{}", config.files); }},
+    Key{{"keep", Scope::kSession}, set_keep, show_keep},
+    Key{{"minmax", Scope::kSession},
+        set_minmax,
+        [](const Config& config) { return show_switch(config.minmax); }},
+    Key{{"stats", Scope::kProcess}, set_stats, [](const Config& config) { return config.stats; }},
+    Key{{"step", Scope::kSession}, set_step, show_step},
+    Key{{"timeout", Scope::kProcess},
+        set_timeout,
+        [](const Config& config) { return fmt::format("{}", config.timeout); }},
+    Key{{"verify", Scope::kProcess}, set_verify, show_verify},
+    Key{{"view", Scope::kSession},
+        set_view,
+        [](const Config& config) { return show_switch(config.view); }},
+    Key{{"view_copy", Scope::kSession},
+        set_view_copy,
+        [](const Config& config) { return show_unless_zero(config.view_copy); }},
+    Key{{"view_maps", Scope::kSession},
+        set_view_maps,
+        [](const Config& config) { return fmt::format("{}", config.view_maps); }},
 };
+
+/// The grammar knows them, this version does not have them.
+constexpr std::array<std::string_view, 5> kKeysToCome = {"bw", "cache", "evict", "flush",
+                                                         "percent"};
+
+constexpr auto kInfos = [] {
+  std::array<KeyInfo, kKeys.size()> infos;
+  for (std::size_t i = 0; i < infos.size(); ++i) infos[i] = kKeys[i].info;
+  return infos;
+}();
+
+const Key* find_key(std::string_view name) {
+  const auto* const key =
+      std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.info.name == name; });
+  return key != kKeys.end() ? key : nullptr;
+}
 
 std::string known_keys() {
   std::string names;
   for (const auto& key : kKeys)
-    if (key.set != nullptr) names += fmt::format("{}{}", names.empty() ? "" : ", ", key.name);
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", key.info.name);
   return names;
-}
-
-Status set_key(Config& config, std::string_view name, std::string_view value) {
-  const auto* const key =
-      std::find_if(kKeys.begin(), kKeys.end(), [&](const Key& k) { return k.name == name; });
-  if (key == kKeys.end())
-    return fail(Code::kInvalidArgument,
-                fmt::format("unknown key '{}' in the bento connector string; known keys: {}", name,
-                            known_keys()));
-  if (key->set == nullptr)
-    return fail(Code::kUnsupported,
-                fmt::format("key '{}' is not available in this version; known keys: {}", name,
-                            known_keys()));
-  return key->set(config, value);
 }
 
 std::string_view trim(std::string_view text) {
@@ -222,7 +290,7 @@ std::string_view next_item(std::string_view& text) {
   return trim(item);
 }
 
-Status apply(Config& config, std::string_view text) {
+Status apply(Asked& asked, std::string_view text) {
   while (!text.empty()) {
     const std::string_view item = next_item(text);
     if (item.empty()) continue;
@@ -233,7 +301,8 @@ Status apply(Config& config, std::string_view text) {
                               item, known_keys()));
     const std::string_view name = trim(item.substr(0, equals));
     if (name == "under_vol" || name == "under_info") continue;
-    BENTO_TRY(set_key(config, name, trim(item.substr(equals + 1))));
+    BENTO_TRY(set_value(asked.config, name, trim(item.substr(equals + 1))));
+    asked.given[std::string(name)] = Origin::kString;
   }
   return {};
 }
@@ -259,68 +328,68 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   return checked_mul(number, unit);
 }
 
-Result<Config> parse_config(std::string_view text) {
-  Config config;
-  BENTO_TRY(apply(config, text));
-  return config;
+std::span<const KeyInfo> config_keys() {
+  return kInfos;
 }
 
-Result<Config> load_config(std::string_view text, const Environment& environment) {
-  Config config;
-  for (const auto& key : kKeys) {
-    std::string name = "H5BENTO_";
-    for (const char c : key.name)
-      name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    const char* const value = environment(name.c_str());
-    if (value == nullptr || *value == '\0') continue;
-    auto set = set_key(config, key.name, trim(value));
-    if (!set) return fail(std::move(set).error().with_context(name));
-  }
-  BENTO_TRY(apply(config, text));
-  return config;
+std::string value_text(const Config& config, std::string_view key) {
+  const Key* const found = find_key(key);
+  return found != nullptr ? found->show(config) : std::string{};
+}
+
+Status set_value(Config& config, std::string_view key, std::string_view value) {
+  if (const Key* const found = find_key(key)) return found->set(config, value);
+  if (std::find(kKeysToCome.begin(), kKeysToCome.end(), key) != kKeysToCome.end())
+    return fail(Code::kUnsupported,
+                fmt::format("key '{}' is not available in this version; known keys: {}", key,
+                            known_keys()));
+  return fail(Code::kInvalidArgument,
+              fmt::format("unknown key '{}' in the bento connector string; known keys: {}", key,
+                          known_keys()));
+}
+
+Result<Config> parse_config(std::string_view text) {
+  Asked asked;
+  BENTO_TRY(apply(asked, text));
+  return std::move(asked.config);
 }
 
 namespace {
-std::string_view name_of(Checksum checksum) {
-  switch (checksum) {
-    case Checksum::kMd5:
-      return "md5";
-    case Checksum::kNone:
-      return "none";
-    case Checksum::kXxh3:
-      break;
-  }
-  return "xxh3";
+
+Status apply_variable(Asked& asked, std::string_view key, const Environment& environment) {
+  std::string name = "H5BENTO_";
+  for (const char c : key) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  const char* const value = environment(name.c_str());
+  if (value == nullptr || *value == '\0') return {};
+  auto set = set_value(asked.config, key, trim(value));
+  if (!set) return fail(std::move(set).error().with_context(name));
+  asked.given[std::string(key)] = Origin::kEnvironment;
+  return {};
 }
+
 }  // namespace
+
+Result<Asked> load_asked(std::string_view text, const Environment& environment) {
+  Asked asked;
+  for (const auto& key : kInfos) BENTO_TRY(apply_variable(asked, key.name, environment));
+  for (const auto key : kKeysToCome) BENTO_TRY(apply_variable(asked, key, environment));
+  BENTO_TRY(apply(asked, text));
+  return asked;
+}
+
+Result<Config> load_config(std::string_view text, const Environment& environment) {
+  BENTO_ASSIGN(Asked asked, load_asked(text, environment));
+  return std::move(asked.config);
+}
 
 std::string to_string(const Config& config) {
   const Config defaults;
   std::string out;
-  const auto add = [&](std::string_view key, const auto& value) {
-    out += fmt::format("{}{}={}", out.empty() ? "" : ";", key, value);
-  };
-  if (config.align != defaults.align) add("align", config.align);
-  if (config.buffer != defaults.buffer) add("buffer", config.buffer);
-  if (config.checksum != defaults.checksum) add("checksum", name_of(config.checksum));
-  if (config.chunk != defaults.chunk) add("chunk", config.chunk);
-  if (config.power != defaults.power) add("durability", "power");
-  if (config.files != defaults.files) add("files", config.files);
-  if (config.keep != defaults.keep) {
-    if (config.keep == 0)
-      add("keep", "all");
-    else
-      add("keep", config.keep);
+  for (const auto& key : kKeys) {
+    const std::string value = key.show(config);
+    if (value != key.show(defaults))
+      out += fmt::format("{}{}={}", out.empty() ? "" : ";", key.info.name, value);
   }
-  if (config.minmax != defaults.minmax) add("minmax", "on");
-  if (config.stats != defaults.stats) add("stats", config.stats);
-  if (config.step != defaults.step) add("step", config.step);
-  if (config.timeout != defaults.timeout) add("timeout", config.timeout);
-  if (config.verify != defaults.verify)
-    add("verify", config.verify == Verify::kAll ? "all" : "none");
-  if (config.view != defaults.view) add("view", "off");
-  if (config.view_copy != defaults.view_copy) add("view_copy", config.view_copy);
-  if (config.view_maps != defaults.view_maps) add("view_maps", config.view_maps);
   return out;
 }
 

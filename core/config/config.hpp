@@ -9,6 +9,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,6 +41,38 @@ struct Config {
   bool operator==(const Config&) const = default;
 };
 
+/// Whose value of a key holds, where several ranks use one file.
+enum class Scope {
+  kContainer,  ///< fixed when the container is created, by rank 0's value; no effect later
+  kSession,    ///< everything from one open to its close: rank 0's value holds for all ranks
+  kProcess,    ///< each process has its own
+};
+
+/// A key that this version has.
+struct KeyInfo {
+  std::string_view name;
+  Scope scope = Scope::kProcess;
+};
+
+/// All of them, in alphabetical order.
+std::span<const KeyInfo> config_keys();
+
+/// The value of a key in the shortest form that reads back as the same: equal values have equal
+/// texts, however they were written (`64M`, `67108864`). Empty for a default that has no text, such
+/// as the chunk size that follows from the declared sizes.
+std::string value_text(const Config& config, std::string_view key);
+/// Sets one key from such a text, or from what a user wrote. Errors: as parse_config().
+Status set_value(Config& config, std::string_view key, std::string_view value);
+
+/// Who gave a value. A key that is not mentioned has its default.
+enum class Origin { kEnvironment, kString };
+
+/// A configuration, and which of its values somebody gave, as against defaults.
+struct Asked {
+  Config config;
+  std::map<std::string, Origin, std::less<>> given;
+};
+
 /// Looks a variable up; null if it is not set. std::getenv outside tests.
 using Environment = std::function<const char*(const char* name)>;
 
@@ -50,6 +84,9 @@ Result<Config> parse_config(std::string_view text);
 
 /// The same over what the environment says.
 Result<Config> load_config(std::string_view text, const Environment& environment);
+
+/// The same, and who gave which value.
+Result<Asked> load_asked(std::string_view text, const Environment& environment);
 
 /// Canonical string: the keys that differ from the defaults, in alphabetical order.
 std::string to_string(const Config& config);

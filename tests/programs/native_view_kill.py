@@ -187,7 +187,7 @@ def kill_once(judge, ranks, files, last, delay, number):
 
 def quick():
     walk(1, 1, 1, 9)
-    walk(2, 1, 2, 9)
+    walk(2, 1, 1, 9)
     os.rename("work", "walked")
     killed_at_random(5)
 

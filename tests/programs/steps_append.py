@@ -148,8 +148,8 @@ def one_session(session, path, env, stats=None):
 def test():
     for folder in ("native", "view"):
         os.mkdir(folder)
-    # A new rank's tasks come in physical files of their own; files=2 has two from the beginning.
-    string = None if harness.REHEARSAL else f"{harness.connector()} files=2"
+    # A new rank's tasks come in physical files of their own; small chunks make many blocks of them.
+    string = None if harness.REHEARSAL else f"{harness.connector()} chunk=64K"
     names = ["one.h5", "two.h5"]
     for session, ranks in enumerate(RANKS):
         for name in names:

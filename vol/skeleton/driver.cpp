@@ -22,10 +22,10 @@ constexpr haddr_t kMaxAddress = (static_cast<haddr_t>(1) << 62) - 1;
 /// Driver info of a file access list: the list keeps the host alive.
 struct SkeletonInfo {
   std::shared_ptr<SkeletonHost> host;
-  /// Made by the connector, so that the host's name means the host. A list that the library got
-  /// from an open file (to follow a link) may outlive the host, or be used after a chdir: there a
-  /// name is only a name.
-  bool own = false;
+  /// Made by the connector, so that this name means the host. A list that the library got from an
+  /// open file (to follow a link) may outlive the host, or be used after a chdir: there a name is
+  /// only a name, and this is empty.
+  std::string name;
 };
 
 /// One open file. Either a skeleton (host) or an ordinary file reached by name, served by sec2
@@ -77,7 +77,7 @@ herr_t fapl_free(void* info) {
 
 void* fapl_get(H5FD_t* file) {
   const auto* const me = self(file);
-  return new (std::nothrow) SkeletonInfo{me->host ? me->host : me->parent, false};
+  return new (std::nothrow) SkeletonInfo{me->host ? me->host : me->parent, {}};
 }
 
 // --- open and close
@@ -121,7 +121,7 @@ Result<H5FD_t*> open_file(const char* name, unsigned flags, hid_t fapl, haddr_t 
   std::memset(&file->pub, 0, sizeof file->pub);
   registry().open.reserve(registry().open.size() +
                           1);  // nothing below may fail once something is open
-  const bool own = info->own && info->host->name() == name;
+  const bool own = !info->name.empty() && info->name == name;
   if (own) {
     file->host = info->host;
   } else {
@@ -311,8 +311,9 @@ void set_foreign_opener(ForeignOpener opener) {
   registry().opener = std::move(opener);
 }
 
-herr_t set_fapl_skeleton(hid_t fapl, const std::shared_ptr<SkeletonHost>& host) {
-  const SkeletonInfo info{host, true};
+herr_t set_fapl_skeleton(hid_t fapl, const std::shared_ptr<SkeletonHost>& host,
+                         const std::string& name) {
+  const SkeletonInfo info{host, name};
   return H5Pset_driver(fapl, skeleton_driver(), &info);
 }
 
@@ -328,9 +329,20 @@ std::shared_ptr<SkeletonHost> host_of_fileno(unsigned long fileno) {
 }
 
 std::shared_ptr<SkeletonHost> host_of_identity(const FileIdentity& identity) {
-  for (const auto* const file : registry().open)
-    if (file->host && file->host->armed && file->host->identity() == identity) return file->host;
+  for (const auto& host : armed_hosts())
+    if (const auto known = host->identity();
+        same_inode(known, identity) && known.step == identity.step)
+      return host;
   return nullptr;
+}
+
+std::vector<std::shared_ptr<SkeletonHost>> armed_hosts() {
+  std::vector<std::shared_ptr<SkeletonHost>> hosts;
+  for (const auto* const file : registry().open)
+    if (file->host && file->host->armed &&
+        std::find(hosts.begin(), hosts.end(), file->host) == hosts.end())
+      hosts.push_back(file->host);
+  return hosts;
 }
 
 }  // namespace bento::vol

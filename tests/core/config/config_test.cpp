@@ -164,7 +164,7 @@ TEST_CASE("config: the native view's keys", "[core][config]") {
   CHECK_FALSE(config->view);
   CHECK(config->view_copy == 1u << 30);
   CHECK(config->view_maps == 100);
-  CHECK(to_string(*config) == "view=off;view_copy=1073741824;view_maps=100");
+  CHECK(to_string(*config) == "view=off;view_copy=1G;view_maps=100");
   for (const std::string_view text : {"view=yes", "view_maps=0", "view_maps=x", "view_copy="})
     CHECK_FALSE(parse_config(text));
 }
@@ -189,11 +189,44 @@ TEST_CASE("config: the string wins over the environment", "[core][config]") {
 
 TEST_CASE("config: the canonical string reads back as the same", "[core][config]") {
   const std::string text =
-      "align=1024;buffer=131072;checksum=none;chunk=67108864;files=2;stats=/tmp/s;timeout=2.5";
+      "align=1K;buffer=128K;checksum=none;chunk=64M;files=2;stats=/tmp/s;timeout=2.5";
   const auto config = parse_config(text);
   REQUIRE(config);
   CHECK(to_string(*config) == text);
   CHECK(*parse_config(to_string(*config)) == *config);
   CHECK(to_string(*parse_config("timeout=0;files=1")) == "timeout=0");
   CHECK(to_string(*parse_config("checksum=md5")) == "checksum=md5");
+}
+
+TEST_CASE("config: who gave which value", "[core][config]") {
+  const auto asked = load_asked(
+      "keep=1;chunk=4M", environment_of({{"H5BENTO_CHUNK", "1M"}, {"H5BENTO_TIMEOUT", "5"}}));
+  REQUIRE(asked);
+  CHECK(asked->given ==
+        std::map<std::string, Origin, std::less<>>{{"chunk", Origin::kString},
+                                                   {"keep", Origin::kString},
+                                                   {"timeout", Origin::kEnvironment}});
+  CHECK(asked->config.chunk == 4u << 20);
+  CHECK(asked->config.timeout == 5);
+}
+
+TEST_CASE("config: equal values have one text, and it reads back", "[core][config]") {
+  const auto same = [](std::string_view a, std::string_view b) {
+    const std::string_view key = a.substr(0, a.find('='));
+    return value_text(*parse_config(a), key) == value_text(*parse_config(b), key);
+  };
+  CHECK(same("chunk=64M", "chunk=67108864"));
+  CHECK(same("chunk=1024K", "chunk=1MiB"));
+  CHECK(same("timeout=5", "timeout=5.0"));
+  CHECK(same("keep=4", "keep=004"));
+  CHECK_FALSE(same("chunk=64M", "chunk=67108865"));
+  CHECK(value_text(Config{}, "chunk").empty());
+  CHECK(value_text(*parse_config("chunk=1000"), "chunk") == "1000");
+  for (const auto& key : config_keys()) {
+    CAPTURE(key.name);
+    const std::string text = value_text(Config{}, key.name);
+    Config config;
+    if (!text.empty()) CHECK(set_value(config, key.name, text));
+    CHECK(config == Config{});
+  }
 }

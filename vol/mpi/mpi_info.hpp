@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Owner of an MPI_Info object.
+#pragma once
+
+#include <mpi.h>
+
+namespace bento::vol {
+
+/// Frees the object unless MPI is finalised by then.
+class OwnedInfo {
+ public:
+  explicit OwnedInfo(MPI_Info info) : info_(info) {}
+  ~OwnedInfo() {
+    int gone = 0;
+    MPI_Finalized(&gone);
+    if (gone == 0 && info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+  }
+  OwnedInfo(const OwnedInfo&) = delete;
+  OwnedInfo& operator=(const OwnedInfo&) = delete;
+
+  [[nodiscard]] MPI_Info get() const { return info_; }
+
+ private:
+  MPI_Info info_;
+};
+
+}  // namespace bento::vol
