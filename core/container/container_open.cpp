@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// How a container comes to be in use: created, or opened from what rank 0 reads.
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "core/bytes/byte_reader.hpp"
@@ -187,12 +189,6 @@ Result<Bytes> Container::owner_open() {
   if (left_behind) touched_.assume_all();
   reuse_dead_ = !left_behind && root_.oldest == root_.step;
   space_ = CatalogueSpace(root_.catalogue_end);
-  for (std::uint32_t index = 0; writable_ && index < plan_.files(); ++index) {
-    CatalogueSpace unused;
-    BENTO_ASSIGN(const bool kept,
-                 guard_sion(*files_[index], plan_, index, index == 0 ? space_ : unused));
-    if (!kept) root_.flags &= ~static_cast<std::uint32_t>(kRootClosed);
-  }
   if (step_ && writable_)
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}': step= opens a file for reading; only the newest step can be "
@@ -226,6 +222,16 @@ Result<Bytes> Container::owner_open() {
                             path_, EACCES),
                 EACCES);
 
+  // Nothing is touched before everything was asked that may refuse the open.
+  const ContainerPlan stored_plan = plan_;
+  BENTO_TRY(add_writers());
+  const ContainerPlan grown = std::exchange(plan_, stored_plan);
+  for (std::uint32_t index = 0; writable_ && index < plan_.files(); ++index) {
+    CatalogueSpace unused;
+    BENTO_ASSIGN(const bool kept,
+                 guard_sion(*files_[index], plan_, index, index == 0 ? space_ : unused));
+    if (!kept) root_.flags &= ~static_cast<std::uint32_t>(kRootClosed);
+  }
   if (writable_) {
     BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
     // Space of steps before this one will be written anew: no slot may lead back to them.
@@ -239,7 +245,7 @@ Result<Bytes> Container::owner_open() {
 
   // No root knows added files before the next commit, and nfiles in META1 says so only when the
   // SION view is complete again.
-  BENTO_TRY(add_writers());
+  plan_ = grown;
   BENTO_TRY(owner_add_files(plan_, root_.files()));
 
   ByteWriter out;
