@@ -8,6 +8,7 @@
 
 #include "core/comm/status_message.hpp"
 #include "core/container/holder.hpp"
+#include "core/container/replace.hpp"
 #include "vol/fapl.hpp"
 #include "vol/file_agreement.hpp"
 
@@ -102,7 +103,7 @@ Status delete_on_owner(const char* name) {
   BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
   BENTO_TRY(lock_container(*file));
   BENTO_ASSIGN(const Probe seen, probe(*file));
-  return remove_container(name, seen.root);
+  return remove_container(name, seen.root, file_opener());
 }
 
 }  // namespace

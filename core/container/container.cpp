@@ -47,11 +47,37 @@ Container::~Container() = default;
 Result<File*> Container::file(std::uint32_t index) {
   if (files_.size() < plan_.files()) files_.resize(plan_.files());
   if (!files_[index]) {
-    BENTO_ASSIGN(files_[index],
-                 options_.opener(physical_name(path_, index),
-                                 writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
+    BENTO_ASSIGN(auto handle,
+                 names_.open(index, writable_ ? OpenMode::kReadWrite : OpenMode::kRead,
+                             options_.opener));
+    BENTO_TRY(check_identity(*handle, index));
+    files_[index] = std::move(handle);
   }
   return files_[index].get();
+}
+
+// A name may mean another file here than on rank 0, or than a moment ago. A session that writes has
+// said in each file, before the other ranks heard of it, that it does.
+Status Container::check_identity(File& handle, std::uint32_t index) {
+  const FilePlan& plan = plan_.file(index);
+  if (session_ != SessionId{}) {
+    BENTO_ASSIGN(const auto found, read_identity(handle, plan.superblock_address()));
+    BENTO_TRY(check_part(handle, found, path_, root_.file_id, index));
+    if (found->session != session_) return fail(other_session(handle, path_, index));
+    return {};
+  }
+  if (index == 0) return rule_.check_first(handle, plan);
+  BENTO_ASSIGN(File* const first, file(0));
+  return rule_.check_other(handle, plan, index, *first, plan_.file(0));
+}
+
+// A newer root that a reader goes on with. If another session wrote it, names may lead to other
+// files since.
+void Container::follow_root(const Root& next) {
+  if (next.session != root_.session)
+    for (std::size_t index = 1; index < files_.size(); ++index) files_[index].reset();
+  root_ = next;
+  rule_ = PartRule(path_, root_);
 }
 
 int Container::descriptor() {
@@ -267,7 +293,7 @@ Result<bool> Container::confirm_read() {
     }
     const bool same_metadata = seen.root.skeleton == root_.skeleton;
     if (!has_read_ && same_metadata && !step_ && comm_->size() == 1) {
-      root_ = seen.root;
+      follow_root(seen.root);
       BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
       forget_read_records();
       return false;
@@ -318,15 +344,6 @@ void Container::abandon() {
 void Container::give_back() {
   if (!writable_ || comm_->rank() != 0 || files_.empty() || !files_[0]) return;
   (void)clear_holder_note(*files_[0], plan_.file(0));
-}
-
-Status remove_container(const std::string& path, const Root& root) {
-  // The sub-files first: if that fails the container is still whole enough to be named in an error.
-  for (std::uint32_t index = 1; index < root.files(); ++index) {
-    auto removed = remove_file(physical_name(path, index));
-    if (!removed && removed.error().code != Code::kNotFound) return removed;
-  }
-  return remove_file(path);
 }
 
 }  // namespace bento

@@ -20,6 +20,8 @@
 #include "core/container/catalogue_space.hpp"
 #include "core/container/commit_message.hpp"
 #include "core/container/committed_index.hpp"
+#include "core/container/identity.hpp"
+#include "core/container/names.hpp"
 #include "core/container/native_view.hpp"
 #include "core/container/operation_log.hpp"
 #include "core/container/paged_image.hpp"
@@ -63,8 +65,8 @@ struct ContainerOptions {
 class Container {
  public:
   /// Creates physical files with an empty, provisional layout. Collective. Errors, equal on all
-  /// ranks: kExists (with `exclusive`, or a neighbour name.%06d that is no SION file), kBusy,
-  /// kPermission, kNoSpace, kIo.
+  /// ranks: kExists (with `exclusive`, or a neighbour name.%06d that must not be lost), kBusy,
+  /// kPermission, kNoSpace, kIo. Nothing was changed then.
   static Result<std::unique_ptr<Container>> create(const std::string& path, bool exclusive,
                                                    const ContainerOptions& options,
                                                    std::shared_ptr<Communicator> comm);
@@ -76,6 +78,8 @@ class Container {
   ~Container();
 
   [[nodiscard]] const std::string& path() const { return path_; }
+  /// Where its files are, resolved when it was opened.
+  [[nodiscard]] const ContainerNames& names() const { return names_; }
   [[nodiscard]] bool writable() const { return writable_; }
   /// The absolute step that is read: the newest, or the one that was asked for at open.
   [[nodiscard]] AbsoluteStep step() const { return step_.value_or(AbsoluteStep(root_.step)); }
@@ -201,13 +205,22 @@ class Container {
             std::shared_ptr<Communicator> comm);
 
   Result<File*> file(std::uint32_t index);
+  Status check_identity(File& handle, std::uint32_t index);
+  void follow_root(const Root& next);
   Status owner_create(bool exclusive);
-  Result<std::unique_ptr<File>> create_physical(std::uint32_t index);
+  Result<std::unique_ptr<File>> owner_claim(bool exclusive, bool& made);
+  Status owner_fill(std::unique_ptr<File> first, bool made);
+  Result<std::unique_ptr<File>> create_physical(const ContainerPlan& plan, std::uint32_t index,
+                                                const std::optional<FileId>& replaced);
+  Status begin_physical(File& handle, const ContainerPlan& plan, std::uint32_t index);
   Status add_writers();
   Status owner_add_files(const ContainerPlan& plan, std::uint32_t from);
   Result<ContainerPlan> owner_overflow(std::span<const ChunkFill> fills);
   void follow_plan();
   Result<Bytes> owner_open();
+  Result<std::unique_ptr<File>> owner_open_first();
+  Status owner_begin_session();
+  Status accept_names(ByteReader& in);
   bool root_moved();
   Result<Bytes> owner_newer();
   Status accept_opened(std::span<const std::byte> blob);
@@ -227,6 +240,7 @@ class Container {
   Status owner_complete(const ViewBuilder& view, Root& next);
   Result<NativeView> owner_build_view(const ViewBuilder& view, Root& next,
                                       std::vector<CatalogueSpace*>& spaces);
+  Status owner_check_names();
   Result<bool> owner_view_edited(File& first);
   Result<Bytes> owner_liveness(const Root& next, std::uint64_t most_records = kAnyRecords);
   Result<Bytes> owner_find_space(const CommitMessage& message, const Root& next);
@@ -254,6 +268,9 @@ class Container {
   bool layout_fixed_ = false;
   bool layout_stored_ = true;  ///< META1 says so too, as far as this rank writes it
   std::pair<std::uint64_t, std::uint64_t> identity_{};
+  ContainerNames names_;
+  SessionId session_{};  ///< of this open, if it writes
+  PartRule rule_;        ///< what a reader's files must be
   std::vector<std::unique_ptr<File>> files_;
 
   PagedImage skeleton_;
@@ -308,9 +325,4 @@ auto read_of_one_step(Container& container, const Work& work) -> decltype(work()
     if (same_step) return done;
   }
 }
-
-/// Removes a container: all its physical files. Not collective. Errors: kNotFound, kPermission,
-/// kIo.
-Status remove_container(const std::string& path, const Root& root);
-
 }  // namespace bento

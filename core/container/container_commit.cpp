@@ -383,6 +383,7 @@ Result<ContainerPlan> Container::owner_overflow(std::span<const ChunkFill> fills
 Status Container::owner_write_root(File& first, Root& next) {
   BENTO_TRY(make_durable(first));
   ++next.sequence;
+  next.session = session_;
   const auto sector = encode_root(next);
   uncertain_ = true;
   BENTO_TRY(first.write_at(plan_.file(0).root_address(0), sector));
@@ -398,9 +399,7 @@ Status Container::make_durable(File& handle) {
 
 Status Container::make_names_durable() {
   if (options_.durability != Durability::kPower) return {};
-  const std::size_t slash = path_.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
-  BENTO_ASSIGN(const auto handle, options_.opener(folder, OpenMode::kDirectory));
+  BENTO_ASSIGN(const auto handle, options_.opener(names_.folder(), OpenMode::kDirectory));
   BENTO_TRY(handle->sync());
   return handle->close();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// How a container comes to be in use: created, or opened from what rank 0 reads.
+/// How a container comes to be in use that exists: opened from what rank 0 reads.
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,122 +11,17 @@
 #include "core/comm/status_message.hpp"
 #include "core/container/container.hpp"
 #include "core/container/holder.hpp"
+#include "core/container/identity.hpp"
 #include "core/container/overflow.hpp"
 #include "core/container/sion_view.hpp"
 #include "core/index/segment_codec.hpp"
 #include "core/io/host.hpp"
-#include "core/sion/constants.hpp"
 
 namespace bento {
 
 namespace {
 constexpr int kOpenAgain = 20;
 }  // namespace
-
-// --- create
-// -----------------------------------------------------------------------------------------------
-
-Result<std::unique_ptr<Container>> Container::create(const std::string& path, bool exclusive,
-                                                     const ContainerOptions& options,
-                                                     std::shared_ptr<Communicator> comm) {
-  auto container = std::unique_ptr<Container>(new Container(path, true, options, std::move(comm)));
-  Status made;
-  ByteWriter out;
-  if (container->comm_->rank() == 0) {
-    made = container->owner_create(exclusive);
-    put_status(out, made);
-    if (made) {
-      out.u64(container->identity_.first);
-      out.u64(container->identity_.second);
-      out.bytes(encode_root(container->root_));
-    }
-  }
-  BENTO_ASSIGN(const Bytes blob, container->comm_->broadcast(out.view()));
-  ByteReader in(blob, std::endian::little, "create message");
-  BENTO_TRY(get_status(in));
-  BENTO_ASSIGN(container->identity_.first, in.u64());
-  BENTO_ASSIGN(container->identity_.second, in.u64());
-  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
-  BENTO_ASSIGN(container->root_, decode_root(sector));
-  BENTO_ASSIGN(container->plan_,
-               ContainerPlan::of(container->root_.groups, container->root_.fs_block));
-  container->accept_rule();
-  return container;
-}
-
-void Container::accept_rule() {
-  stream_.set_rule(root_.record_hash());
-  reader_.set_rule(root_.record_hash());
-}
-
-Status Container::owner_create(bool exclusive) {
-  // An old file is locked before it is emptied: somebody may still be writing it.
-  std::unique_ptr<File> first;
-  std::uint32_t old_files = 1;
-  if (!exclusive) {
-    if (auto old = options_.opener(path_, OpenMode::kReadWrite)) {
-      first = std::move(*old);
-      if (options_.lock) BENTO_TRY(lock_container(*first));
-      if (auto seen = probe(*first); seen && seen->kind == FileKind::kContainer)
-        old_files = seen->root.files();
-      BENTO_TRY(first->truncate(0));
-    } else if (old.error().code != Code::kNotFound) {
-      return fail(std::move(old).error());
-    }
-  }
-  if (!first) {
-    BENTO_ASSIGN(
-        first, options_.opener(path_, exclusive ? OpenMode::kCreateExclusive : OpenMode::kCreate));
-    if (options_.lock) BENTO_TRY(lock_container(*first));
-  }
-  for (std::uint32_t index = 1; index < old_files; ++index)
-    (void)remove_file(physical_name(path_, index));  // already gone is as good
-
-  const std::uint32_t fs_block = file_system_block(*first);
-  BENTO_ASSIGN(identity_, file_identity(*first));
-  BENTO_ASSIGN(plan_, ContainerPlan::make(static_cast<std::uint32_t>(comm_->size()), options_.files,
-                                          fs_block));
-  files_.resize(plan_.files());
-  files_[0] = std::move(first);
-  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
-    BENTO_ASSIGN(files_[index], create_physical(index));
-  }
-
-  root_.flags = kRootProvisional;
-  if (options_.stream.hash == fti::HashKind::kMd5) root_.flags |= kRootMd5;
-  root_.sequence = 1;
-  root_.file_id = random_id();
-  root_.groups.assign(plan_.groups().begin(), plan_.groups().end());
-  root_.fs_block = fs_block;
-  for (std::uint32_t index = 0; index < plan_.files(); ++index)
-    BENTO_TRY(write_provisional_sion(*files_[index], plan_, index, path_));
-  BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
-  for (std::uint32_t index = 1; index < plan_.files(); ++index)
-    BENTO_TRY(make_durable(*files_[index]));
-  --root_.sequence;
-  BENTO_TRY(owner_write_root(*files_[0], root_));
-  BENTO_TRY(make_durable(*files_[0]));
-  return make_names_durable();
-}
-
-Result<std::unique_ptr<File>> Container::create_physical(std::uint32_t index) {
-  const std::string name = physical_name(path_, index);
-  if (auto neighbour = options_.opener(name, OpenMode::kRead)) {
-    BENTO_ASSIGN(const bool ours, looks_like_sion(**neighbour));
-    if (!ours)
-      return fail(
-          Code::kExists,
-          fmt::format("'{}' exists and is no SION file: it would be overwritten as physical "
-                      "file {} of '{}'; move it away (errno = {})",
-                      name, index, path_, EEXIST),
-          EEXIST);
-  }
-  BENTO_ASSIGN(auto created, options_.opener(name, OpenMode::kCreate));
-  // Before anything else there is something by which the next create knows the file as one of ours.
-  BENTO_TRY(created->write_at(0, std::as_bytes(std::span(kSionMagic))));
-  BENTO_TRY(make_durable(*created));
-  return created;
-}
 
 // --- open
 // -------------------------------------------------------------------------------------------------
@@ -161,9 +56,9 @@ bool Container::root_moved() {
 }
 
 Result<Bytes> Container::owner_open() {
-  BENTO_ASSIGN(auto first,
-               options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead));
-  if (writable_ && options_.lock) BENTO_TRY(lock_container(*first));
+  files_.clear();
+  BENTO_ASSIGN(auto first, owner_open_first());
+  names_ = ContainerNames::of(*first);
   BENTO_ASSIGN(const Probe seen, probe(*first));
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kCorrupt,
@@ -176,6 +71,8 @@ Result<Bytes> Container::owner_open() {
                             path_));
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
   BENTO_ASSIGN(identity_, file_identity(*first));
+  rule_ = PartRule(path_, root_);
+  BENTO_TRY(rule_.check_first(*first, plan_.file(0)));
   files_.resize(plan_.files());
   files_[0] = std::move(first);
   for (std::uint32_t index = 0; index < plan_.files(); ++index) {
@@ -234,6 +131,7 @@ Result<Bytes> Container::owner_open() {
   }
   if (writable_) {
     BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
+    BENTO_TRY(owner_begin_session());
     // Space of steps before this one will be written anew: no slot may lead back to them.
     if (!seen.mirrored) {
       BENTO_TRY(make_durable(*files_[0]));
@@ -251,6 +149,8 @@ Result<Bytes> Container::owner_open() {
   ByteWriter out;
   out.u64(identity_.first);
   out.u64(identity_.second);
+  names_.encode(out);
+  out.bytes(session_);
   out.u8(view_edited_ ? 1 : 0);
   out.u8(reuse_dead_ ? 1 : 0);
   out.bytes(encode_root(root_));
@@ -260,6 +160,46 @@ Result<Bytes> Container::owner_open() {
   out.bytes(image.bytes());
   out.bytes(declarations);
   return std::move(out).take();
+}
+
+// The file that is locked must still be the one that the name means: others may replace it.
+Result<std::unique_ptr<File>> Container::owner_open_first() {
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    auto first = options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead);
+    if (!first || !writable_ || !options_.lock) return first;
+    BENTO_TRY(lock_container(**first));
+    if (leads_to(path_, **first)) return first;
+  }
+  return fail(Code::kBusy, fmt::format("'{}' is replaced by others again and again", path_));
+}
+
+// Says in every physical file that this session writes it: in file 0 first, so that a file that
+// says so is known at any moment. What a session before left behind that never came to a root says
+// what the root says again, before file 0 forgets that session.
+Status Container::owner_begin_session() {
+  const auto address = [&](std::uint32_t index) { return plan_.file(index).superblock_address(); };
+  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(auto said, read_identity(*files_[index], address(index)));
+    if (!said || said->session == root_.session) continue;
+    said->session = root_.session;
+    BENTO_TRY(write_identity(*files_[index], address(index), std::move(*said)));
+    BENTO_TRY(make_durable(*files_[index]));
+  }
+  session_ = random_id();
+  BENTO_ASSIGN(const auto before, read_identity(*files_[0], address(0)));
+  Identity identity{root_.file_id, 0, session_, {root_.session}, 0, names_.base()};
+  for (const auto& older : before ? before->before : std::vector<SessionId>{})
+    if (older != root_.session && identity.before.size() < kSessionsBefore)
+      identity.before.push_back(older);
+  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+    identity.part = index;
+    BENTO_TRY(write_identity(*files_[index], address(index), identity));
+    // The other ranks look for it as soon as they hear of it.
+    const bool late = comm_->size() > 1 && shows_writes_late(*files_[index]);
+    BENTO_TRY(late ? files_[index]->sync() : make_durable(*files_[index]));
+  }
+  return {};
 }
 
 // Writers whose files are nearly full get new ones; ranks that have no writer get a physical file
@@ -273,25 +213,25 @@ Status Container::add_writers() {
   return plan_.add({ranks - plan_.ranks(), 1, plan_.file(0).chunk_bytes, plan_.ranks()});
 }
 
-// The physical files of `plan` from number `from` on, unfinished. One that an attempt before this
-// one has made is not emptied: the root on disk may name it already.
-Status Container::owner_add_files(const ContainerPlan& plan, std::uint32_t from) {
-  if (from == plan.files()) return {};
-  files_.resize(std::max<std::size_t>(files_.size(), plan.files()));
-  for (std::uint32_t index = from; index < plan.files(); ++index) {
-    if (!files_[index]) {
-      BENTO_ASSIGN(files_[index], create_physical(index));
-    }
-    BENTO_TRY(write_unfinished_sion(*files_[index], plan, index, path_));
-    BENTO_TRY(make_durable(*files_[index]));
-  }
-  return make_names_durable();
+void Container::accept_rule() {
+  stream_.set_rule(root_.record_hash());
+  reader_.set_rule(root_.record_hash());
+}
+
+// Where rank 0 found the files; and where its own name leads, for a rank that sees them elsewhere.
+Status Container::accept_names(ByteReader& in) {
+  BENTO_ASSIGN(names_, ContainerNames::decode(in));
+  names_.also(absolute_name(path_));
+  return {};
 }
 
 Status Container::accept_opened(std::span<const std::byte> blob) {
   ByteReader in(blob, std::endian::little, "open message");
   BENTO_ASSIGN(identity_.first, in.u64());
   BENTO_ASSIGN(identity_.second, in.u64());
+  BENTO_TRY(accept_names(in));
+  BENTO_ASSIGN(const auto session, in.bytes(session_.size()));
+  std::copy(session.begin(), session.end(), session_.begin());
   BENTO_ASSIGN(const std::uint8_t edited, in.u8());
   view_edited_ = edited != 0;
   if (view_edited_) reader_.distrust();
@@ -300,6 +240,7 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
   BENTO_ASSIGN(root_, decode_root(sector));
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+  rule_ = PartRule(path_, root_);
   layout_fixed_ = true;
   accept_rule();
 

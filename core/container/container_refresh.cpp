@@ -73,7 +73,7 @@ Result<bool> Container::refresh() {
   BENTO_ASSIGN(
       const Segment declared,
       decode_entries(std::span<const std::byte>(blob).subspan(blob.size() - in.remaining())));
-  root_ = next;
+  follow_root(next);
   plan_ = std::move(plan);
   skeleton_ = PagedImage({image.begin(), image.end()});
   std::set<DatasetNumber> present;

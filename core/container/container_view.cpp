@@ -35,6 +35,7 @@ bool is_io_error(const Error& error) {
 // every moment stock HDF5 sees the old view or the new one, and a later open can tell both from a
 // file that somebody else has changed.
 Status Container::owner_complete(const ViewBuilder& view, Root& next) {
+  BENTO_TRY(owner_check_names());
   std::vector<CatalogueSpace> others(plan_.files());
   std::vector<CatalogueSpace*> spaces{&space_};
   for (std::uint32_t index = 1; index < plan_.files(); ++index) {
@@ -102,6 +103,22 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next) {
   return make_durable(*first);
 }
 
+// What was written to a physical file that was replaced meanwhile is lost with its name. A container
+// that was moved or removed as a whole is nobody's mistake.
+Status Container::owner_check_names() {
+  BENTO_ASSIGN(File* const first, file(0));
+  if (!leads_to(names_.first(), *first)) return {};
+  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    if (!leads_to(handle->path(), *handle))
+      return fail(Code::kCorrupt,
+                  fmt::format("'{}', physical file {} of the container '{}', was removed or "
+                              "replaced while it was written: what lies in it is lost",
+                              handle->path(), index, path_));
+  }
+  return {};
+}
+
 Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& next,
                                                std::vector<CatalogueSpace*>& spaces) {
   std::uint64_t data_bytes = 0;
@@ -109,7 +126,7 @@ Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& ne
   BENTO_ASSIGN(File* const first, file(0));
   BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
   const auto declared = datasets();
-  ViewJob job{path_, next.sequence, skeleton_, newest, declared, plan_, reader_, data_bytes, {}};
+  ViewJob job{names_.first(), next.sequence, skeleton_, newest, declared, plan_, reader_, data_bytes, {}};
   for (std::uint32_t index = 0; index < plan_.files(); ++index) {
     BENTO_ASSIGN(File* const handle, file(index));
     job.spaces.emplace_back(*handle, plan_.file(index), *spaces[index]);

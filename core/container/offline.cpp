@@ -14,7 +14,9 @@ Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::stri
                                                                  const FileOpener& opener) {
   auto container = std::unique_ptr<OfflineContainer>(new OfflineContainer(path, opener));
   container->files_.resize(1);
-  BENTO_ASSIGN(File* const first, container->file(0));
+  BENTO_ASSIGN(container->files_[0], opener(path, OpenMode::kRead));
+  File* const first = container->files_[0].get();
+  container->names_ = ContainerNames::of(*first);
   BENTO_ASSIGN(const Probe seen, probe(*first));
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kCorrupt, fmt::format("'{}' holds no valid h5bento root{}{}", path,
@@ -23,6 +25,8 @@ Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::stri
     return fail(Code::kNotFound, fmt::format("'{}' holds no committed data", path));
   container->root_ = seen.root;
   BENTO_ASSIGN(container->plan_, ContainerPlan::of(seen.root.groups, seen.root.fs_block));
+  container->rule_ = PartRule(path, seen.root);
+  BENTO_TRY(container->rule_.check_first(*first, container->plan_.file(0)));
   container->files_.resize(container->plan_.files());
 
   Catalogue catalogue(*first, container->plan_.file(0));
@@ -100,9 +104,17 @@ Status OfflineContainer::check(const Record& record) const {
 
 Result<File*> OfflineContainer::file(std::uint32_t index) {
   if (!files_[index]) {
-    BENTO_ASSIGN(files_[index], opener_(physical_name(path_, index), OpenMode::kRead));
+    BENTO_ASSIGN(files_[index], open_file(index, OpenMode::kRead));
   }
   return files_[index].get();
+}
+
+Result<std::unique_ptr<File>> OfflineContainer::open_file(std::uint32_t index, OpenMode mode) {
+  BENTO_ASSIGN(auto handle, names_.open(index, mode, opener_));
+  BENTO_TRY(index == 0 ? rule_.check_first(*handle, plan_.file(0))
+                       : rule_.check_other(*handle, plan_.file(index), index, *files_[0],
+                                           plan_.file(0)));
+  return handle;
 }
 
 Result<StreamPlace> OfflineContainer::place(std::uint32_t writer) {

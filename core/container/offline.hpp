@@ -13,6 +13,8 @@
 #include "core/base/error.hpp"
 #include "core/container/chunk_fill.hpp"
 #include "core/container/committed_index.hpp"
+#include "core/container/identity.hpp"
+#include "core/container/names.hpp"
 #include "core/container/plan.hpp"
 #include "core/container/root.hpp"
 #include "core/container/stream_walk.hpp"
@@ -48,6 +50,10 @@ class OfflineContainer {
   [[nodiscard]] const std::vector<LostStep>& lost_steps() const { return lost_; }
   /// Where a writer's stream lies. Errors: those of the opener.
   Result<StreamPlace> place(std::uint32_t writer);
+  /// Opens a physical file once more, held against the container. Errors: those of the opener,
+  /// kCorrupt.
+  Result<std::unique_ptr<File>> open_file(std::uint32_t index, OpenMode mode);
+  [[nodiscard]] const ContainerNames& names() const { return names_; }
 
  private:
   OfflineContainer(std::string path, FileOpener opener)
@@ -63,6 +69,8 @@ class OfflineContainer {
 
   std::string path_;
   FileOpener opener_;
+  ContainerNames names_;
+  PartRule rule_;
   Root root_;
   ContainerPlan plan_;
   std::vector<ChunkFill> fills_;

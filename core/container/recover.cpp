@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/container/offline.hpp"
-#include "core/container/sion_view.hpp"
+#include "core/container/replace.hpp"
 
 namespace bento {
 
@@ -52,11 +52,11 @@ Status go_through_streams(const std::string& path, const FileOpener& opener,
     std::move(from.begin(), from.end(), std::back_inserter(to));
   };
   const ContainerPlan& plan = container->plan();
-  BENTO_ASSIGN(const auto first_file, opener(path, OpenMode::kRead));
+  BENTO_ASSIGN(const auto first_file, container->open_file(0, OpenMode::kRead));
   BENTO_ASSIGN(const RecordsOfWriters records, records_of_writers(*container, *first_file));
   BENTO_TRY(first_file->close());
   for (std::uint32_t index = 0; index < plan.files(); ++index) {
-    BENTO_ASSIGN(const auto file, opener(physical_name(path, index), OpenMode::kReadWrite));
+    BENTO_ASSIGN(const auto file, container->open_file(index, OpenMode::kReadWrite));
     const std::uint32_t first = plan.file(index).first_writer;
     for (std::uint32_t local = 0; local < plan.file(index).writers; ++local) {
       const std::uint32_t writer = first + local;
@@ -72,12 +72,11 @@ Status go_through_streams(const std::string& path, const FileOpener& opener,
     BENTO_TRY(file->close());
   }
   // Each session adds at most one physical file, and only the last session can have been cut off.
-  const std::string next = physical_name(path, plan.files());
-  if (auto file = opener(next, OpenMode::kRead)) {
-    BENTO_ASSIGN(const bool ours, looks_like_sion(**file));
-    if (ours) report.left_over.push_back(next);
-    BENTO_TRY((*file)->close());
-  }
+  const auto next =
+      look_before_create(container->names(), plan.files(), container->root().file_id,
+                         plan.file(plan.files() - 1).superblock_address(), opener);
+  if (next && *next == InTheWay::kOurs)
+    report.left_over.push_back(container->names().of_new(plan.files()));
   return {};
 }
 

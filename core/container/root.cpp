@@ -19,7 +19,8 @@ constexpr std::array<char, 8> kMagic = {'B', 'N', 'T', 'O', 'R', 'O', 'O', 'T'};
 constexpr std::size_t kHashAt = kSectorBytes - 16;
 constexpr std::size_t kGroupsAt = 256;
 constexpr std::size_t kGroupBytes = 24;
-static_assert(kGroupsAt + kMaxGroups * kGroupBytes <= kHashAt);
+constexpr std::size_t kSessionAt = kGroupsAt + kMaxGroups * kGroupBytes;
+static_assert(kSessionAt + sizeof(SessionId) <= kHashAt);
 
 void put(ByteWriter& out, const CatalogueRef& ref) {
   out.u64(ref.position);
@@ -79,6 +80,8 @@ std::array<std::byte, kSectorBytes> encode_root(const Root& root) {
     out.u32(group.first_rank);
     out.u32(0);
   }
+  out.zeros(kSessionAt - out.size());
+  out.bytes(root.session);
 
   std::array<std::byte, kSectorBytes> sector{};
   std::copy(out.view().begin(), out.view().end(), sector.begin());
@@ -140,6 +143,8 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
       return fail(Code::kCorrupt, fmt::format("root: chunk of {} bytes", group.chunk_bytes));
     root.groups.push_back(group);
   }
+  BENTO_TRY(in.skip(kSessionAt - in.offset()));
+  BENTO_ASSIGN(root.session, get_hash(in));
   if (root.fs_block > (1u << 30))
     return fail(Code::kCorrupt, fmt::format("root: block of {} bytes", root.fs_block));
   const auto plan = ContainerPlan::of(root.groups, root.fs_block);

@@ -22,6 +22,11 @@ namespace bento {
 
 inline constexpr std::uint32_t kFormatVersion = 3;
 
+/// Random number of a container, fixed at create.
+using FileId = std::array<std::byte, 16>;
+/// Random number of a session that writes; zeros: none.
+using SessionId = std::array<std::byte, 16>;
+
 /// A run of bytes in the catalogue with its checksum. `bytes` 0 means absent.
 struct CatalogueRef {
   Position position = 0;
@@ -42,7 +47,7 @@ enum RootFlags : std::uint32_t {
 struct Root {
   std::uint32_t flags = 0;
   std::uint64_t sequence = 0;  ///< grows by one with every root written
-  std::array<std::byte, 16> file_id{};
+  FileId file_id{};
   std::uint32_t fs_block = 0;     ///< as given to ContainerPlan::make
   std::vector<FileGroup> groups;  ///< the physical files
   std::uint64_t step = 0;         ///< absolute steps committed so far
@@ -57,6 +62,7 @@ struct Root {
   CatalogueRef view;            ///< table of the native view in file 0, absent if none
   Hash128 superblock{};         ///< of the superblock's bytes at P, zeros if no view
   Hash128 superblock_before{};  ///< the same before this root: the switch comes after it
+  SessionId session{};          ///< that wrote this root, and then says so in every physical file
 
   /// What the hashes of records are; one that is zero was not computed.
   [[nodiscard]] fti::HashKind record_hash() const {

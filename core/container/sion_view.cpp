@@ -121,20 +121,6 @@ std::optional<CatalogueRange> range_of_meta2(const ContainerPlan& plan, std::uin
 
 }  // namespace
 
-Result<bool> looks_like_sion(File& file) {
-  std::array<std::byte, 4096> start{};
-  BENTO_ASSIGN(const std::size_t got, file.read_some(0, start));
-  const auto magic = std::as_bytes(std::span(kSionMagic));
-  const auto seen = std::span(start).first(got);
-  const auto differs = std::ranges::mismatch(seen, magic);
-  if (differs.in2 == magic.end()) return true;
-  // A create whose machine lost power leaves a name, perhaps a length or a part of the magic, and
-  // nothing else.
-  return got < start.size() &&
-         std::ranges::all_of(
-             differs.in1, seen.end(), [](std::byte b) { return b == std::byte{0}; });
-}
-
 Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                               const std::string& name) {
   const FilePlan& part = plan.file(index);

@@ -19,10 +19,6 @@
 
 namespace bento {
 
-/// First four bytes "sion"; or a file of less than 4 KiB that holds at most the beginning of them,
-/// and zeros.
-Result<bool> looks_like_sion(File& file);
-
 /// A valid container without data: all chunks of size 0, META2 at the start of data.
 Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                               const std::string& name);

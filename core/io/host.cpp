@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/io/host.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <functional>
@@ -10,6 +12,7 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 namespace bento {
@@ -44,6 +47,15 @@ Status lock_for_writing(const File& file) {
                     file.path(), EWOULDBLOCK),
         EWOULDBLOCK);
   return {};  // ENOLCK, EINVAL...: a file system without locks must not keep people from their data
+}
+
+bool shows_writes_late(const File& file) {
+  // As statfs(2) has them: NFS, SMB, CIFS, SMB2, AFS, FUSE, 9P.
+  constexpr std::array<std::uint32_t, 7> kKinds = {0x6969,     0x517B,     0xFF534D42, 0xFE534D42,
+                                                   0x5346414F, 0x65735546, 0x01021997};
+  struct statfs about{};
+  if (file.descriptor() < 0 || ::fstatfs(file.descriptor(), &about) != 0) return false;
+  return std::ranges::find(kKinds, static_cast<std::uint32_t>(about.f_type)) != kKinds.end();
 }
 
 Status remove_file(const std::string& path) {

@@ -26,6 +26,10 @@ std::uint32_t file_system_block(const File& file);
 /// dies. File systems without locks are treated as locked. Errors: kBusy (somebody else holds it).
 Status lock_for_writing(const File& file);
 
+/// Does this file system show other nodes what was written only after a sync or a close (NFS and its
+/// like)?
+bool shows_writes_late(const File& file);
+
 /// Removes a name. Errors: kNotFound, kPermission, kIo.
 Status remove_file(const std::string& path);
 

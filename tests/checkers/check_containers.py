@@ -7,7 +7,7 @@ writer's stream as FTI-FF, and all of it as SIONlib's MPI reader would see it.
     check_containers.py FOLDER...
 
 A container whose META1 has no pointer to META2 was not closed (its program was killed, or is running): it is
-counted, not judged. Nothing in here knows how the connector writes.
+counted, not judged. Nothing in here knows how the connector writes, but for what check_identity.py holds of its files.
 """
 import collections
 import os
@@ -17,6 +17,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check_fti  # noqa: E402
+import check_identity  # noqa: E402
 import check_sion  # noqa: E402
 import sion_mpi_reader  # noqa: E402
 
@@ -90,7 +91,7 @@ def check_folder(folder):
                 continue
             checked, wrong = check_streams(report)
             streams += checked
-            problems += wrong + check_mpi_reader(report)
+            problems += wrong + check_mpi_reader(report) + check_identity.check(report.container.files)
             report.container.close()
     return Result(containers, streams, unfinished, problems)
 

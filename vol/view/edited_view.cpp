@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "core/container/container.hpp"
+#include "core/container/replace.hpp"
 #include "vol/bento_list.hpp"
 #include "vol/view/group_properties.hpp"
 #include "vol/view/source_files.hpp"
@@ -70,7 +71,8 @@ PlistHandle creation_list(hid_t committed, const std::string& path, hid_t from, 
   return list;
 }
 
-Status copy_tree(const std::string& path, const std::string& fresh) {
+/// `fresh` is a name that was not there before; `there` says that it is now.
+Status copy_tree(const std::string& path, const std::string& fresh, bool& there) {
   BENTO_ASSIGN(const PlistHandle list, bento_list());
   const FileHandle from = open_stock(path);
   if (!from.valid()) return fail(Code::kNotFound, fmt::format("'{}' has no native view", path));
@@ -78,7 +80,8 @@ Status copy_tree(const std::string& path, const std::string& fresh) {
   const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
   const GroupHandle root(H5Gopen2(from.get(), "/", H5P_DEFAULT));
   BENTO_TRY(copy_group_properties(root.get(), creation.get()));
-  FileHandle to(H5Fcreate(fresh.c_str(), H5F_ACC_TRUNC, creation.get(), list.get()));
+  FileHandle to(H5Fcreate(fresh.c_str(), H5F_ACC_EXCL, creation.get(), list.get()));
+  there = to.valid();
   if (!committed.valid() || !to.valid())
     return fail(Code::kIo, fmt::format("'{}' cannot be copied to '{}'", path, fresh));
   const auto make = [&](hid_t dataset, const H5O_token_t&, hid_t type,
@@ -145,26 +148,30 @@ Result<std::vector<std::string>> drop_edited_view(const std::string& path,
 }
 
 Status take_over_view(const std::string& path) {
-  Root root;
+  std::string old;
+  std::vector<std::string> parts;
   {
     BENTO_ASSIGN(const auto container, open_to_write(path, true));
     const bool edited = container->view_edited();
-    root = container->root();
+    old = container->names().first();
+    auto found = parts_to_remove(container->names(), container->root(), true, &open_posix_file);
     container->abandon();
     if (!edited)
       return fail(Code::kInvalidArgument,
                   fmt::format("'{}' was not changed by another program", path));
+    if (!found) return fail(std::move(found).error());
+    parts = std::move(*found);
   }
-  const std::string fresh = path + ".taken-over";
-  auto copied = copy_tree(path, fresh);
+  const std::string fresh = old + ".taken-over";
+  bool made = false;
+  auto copied = copy_tree(path, fresh, made);
   if (!copied) {
-    (void)std::remove(fresh.c_str());
+    if (made) (void)std::remove(fresh.c_str());
     return copied;
   }
-  if (std::rename(fresh.c_str(), path.c_str()) != 0)
-    return fail(os_error(errno, "renaming to", path));
-  for (std::uint32_t index = 1; index < root.files(); ++index)
-    (void)std::remove(physical_name(path, index).c_str());
+  if (std::rename(fresh.c_str(), old.c_str()) != 0)
+    return fail(os_error(errno, "renaming to", old));
+  for (const auto& part : parts) (void)std::remove(part.c_str());
   return {};
 }
 

@@ -92,26 +92,6 @@ constexpr Position kBehindTwoChunks = 2 * kChunk + 77;
 /// So many that META2 is larger than a chunk and lies behind all of them.
 constexpr Position kManyBlocks = 700 * kChunk + 9;
 
-TEST_CASE("sion view: what may be overwritten as a physical file", "[core][container]") {
-  const auto ours = [](std::string_view content) {
-    const MemoryFileSystem disk;
-    auto file = disk.open("box", OpenMode::kCreate).value();
-    REQUIRE(file->write_at(0, std::as_bytes(std::span(content))));
-    return looks_like_sion(*file).value();
-  };
-  CHECK(ours("sion and whatever follows"));
-  CHECK(ours(std::string("sion") + std::string(8192, 'x')));
-  // What a create leaves whose machine lost power: nothing, a length, a torn magic.
-  CHECK(ours(""));
-  CHECK(ours("si"));
-  CHECK(ours(std::string("si") + std::string(2, '\0')));
-  CHECK(ours(std::string(4095, '\0')));
-  CHECK_FALSE(ours(std::string(4096, '\0')));
-  CHECK_FALSE(ours("sio."));
-  CHECK_FALSE(ours("side.txt"));
-  CHECK_FALSE(ours(std::string("si\0n", 4)));
-}
-
 TEST_CASE("sion view: the bytes on disk are what they always were", "[core][container][sionview]") {
   struct Case {
     const std::vector<FileGroup>& groups;

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// How a new container comes to be, and new physical files of one: nothing is emptied or removed
+/// before it is known to be a file that may be.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+#include "core/comm/status_message.hpp"
+#include "core/container/container.hpp"
+#include "core/container/holder.hpp"
+#include "core/container/identity.hpp"
+#include "core/container/replace.hpp"
+#include "core/container/sion_view.hpp"
+#include "core/io/host.hpp"
+#include "core/sion/constants.hpp"
+
+namespace bento {
+
+Result<std::unique_ptr<Container>> Container::create(const std::string& path, bool exclusive,
+                                                     const ContainerOptions& options,
+                                                     std::shared_ptr<Communicator> comm) {
+  auto container = std::unique_ptr<Container>(new Container(path, true, options, std::move(comm)));
+  Status made;
+  ByteWriter out;
+  if (container->comm_->rank() == 0) {
+    made = container->owner_create(exclusive);
+    put_status(out, made);
+    if (made) {
+      out.u64(container->identity_.first);
+      out.u64(container->identity_.second);
+      container->names_.encode(out);
+      out.bytes(encode_root(container->root_));
+    }
+  }
+  BENTO_ASSIGN(const Bytes blob, container->comm_->broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "create message");
+  BENTO_TRY(get_status(in));
+  BENTO_ASSIGN(container->identity_.first, in.u64());
+  BENTO_ASSIGN(container->identity_.second, in.u64());
+  BENTO_TRY(container->accept_names(in));
+  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
+  BENTO_ASSIGN(container->root_, decode_root(sector));
+  container->session_ = container->root_.session;
+  BENTO_ASSIGN(container->plan_,
+               ContainerPlan::of(container->root_.groups, container->root_.fs_block));
+  container->accept_rule();
+  return container;
+}
+
+Status Container::owner_create(bool exclusive) {
+  bool made = false;
+  BENTO_ASSIGN(auto first, owner_claim(exclusive, made));
+  names_ = ContainerNames::of(*first);
+  auto done = owner_fill(std::move(first), made);
+  // Nothing was written, and the name was not there before.
+  if (!done && made && files_.empty()) (void)remove_file(names_.first());
+  return done;
+}
+
+// Physical file 0, locked, with what it held: somebody may still be writing an old file, and two
+// programs may come to one name.
+Result<std::unique_ptr<File>> Container::owner_claim(bool exclusive, bool& made) {
+  constexpr int kTries = 100;
+  for (int tries = 0; tries < kTries; ++tries) {
+    made = false;
+    auto first = exclusive ? Result<std::unique_ptr<File>>(fail(Code::kNotFound, {}))
+                           : options_.opener(path_, OpenMode::kReadWrite);
+    if (!first && first.error().code == Code::kNotFound) {
+      first = options_.opener(path_, OpenMode::kCreateExclusive);
+      if (!first && first.error().code == Code::kExists && !exclusive) continue;
+      made = first.has_value();
+    }
+    if (!first) return first;
+    if (options_.lock) BENTO_TRY(lock_container(**first));
+    if (leads_to(path_, **first)) return first;
+  }
+  return fail(Code::kBusy,
+              fmt::format("'{}' is made and removed by others again and again", path_));
+}
+
+// Everything that is in the way is looked at before anything is changed.
+Status Container::owner_fill(std::unique_ptr<File> first, bool made) {
+  const std::uint32_t fs_block = file_system_block(*first);
+  BENTO_ASSIGN(identity_, file_identity(*first));
+  BENTO_ASSIGN(plan_, ContainerPlan::make(static_cast<std::uint32_t>(comm_->size()), options_.files,
+                                          fs_block));
+  std::optional<FileId> replaced;
+  std::vector<std::string> old_parts;
+  if (!made) {
+    BENTO_TRY(check_is_no_part(*first, options_.opener));
+    if (const auto seen = probe(*first); seen && seen->kind == FileKind::kContainer) {
+      replaced = seen->root.file_id;
+      BENTO_ASSIGN(old_parts, parts_to_remove(names_, seen->root, false, options_.opener));
+    }
+  }
+  for (std::uint32_t index = 1; index < plan_.files(); ++index)
+    BENTO_TRY(look_before_create(names_, index, replaced, plan_.file(index).superblock_address(),
+                                 options_.opener));
+  BENTO_TRY(first->truncate(0));
+  for (const auto& part : old_parts) (void)remove_file(part);
+
+  root_.file_id = random_id();
+  session_ = random_id();
+  files_.resize(plan_.files());
+  files_[0] = std::move(first);
+  BENTO_TRY(begin_physical(*files_[0], plan_, 0));
+  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(files_[index], create_physical(plan_, index, replaced));
+  }
+
+  root_.flags = kRootProvisional;
+  if (options_.stream.hash == fti::HashKind::kMd5) root_.flags |= kRootMd5;
+  root_.groups.assign(plan_.groups().begin(), plan_.groups().end());
+  root_.fs_block = fs_block;
+  for (std::uint32_t index = 0; index < plan_.files(); ++index)
+    BENTO_TRY(write_provisional_sion(*files_[index], plan_, index, path_));
+  BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
+  for (std::uint32_t index = 1; index < plan_.files(); ++index)
+    BENTO_TRY(make_durable(*files_[index]));
+  BENTO_TRY(owner_write_root(*files_[0], root_));
+  BENTO_TRY(make_durable(*files_[0]));
+  return make_names_durable();
+}
+
+// A file that may be replaced loses its name, not its bytes: a hard link may keep them elsewhere.
+Result<std::unique_ptr<File>> Container::create_physical(const ContainerPlan& plan,
+                                                         std::uint32_t index,
+                                                         const std::optional<FileId>& replaced) {
+  BENTO_ASSIGN(const InTheWay there,
+               look_before_create(names_, index, replaced, plan.file(index).superblock_address(),
+                                  options_.opener));
+  const std::string name = names_.of_new(index);
+  auto mode = OpenMode::kCreateExclusive;
+  // Files of memory have no names that could be removed.
+  if (there == InTheWay::kOurs && !remove_file(name)) mode = OpenMode::kCreate;
+  BENTO_ASSIGN(auto created, options_.opener(name, mode));
+  BENTO_TRY(begin_physical(*created, plan, index));
+  return created;
+}
+
+// Before anything else the file says whose it is: the next create knows it by that.
+Status Container::begin_physical(File& handle, const ContainerPlan& plan, std::uint32_t index) {
+  BENTO_TRY(handle.write_at(0, std::as_bytes(std::span(kSionMagic))));
+  BENTO_TRY(write_identity(handle, plan.file(index).superblock_address(),
+                           {root_.file_id, index, session_, {}, 0, names_.base()}));
+  if (comm_->size() > 1 && shows_writes_late(handle)) return handle.sync();
+  return make_durable(handle);
+}
+
+// The physical files of `plan` from number `from` on, unfinished. One that an attempt before this
+// one has made is not emptied: the root on disk may name it already.
+Status Container::owner_add_files(const ContainerPlan& plan, std::uint32_t from) {
+  if (from == plan.files()) return {};
+  files_.resize(std::max<std::size_t>(files_.size(), plan.files()));
+  for (std::uint32_t index = from; index < plan.files(); ++index) {
+    if (!files_[index]) {
+      BENTO_ASSIGN(files_[index], create_physical(plan, index, root_.file_id));
+    }
+    BENTO_TRY(write_unfinished_sion(*files_[index], plan, index, path_));
+    BENTO_TRY(make_durable(*files_[index]));
+  }
+  return make_names_durable();
+}
+
+}  // namespace bento
