@@ -7,14 +7,29 @@
 
 #include <fmt/format.h>
 
+#include "core/base/checked.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 
 namespace bento {
 
 namespace {
+
 constexpr std::size_t kPlaceBytes = 8 + 16;
+
+/// Parts that lie in each other would make much of little.
+Status check_apart(std::vector<CatalogueRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const CatalogueRange& a, const CatalogueRange& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].begin < ranges[i - 1].end)
+      return fail(Code::kCorrupt,
+                  fmt::format("catalogue: what begins at position {} is named again at {}",
+                              ranges[i - 1].begin, ranges[i].begin));
+  return {};
 }
+
+}  // namespace
 
 Status Catalogue::transfer_write(Position at, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
@@ -53,14 +68,23 @@ Result<CatalogueRef> Catalogue::append(CatalogueSpace& space, std::span<const st
   return ref;
 }
 
-Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::string_view what) {
-  // A reference comes from a checksummed parent, but its size is still held against the file before
-  // it becomes an allocation.
-  BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
-  if (ref.bytes > file_bytes || ref.position > kMaxLogicalBytes)
+// A reference comes from a checksummed parent, but where it ends is still held against the file
+// before its size becomes an allocation, or its position an address.
+Status Catalogue::check_inside(Position position, std::uint64_t bytes, std::uint64_t file_bytes,
+                               std::string_view what) {
+  const auto end = checked_add(position, bytes);
+  // Each block of the file holds one chunk of the catalogue.
+  if (!end || *end > kMaxLogicalBytes || bytes > file_bytes || plan_.chunk_bytes == 0 ||
+      (bytes != 0 && (*end - 1) / plan_.chunk_bytes > file_bytes / plan_.block_bytes()))
     return fail(Code::kCorrupt,
                 fmt::format("'{}': {} of {} bytes at catalogue position {} lies outside the file",
-                            file_.path(), what, ref.bytes, ref.position));
+                            file_.path(), what, bytes, position));
+  return {};
+}
+
+Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::string_view what) {
+  BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
+  BENTO_TRY(check_inside(ref.position, ref.bytes, file_bytes, what));
   std::vector<std::byte> bytes(static_cast<std::size_t>(ref.bytes));
   BENTO_TRY(transfer_read(ref.position, bytes));
   if (hash128(bytes) != ref.hash)
@@ -73,6 +97,7 @@ Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::str
 
 Result<Hash128> Catalogue::hash_of(std::span<const CatalogueRange> ranges) {
   constexpr std::uint64_t kPiece = 1u << 20;
+  BENTO_TRY(check_apart({ranges.begin(), ranges.end()}));
   Hasher hasher;
   std::vector<std::byte> piece;
   for (const auto& range : ranges)
@@ -139,6 +164,14 @@ Result<std::vector<Catalogue::PagePlace>> Catalogue::load_places(const Catalogue
 Result<PagedImage> Catalogue::load(const CatalogueRef& table, std::uint64_t image_bytes,
                                    std::vector<PagePlace>& places) {
   BENTO_ASSIGN(places, load_places(table, image_bytes));
+  BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
+  std::vector<CatalogueRange> pages;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto bytes = std::min<std::uint64_t>(kPageBytes, image_bytes - i * kPageBytes);
+    BENTO_TRY(check_inside(places[i].position, bytes, file_bytes, "skeleton page"));
+    pages.push_back({places[i].position, places[i].position + bytes});
+  }
+  BENTO_TRY(check_apart(std::move(pages)));
   std::vector<std::byte> image(static_cast<std::size_t>(image_bytes));
   // Pages of one commit lie side by side: read runs, then check each page.
   for (std::size_t first = 0; first < places.size();) {

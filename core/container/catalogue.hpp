@@ -27,8 +27,11 @@ class Catalogue {
   /// Errors: kCorrupt (outside the file, checksum), kIo.
   Result<std::vector<std::byte>> read(const CatalogueRef& ref, std::string_view what);
 
+  /// The apparent size of the file: no more can be stored in it. Errors: kIo.
+  Result<std::uint64_t> file_bytes() { return file_.size(); }
+
   /// The hash of what lies in `ranges`, one after the other. Errors: kIo, kCorrupt (outside the
-  /// file).
+  /// file, or in each other).
   Result<Hash128> hash_of(std::span<const CatalogueRange> ranges);
 
   /// Stores the changed pages of `image` and a new page table; unchanged pages keep their place in
@@ -48,6 +51,8 @@ class Catalogue {
  private:
   Status transfer_write(Position at, std::span<const std::byte> bytes);
   Status transfer_read(Position at, std::span<std::byte> into);
+  Status check_inside(Position position, std::uint64_t bytes, std::uint64_t file_bytes,
+                      std::string_view what);
 
   File& file_;
   FilePlan plan_;

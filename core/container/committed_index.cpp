@@ -4,8 +4,11 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/fti/v11.hpp"
 #include "core/index/box_tree.hpp"
 
 namespace bento {
@@ -18,6 +21,12 @@ namespace {
 constexpr std::uint64_t kFewRecords = 4096;
 constexpr std::uint64_t kMostRecords = 1u << 20;
 constexpr unsigned kOften = 16;
+
+/// What a question may find and visit before the sizes of the files are held against it.
+constexpr std::uint64_t kFewFound = 1u << 16;
+constexpr std::uint64_t kFewVisits = 1u << 21;
+/// A record takes its dbvar and something behind it.
+constexpr std::uint64_t kLeastRecordBytes = fti::v11::kDbVarBytes;
 
 /// Leaves out records of which nothing can be seen.
 RecordLookup take_seen(StepLookup found) {
@@ -90,7 +99,11 @@ class CommittedIndex::Known {
     if (rank_ != 0) tree_.build(corners_, rank_, all_.pieces.size());
   }
 
-  [[nodiscard]] RecordLookup find(const Box& selection) const {
+  [[nodiscard]] Result<RecordLookup> find(const Box& selection) const {
+    if (selection.rank() != rank_)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("a selection of {} dimensions in a dataset of {}", selection.rank(), rank_));
     std::vector<std::size_t> hits;
     if (rank_ == 0) {
       for (std::size_t i = 0; i < all_.pieces.size(); ++i) hits.push_back(i);
@@ -113,7 +126,8 @@ class CommittedIndex::Known {
     }
     if (covered != selection.elements()) {
       Lookup rest;
-      resolve_latest(selection, std::move(candidates), rest);
+      QueryBudget budget;
+      BENTO_TRY(resolve_latest(selection, std::move(candidates), budget, rest));
       out.uncovered = std::move(rest.uncovered);
     }
     return out;
@@ -137,6 +151,19 @@ Result<CommittedIndex> CommittedIndex::open(File& file, const FilePlan& plan,
   return opened;
 }
 
+// Few questions come to these limits, and only then do the files have to be looked at.
+Result<StepLookup> CommittedIndex::look_up(DatasetNumber dataset, const Box& selection) {
+  FindOptions options;
+  if (!room_) return index_->find(dataset, selection, options);
+  options.budget = {kFewVisits, kFewFound};
+  auto found = index_->find(dataset, selection, options);
+  if (found || found.error().code != Code::kUnsupported) return found;
+  BENTO_ASSIGN(const std::uint64_t room, room_());
+  options.budget.records = kFewFound + room / kLeastRecordBytes;
+  options.budget.visits = std::min(QueryBudget{}.visits, kFewVisits + room);
+  return index_->find(dataset, selection, options);
+}
+
 Status CommittedIndex::move_on(File& file, const FilePlan& plan, const CatalogueRef& root) {
   const AbsoluteStep before = index_ ? index_->newest() : AbsoluteStep();
   BENTO_ASSIGN(CommittedIndex next, open(file, plan, root));
@@ -147,6 +174,7 @@ Status CommittedIndex::move_on(File& file, const FilePlan& plan, const Catalogue
   } else if (next.index_ && next.index_->newest() == before) {
     next.asked_ = std::move(asked_);
   }
+  next.room_ = std::move(room_);
   *this = std::move(next);
   return {};
 }
@@ -156,7 +184,7 @@ Result<RecordLookup> CommittedIndex::find_all(DatasetNumber dataset, unsigned ra
   if (!index_) return out;
   BENTO_ASSIGN(const auto declared, index_->dataset(dataset));
   if (!declared) return out;
-  BENTO_ASSIGN(StepLookup found, index_->find(dataset, whole_space(rank)));
+  BENTO_ASSIGN(StepLookup found, look_up(dataset, whole_space(rank)));
   out = take_seen(std::move(found));
   out.uncovered.clear();
   return out;
@@ -190,7 +218,7 @@ Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& sele
   }
   BENTO_ASSIGN(const auto known, remember(dataset, asked_[dataset], declared->rank));
   if (known) return known->find(selection);
-  BENTO_ASSIGN(StepLookup found, index_->find(dataset, selection));
+  BENTO_ASSIGN(StepLookup found, look_up(dataset, selection));
   return take_seen(std::move(found));
 }
 

@@ -6,6 +6,7 @@
 /// in memory as the pieces that can be seen. Not thread-safe; task-local.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -25,6 +26,7 @@ class CatalogueBlobs final : public SegmentSource, public SegmentSink {
       : catalogue_(std::move(catalogue)), space_(space) {}
   Result<Blob> read(const BlobRef& ref) override;
   Result<BlobRef> append(std::span<const std::byte> bytes) override;
+  Result<std::uint64_t> stored_bytes() override { return catalogue_.file_bytes(); }
 
  private:
   Catalogue catalogue_;
@@ -62,6 +64,11 @@ class CommittedIndex {
   /// Where the step index is read from, for segments that steps() opened. Must not be empty.
   [[nodiscard]] SegmentSource& source() const { return *cache_; }
 
+  /// Says how many bytes all physical files have; asked when a question finds very many records, of
+  /// which no more are believed than have room in the files. Without it there is no such limit.
+  using Room = std::function<Result<std::uint64_t>()>;
+  void set_room(Room room) { room_ = std::move(room); }
+
   /// Which records show `selection`, and what nobody wrote; each record is seen in some piece.
   /// Hashes are zero, see stored_hash().
   /// Errors: kCorrupt, kIo.
@@ -80,11 +87,13 @@ class CommittedIndex {
     std::shared_ptr<const Known> known;
   };
   Result<std::shared_ptr<const Known>> remember(DatasetNumber dataset, Asked& asked, unsigned rank);
+  Result<StepLookup> look_up(DatasetNumber dataset, const Box& selection);
 
   std::unique_ptr<CatalogueBlobs> blobs_;
   std::unique_ptr<CachedSource> cache_;
   std::optional<StepIndex> index_;
   std::map<DatasetNumber, Asked> asked_;
+  Room room_;
 };
 
 /// Box of everything that a dataset of this many dimensions may hold.

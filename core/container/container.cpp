@@ -219,6 +219,16 @@ Status Container::write_record(Record record, std::uint64_t element_bytes,
   return done;
 }
 
+Result<std::uint64_t> Container::room() {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    BENTO_ASSIGN(const std::uint64_t one, handle->size());
+    bytes += one;
+  }
+  return bytes;
+}
+
 Result<CommittedIndex*> Container::committed() {
   if (!committed_known_) {
     BENTO_ASSIGN(File* const first, file(0));
@@ -227,6 +237,7 @@ Result<CommittedIndex*> Container::committed() {
     } else {
       BENTO_TRY(committed_.move_on(*first, plan_.file(0), root_.index));
     }
+    committed_.set_room([this] { return room(); });
     committed_known_ = true;
   }
   return &committed_;

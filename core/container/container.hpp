@@ -149,6 +149,9 @@ class Container {
   [[nodiscard]] std::uint64_t largest_record() const;
   /// Can data be written out yet, or does everything gather in memory?
   [[nodiscard]] bool layout_fixed() const { return layout_fixed_; }
+  /// Apparent size of all physical files: what a record says of its size is held against it.
+  /// Task-local. Errors: kNotFound, kIo.
+  Result<std::uint64_t> room();
   /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
   /// or exchange. Task-local. Errors: kCorrupt, kIo.
   Result<RecordLookup> find(DatasetNumber dataset, const Box& selection);

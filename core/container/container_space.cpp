@@ -34,6 +34,7 @@ Result<Bytes> Container::owner_liveness(const Root& next, std::uint64_t most_rec
     return Bytes{};
   BENTO_ASSIGN(File* const first, file(0));
   BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
+  newest.set_room([this] { return room(); });
   BENTO_ASSIGN(const LivenessPlan plan,
                plan_liveness(newest, datasets(), touched_, plan_.writers(), most_records));
   return encode_liveness(plan);

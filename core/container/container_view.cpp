@@ -125,6 +125,7 @@ Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& ne
   for (const auto& fill : fills_) data_bytes += stream_bytes(fill);
   BENTO_ASSIGN(File* const first, file(0));
   BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
+  newest.set_room([this] { return room(); });
   const auto declared = datasets();
   ViewJob job{names_.first(), next.sequence, skeleton_, newest, declared, plan_, reader_, data_bytes, {}};
   for (std::uint32_t index = 0; index < plan_.files(); ++index) {

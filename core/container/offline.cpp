@@ -37,6 +37,15 @@ Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::stri
                CommittedIndex::open(*first, container->plan_.file(0), seen.root.index));
   if (committed.empty())
     return fail(Code::kCorrupt, fmt::format("'{}': the root names no step index", path));
+  committed.set_room([&container]() -> Result<std::uint64_t> {
+    std::uint64_t bytes = 0;
+    for (std::uint32_t index = 0; index < container->plan_.files(); ++index) {
+      BENTO_ASSIGN(File* const handle, container->file(index));
+      BENTO_ASSIGN(const std::uint64_t one, handle->size());
+      bytes += one;
+    }
+    return bytes;
+  });
   container->older_kept_ = committed.steps().oldest() < committed.steps().newest();
   BENTO_ASSIGN(const auto datasets, committed.steps().datasets());
   for (const auto& dataset : datasets) BENTO_TRY(container->load(committed, dataset));

@@ -12,6 +12,11 @@
 
 namespace bento {
 
+namespace {
+/// Addresses are positions times the tasks; they must fit 64 bits.
+constexpr std::uint64_t kMostBlockBytes = 1ull << 60;
+}  // namespace
+
 std::uint64_t superblock_address(std::uint64_t tasks) {
   return std::bit_ceil(std::max<std::uint64_t>(kSectorBytes, sion_meta1_bytes(tasks)));
 }
@@ -77,6 +82,9 @@ Status ContainerPlan::add(const FileGroup& group) {
     file.chunk_bytes = group.chunk_bytes;
     // S is up(1088 + 16n), so the root slots stay in front of the data if one F reaches behind
     // them.
+    if (file.chunk_bytes > kMostBlockBytes / file.tasks())
+      return fail(Code::kUnsupported, fmt::format("chunks of {} bytes for each of {} tasks",
+                                                  file.chunk_bytes, file.tasks()));
     const std::uint64_t roots_end = bento::superblock_address(file.tasks()) + 3 * kSectorBytes;
     file.fsblksize =
         static_cast<std::uint32_t>(std::max<std::uint64_t>(std::bit_ceil(roots_end), fs_block_));

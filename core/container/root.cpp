@@ -138,7 +138,7 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
     BENTO_ASSIGN(group.chunk_bytes, in.u64());
     BENTO_ASSIGN(group.first_rank, in.u32());
     BENTO_TRY(in.skip(4));
-    if (group.chunk_bytes > kMaxLogicalBytes ||
+    if (group.chunk_bytes > kMaxLogicalBytes || group.chunk_bytes % kSectorBytes != 0 ||
         (group.chunk_bytes == 0 && (root.flags & kRootProvisional) == 0))
       return fail(Code::kCorrupt, fmt::format("root: chunk of {} bytes", group.chunk_bytes));
     root.groups.push_back(group);

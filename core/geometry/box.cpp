@@ -22,8 +22,23 @@ std::uint64_t Dims::product() const {
   return product;
 }
 
+std::optional<std::uint64_t> Dims::checked_product() const {
+  std::uint64_t product = 1;
+  bool fits = true;
+  for (unsigned d = 0; d < rank_; ++d) {
+    if (at_[d] == 0) return 0;
+    fits = fits && !__builtin_mul_overflow(product, at_[d], &product);
+  }
+  return fits ? std::optional(product) : std::nullopt;
+}
+
 bool Dims::operator==(const Dims& other) const {
   return std::ranges::equal(view(), other.view());
+}
+
+bool Box::empty() const {
+  const auto counts = count.view();
+  return std::ranges::find(counts, 0u) != counts.end();
 }
 
 Box Box::whole(const Dims& extent) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,8 @@ class Dims {
   /// Product of all values; 1 for rank 0 (a scalar). Does not check overflow: decode with
   /// checked_mul.
   [[nodiscard]] std::uint64_t product() const;
+  /// The same, nothing if 64 bits are too few.
+  [[nodiscard]] std::optional<std::uint64_t> checked_product() const;
   bool operator==(const Dims& other) const;
 
  private:
@@ -52,7 +55,8 @@ struct Box {
 
   [[nodiscard]] unsigned rank() const { return count.rank(); }
   [[nodiscard]] std::uint64_t elements() const { return count.product(); }
-  [[nodiscard]] bool empty() const { return elements() == 0; }
+  /// Is some count 0? The number of elements may be too large for 64 bits.
+  [[nodiscard]] bool empty() const;
   bool operator==(const Box& other) const = default;
 
   /// The whole of an extent.

@@ -26,6 +26,21 @@ Result<BlobRef> get_ref(ByteReader& in) {
   return ref;
 }
 
+Result<Blob> OnceSource::read(const BlobRef& ref) {
+  given_ += ref.bytes;
+  if (given_ > limit_ && !asked_) {
+    asked_ = true;
+    BENTO_ASSIGN(const std::uint64_t stored, below_.stored_bytes());
+    limit_ = std::max(limit_, stored);
+  }
+  if (given_ > limit_)
+    return fail(Code::kCorrupt,
+                fmt::format("step index: pages of more than {} bytes, which is all that is stored: "
+                            "some are named again and again",
+                            limit_));
+  return below_.read(ref);
+}
+
 Result<Blob> CachedSource::read(const BlobRef& ref) {
   if (const auto found = by_position_.find(ref.position); found != by_position_.end()) {
     const auto entry = found->second;

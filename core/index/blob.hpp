@@ -44,6 +44,25 @@ class SegmentSource {
   /// The bytes that `ref` names, with the right checksum. Must hold the size against what is stored
   /// before it allocates. Errors: kCorrupt (outside, checksum), kIo.
   virtual Result<Blob> read(const BlobRef& ref) = 0;
+  /// How many bytes there may be in all: the apparent size of what stores the blobs.
+  virtual Result<std::uint64_t> stored_bytes() = 0;
+};
+
+/// For one walk that comes to each blob once at most, since each has one parent: gives out no more
+/// bytes than are stored. Pages that share children, or a page that is named a million times, end
+/// here.
+class OnceSource : public SegmentSource {
+ public:
+  explicit OnceSource(SegmentSource& below) : below_(below) {}
+  /// Errors: also kCorrupt, when more was read than there is.
+  Result<Blob> read(const BlobRef& ref) override;
+  Result<std::uint64_t> stored_bytes() override { return below_.stored_bytes(); }
+
+ private:
+  SegmentSource& below_;
+  std::uint64_t given_ = 0;
+  std::uint64_t limit_ = 1u << 20;  ///< asked for when this is reached
+  bool asked_ = false;
 };
 
 class SegmentSink {
@@ -59,6 +78,7 @@ class CachedSource : public SegmentSource {
   explicit CachedSource(SegmentSource& below, std::size_t limit_bytes = 8u << 20)
       : below_(below), limit_(limit_bytes) {}
   Result<Blob> read(const BlobRef& ref) override;
+  Result<std::uint64_t> stored_bytes() override { return below_.stored_bytes(); }
   [[nodiscard]] std::size_t held_bytes() const { return held_; }
 
  private:
@@ -78,6 +98,7 @@ class MemoryBlobs : public SegmentSource, public SegmentSink {
  public:
   Result<Blob> read(const BlobRef& ref) override;
   Result<BlobRef> append(std::span<const std::byte> bytes) override;
+  Result<std::uint64_t> stored_bytes() override { return bytes_.size(); }
   [[nodiscard]] std::vector<std::byte>& bytes() { return bytes_; }
   [[nodiscard]] std::uint64_t reads() const { return reads_; }
   [[nodiscard]] std::uint64_t read_bytes() const { return read_bytes_; }

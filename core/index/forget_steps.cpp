@@ -80,7 +80,7 @@ Status forget_unseen(SegmentSource& source, SegmentSink& sink, AbsoluteStep olde
   std::reverse(older.begin(), older.end());
 
   const auto shown =
-      find_in_steps(source, entry.steps, rank, oldest, entry.steps.summary.bounds, FindOptions{});
+      find_in_steps(source, entry, oldest, entry.steps.summary.bounds, FindOptions{});
   if (!shown && shown.error().code == Code::kUnsupported) return {};  // too much work: they stay
   if (!shown) return fail(shown.error());
   std::set<std::uint64_t> seen;

@@ -220,7 +220,8 @@ Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
   std::vector<Candidate> candidates;
   for (const std::size_t at : entry.candidates(selection))
     candidates.push_back({at, entry.meta[at].order, entry.box_at(entry.visible, at)});
-  resolve_latest(selection, std::move(candidates), out);
+  QueryBudget budget;
+  BENTO_TRY(resolve_latest(selection, std::move(candidates), budget, out));
   return out;
 }
 

@@ -51,8 +51,12 @@ Result<Record> from_row(const RowShape& shape, DatasetNumber dataset,
     sound = sound && !__builtin_add_overflow(row[d], row[shape.rank + d], &end) && end >> 63 == 0 &&
             !__builtin_mul_overflow(elements, row[shape.rank + d], &elements);
   }
-  sound = sound && elements != 0;
+  std::uint64_t bytes = 0;
+  sound = sound && elements != 0 && !__builtin_mul_overflow(elements, shape.element_bytes, &bytes);
   const auto at = [&](Field f) { return row[shape.field(f)]; };
+  const std::uint64_t stored = bytes + at(kFieldExcess);
+  const bool plain = at(kFieldEncoding) == static_cast<std::uint64_t>(Encoding::kPlain);
+  sound = sound && (plain ? at(kFieldExcess) == 0 : stored >> 63 == 0);
   const std::uint64_t rank = at(kFieldTask) + at(kFieldRankGap);
   sound = sound && at(kFieldTask) >> 32 == 0 && rank >> 32 == 0 && at(kFieldPosition) >> 63 == 0 &&
           at(kFieldDistance) >> 32 == 0 && at(kFieldMask) >> 32 == 0 &&
@@ -63,7 +67,7 @@ Result<Record> from_row(const RowShape& shape, DatasetNumber dataset,
                                             dataset, at(kFieldTask), at(kFieldPosition)));
   record.order = {at(kFieldCollective), at(kFieldTime), static_cast<std::uint32_t>(rank)};
   record.where = {static_cast<std::uint32_t>(at(kFieldTask)), at(kFieldPosition)};
-  record.stored_bytes = elements * shape.element_bytes + at(kFieldExcess);
+  record.stored_bytes = stored;
   record.header_distance = static_cast<std::uint32_t>(at(kFieldDistance));
   record.encoding = static_cast<Encoding>(at(kFieldEncoding));
   record.filter_mask = static_cast<std::uint32_t>(at(kFieldMask));

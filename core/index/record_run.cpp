@@ -226,6 +226,8 @@ Result<RecordRun> RecordRun::decode(ByteReader& in, unsigned width) {
   BENTO_ASSIGN(const std::uint64_t symbols, in.varint());
   const std::size_t mask_bytes = (width + 7) / 8;
   BENTO_TRY(in.fits(symbols, mask_bytes));
+  if (symbols > kMaxRunTokens)
+    return fail(Code::kCorrupt, fmt::format("step index: {} differences in a run", symbols));
   for (std::uint64_t i = 0; i < symbols; ++i) {
     BENTO_ASSIGN(const auto mask, in.bytes(mask_bytes));
     std::uint64_t hash = width;
@@ -256,6 +258,9 @@ Status RecordRun::decode_list(ByteReader& in, std::vector<RunToken>& list,
   if (depth > kMaxRunDepth) return fail(Code::kCorrupt, "step index: loops nested too deeply");
   BENTO_ASSIGN(const std::uint64_t count, in.varint());
   BENTO_TRY(in.fits(count, 2));
+  token_count_ += static_cast<std::size_t>(count);
+  if (token_count_ > kMaxRunTokens)
+    return fail(Code::kCorrupt, fmt::format("step index: a run of {} tokens", token_count_));
   if (count == 0 && depth != 0) return fail(Code::kCorrupt, "step index: an empty loop");
   list.reserve(static_cast<std::size_t>(count));
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -22,6 +22,9 @@ namespace bento {
 
 inline constexpr std::uint64_t kMaxRunRecords = 1ull << 40;
 inline constexpr unsigned kMaxRunDepth = 64;
+/// Of a run that is read, and of its differences: a token of two bytes takes hundreds in memory.
+/// Those that are written have far fewer (kMaxJoinedTokens).
+inline constexpr std::size_t kMaxRunTokens = 4096;
 
 /// `power` times one difference, or `power` times the tokens of `body`.
 struct RunToken {

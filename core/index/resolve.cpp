@@ -9,8 +9,8 @@ namespace bento {
 namespace {
 
 /// Newest first, pieces subtracted one by one. For few candidates.
-void resolve_greedily(const Box& selection, const std::vector<Candidate>& newest_first,
-                      Lookup& out) {
+Status resolve_greedily(const Box& selection, const std::vector<Candidate>& newest_first,
+                        QueryBudget& budget, Lookup& out) {
   std::vector<Box> rest{selection};
   std::vector<Box> next;
   for (const auto& candidate : newest_first) {
@@ -21,9 +21,11 @@ void resolve_greedily(const Box& selection, const std::vector<Candidate>& newest
       subtract(box, candidate.visible, next);
     }
     rest.swap(next);
-    if (rest.empty()) return;
+    if (rest.empty()) return {};
+    BENTO_TRY(budget.spend(rest.size()));
   }
   out.uncovered.insert(out.uncovered.end(), rest.begin(), rest.end());
+  return {};
 }
 
 /// The candidates' boundary inside `selection` nearest to the middle of all of them, in the
@@ -52,7 +54,8 @@ bool choose_cut(const Box& selection, const std::vector<Candidate>& candidates, 
 
 /// Subtracting many pieces from one box would cost their number squared, so the selection is halved
 /// until few candidates are left. `candidates` come newest first.
-void resolve(const Box& selection, std::vector<Candidate> candidates, Lookup& out) {
+Status resolve(const Box& selection, std::vector<Candidate> candidates, QueryBudget& budget,
+               Lookup& out) {
   constexpr std::size_t kFew = 16;
   // Nothing older than a candidate that covers everything is seen.
   const auto cover = std::find_if(
@@ -62,7 +65,8 @@ void resolve(const Box& selection, std::vector<Candidate> candidates, Lookup& ou
   unsigned dimension = 0;
   std::uint64_t coordinate = 0;
   if (candidates.size() <= kFew || !choose_cut(selection, candidates, dimension, coordinate))
-    return resolve_greedily(selection, candidates, out);
+    return resolve_greedily(selection, candidates, budget, out);
+  BENTO_TRY(budget.spend(1 + candidates.size() / 16));
   Box low = selection;
   Box high = selection;
   low.count[dimension] = coordinate - selection.start[dimension];
@@ -72,19 +76,21 @@ void resolve(const Box& selection, std::vector<Candidate> candidates, Lookup& ou
     std::vector<Candidate> touching;
     for (const auto& candidate : candidates)
       if (overlaps(candidate.visible, half)) touching.push_back(candidate);
-    resolve(half, std::move(touching), out);
+    BENTO_TRY(resolve(half, std::move(touching), budget, out));
   }
+  return {};
 }
 
 }  // namespace
 
-void resolve_latest(const Box& selection, std::vector<Candidate> candidates, Lookup& out) {
+Status resolve_latest(const Box& selection, std::vector<Candidate> candidates, QueryBudget& budget,
+                      Lookup& out) {
   // Equal orders come from one write that was cut in pieces; the later record number breaks the
   // tie.
   std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
     return a.order != b.order ? a.order > b.order : a.record > b.record;
   });
-  resolve(selection, std::move(candidates), out);
+  return resolve(selection, std::move(candidates), budget, out);
 }
 
 }  // namespace bento

@@ -6,7 +6,9 @@
 
 #include <vector>
 
+#include "core/base/error.hpp"
 #include "core/geometry/box.hpp"
+#include "core/index/query_budget.hpp"
 #include "core/index/record.hpp"
 
 namespace bento {
@@ -37,7 +39,10 @@ struct Candidate {
 };
 
 /// Appends to `out` which parts of `selection` are seen in which candidate, the latest winning (of
-/// equal orders the larger number), and what none covers. Cost O(n log n) unless many overlap.
-void resolve_latest(const Box& selection, std::vector<Candidate> candidates, Lookup& out);
+/// equal orders the larger number), and what none covers. Cost O(n log n) unless many overlap: a
+/// few planes that cross in many dimensions leave more pieces than any memory holds. Errors: the
+/// budget's.
+Status resolve_latest(const Box& selection, std::vector<Candidate> candidates, QueryBudget& budget,
+                      Lookup& out);
 
 }  // namespace bento

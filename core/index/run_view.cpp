@@ -42,13 +42,6 @@ void step(Row& row, std::span<const std::uint64_t> shift, std::uint64_t times) {
 
 }  // namespace
 
-Status QueryBudget::spend() {
-  if (visits == 0)
-    return fail(Code::kUnsupported, "step index: more records than one query may visit");
-  --visits;
-  return {};
-}
-
 Status RunView::annotate(const RecordRun& run, const std::vector<RunToken>& list,
                          std::vector<Node>& nodes) const {
   nodes.reserve(list.size() + 1);

@@ -11,16 +11,10 @@
 
 #include "core/base/error.hpp"
 #include "core/geometry/box.hpp"
+#include "core/index/query_budget.hpp"
 #include "core/index/record_run.hpp"
 
 namespace bento {
-
-/// Bounds what one query may visit, so that a hostile file cannot keep a reader busy for ever.
-struct QueryBudget {
-  std::uint64_t visits = 1ull << 28;
-  /// Errors: kUnsupported once everything is used up.
-  Status spend();
-};
 
 class RunView {
  public:

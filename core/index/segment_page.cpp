@@ -89,7 +89,7 @@ Status find_in_children(SegmentSource& source, ByteReader& in, const RowShape& s
         return fail(Code::kCorrupt, "index page: bounds that leave the space of 2^63 elements");
     }
     if (selection == nullptr || overlaps(bounds, *selection)) {
-      BENTO_TRY(budget.spend());
+      BENTO_TRY(budget.spend(1 + ref.bytes / 4096));
       BENTO_ASSIGN(const Blob page, source.read(ref));
       const auto shifted = [&](std::uint64_t ordinal, std::span<const std::uint64_t> row) {
         return visit(before + ordinal, row);

@@ -10,6 +10,12 @@ namespace bento {
 
 namespace {
 
+Status check_number(const DatasetEntry& entry, std::uint64_t number) {
+  if (entry.declaration.number == number) return {};
+  return fail(Code::kCorrupt, fmt::format("step index: dataset {} where {} was expected",
+                                          entry.declaration.number, number));
+}
+
 bool exists(const DatasetEntry& entry, AbsoluteStep as_of) {
   return entry.declared <= as_of && (entry.deleted == AbsoluteStep() || entry.deleted > as_of);
 }
@@ -31,9 +37,11 @@ Result<StepIndex> StepIndex::open(SegmentSource& source, const BlobRef& root,
 
 Result<std::vector<DatasetDeclaration>> StepIndex::datasets() const {
   std::vector<DatasetDeclaration> found;
+  OnceSource once(*source_);
   BENTO_TRY(DatasetArray().visit_down(
-      *source_, root_.datasets, ~0ull, [](const Nothing&) { return true; },
-      [&](std::uint64_t, const DatasetEntry& entry) -> Result<bool> {
+      once, root_.datasets, ~0ull, [](const Nothing&) { return true; },
+      [&](std::uint64_t number, const DatasetEntry& entry) -> Result<bool> {
+        BENTO_TRY(check_number(entry, number));
         if (exists(entry, as_of_)) found.push_back(entry.declaration);
         return true;
       }));
@@ -44,6 +52,7 @@ Result<std::vector<DatasetDeclaration>> StepIndex::datasets() const {
 Result<std::optional<DatasetDeclaration>> StepIndex::dataset(DatasetNumber number) const {
   BENTO_ASSIGN(const auto found, DatasetArray().get(*source_, root_.datasets, number));
   if (!found || !exists(*found, as_of_)) return std::optional<DatasetDeclaration>();
+  BENTO_TRY(check_number(*found, number));
   return std::optional(found->declaration);
 }
 
@@ -52,6 +61,7 @@ Result<DatasetEntry> StepIndex::entry(DatasetNumber number) const {
   if (!found || !exists(*found, as_of_))
     return fail(Code::kNotFound,
                 fmt::format("step index: no dataset {} as of step {}", number, as_of_.number()));
+  BENTO_TRY(check_number(*found, number));
   return std::move(*found);
 }
 
@@ -82,9 +92,10 @@ Result<StepInfo> StepIndex::step(AbsoluteStep step) const {
 Result<std::vector<AbsoluteStep>> StepIndex::steps_since(const DatasetEntry& entry,
                                                          AbsoluteStep from) const {
   std::vector<AbsoluteStep> steps;
+  OnceSource once(*source_);
   BENTO_TRY(SegmentArray(SegmentTraits{entry.declaration.rank})
                 .visit_down(
-                    *source_, entry.steps, as_of_.number(), [](const StepSummary&) { return true; },
+                    once, entry.steps, as_of_.number(), [](const StepSummary&) { return true; },
                     [&](std::uint64_t step, const StepEntry&) -> Result<bool> {
                       steps.emplace_back(step);
                       return AbsoluteStep(step) > from;
@@ -98,6 +109,9 @@ Result<StepIndex::StepList> StepIndex::list_steps(DatasetNumber number) const {
   StepList list;
   BENTO_ASSIGN(list.steps, steps_since(found, root_.oldest));
   BENTO_ASSIGN(const std::uint64_t all, steps_of(found));
+  if (all < list.steps.size())
+    return fail(Code::kCorrupt, fmt::format("step index: {} steps of dataset {}, counted as {}",
+                                            list.steps.size(), number, all));
   list.first = RelativeStep(all - list.steps.size());
   return list;
 }
@@ -141,11 +155,12 @@ Result<std::optional<StepSegment>> StepIndex::segment(DatasetNumber number,
                                   .get(*source_, found.steps, step.number()));
   if (!at) return std::optional<StepSegment>();
   BENTO_ASSIGN(StepSegment opened, StepSegment::open(*source_, at->segment));
+  BENTO_TRY(check_segment(opened, found.declaration, step));
   return std::optional(std::move(opened));
 }
 
-Status StepIndex::visit_blobs(SegmentSource& source, const BlobRef& root,
-                              const BlobVisitor& visitor) {
+Status StepIndex::visit_blobs(SegmentSource& all, const BlobRef& root, const BlobVisitor& visitor) {
+  OnceSource source(all);
   BENTO_TRY(visitor.blob(root));
   BENTO_ASSIGN(const Blob blob, source.read(root));
   BENTO_ASSIGN(const StepIndexRoot decoded, decode_step_index_root(*blob));
@@ -173,9 +188,10 @@ Result<StepIndex::Extent> StepIndex::extent_of(DatasetNumber number) const {
   BENTO_ASSIGN(const DatasetEntry found, entry(number));
   Extent extent;
   extent.dropped = found.dropped != 0;
+  OnceSource once(*source_);
   BENTO_TRY(SegmentArray(SegmentTraits{found.declaration.rank})
                 .visit_down(
-                    *source_, found.steps, as_of_.number(), [](const StepSummary&) { return true; },
+                    once, found.steps, as_of_.number(), [](const StepSummary&) { return true; },
                     [&](std::uint64_t, const StepEntry& step) -> Result<bool> {
                       extent.records += step.records;
                       return true;
@@ -195,7 +211,7 @@ Result<StepLookup> StepIndex::find(DatasetNumber number, const Box& selection,
                 fmt::format("a selection of {} dimensions, or one beyond 2^62, in dataset {}, "
                             "which has {}",
                             selection.rank(), number, rank));
-  return find_in_steps(*source_, found.steps, rank, as_of_, selection, std::move(options));
+  return find_in_steps(*source_, found, as_of_, selection, std::move(options));
 }
 
 }  // namespace bento

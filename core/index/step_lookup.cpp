@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "core/index/step_segment.hpp"
-
 namespace bento {
 
 namespace {
@@ -26,21 +24,21 @@ Box around(const std::vector<Box>& boxes) {
 
 // Adds what one step shows in what later ones left uncovered; `clip` holds all later changes of
 // extent.
-Status add_step(SegmentSource& source, const StepEntry& entry, AbsoluteStep step,
-                const std::optional<Dims>& clip, FindOptions& options, StepLookup& out) {
+Status add_step(SegmentSource& source, OnceSource& once, const DatasetDeclaration& dataset,
+                const StepEntry& entry, AbsoluteStep step, const std::optional<Dims>& clip,
+                FindOptions& options, StepLookup& out) {
   Box wanted = around(out.uncovered);
   if (clip) wanted = intersect(wanted, Box::whole(*clip));
   if (wanted.empty() || entry.records == 0 || !overlaps(wanted, entry.bounds)) return {};
-  BENTO_ASSIGN(const StepSegment segment, StepSegment::open(source, entry.segment));
-  if (segment.shape().rank != wanted.rank() || segment.step() != step)
-    return fail(Code::kCorrupt, fmt::format("step index: the segment of step {} where that of {} "
-                                            "was expected",
-                                            segment.step().number(), step.number()));
+  BENTO_ASSIGN(const StepSegment segment, StepSegment::open(once, entry.segment));
+  BENTO_TRY(check_segment(segment, dataset, step));
   const std::size_t first = out.records.size();
   std::vector<Candidate> candidates;
   std::vector<std::uint64_t> positions;
-  BENTO_TRY(segment.find(source, &wanted, options.budget,
+  BENTO_TRY(segment.find(once, &wanted, options.budget,
                          [&](std::uint64_t position, const Record& record) -> Status {
+                           BENTO_TRY(options.budget.spend(segment.extents().size() / 8));
+                           BENTO_TRY(options.budget.hold(out.records.size() + 1));
                            Box visible = record.box;
                            if (clip) visible = intersect(visible, Box::whole(*clip));
                            for (const auto& event : segment.extents())
@@ -56,14 +54,16 @@ Status add_step(SegmentSource& source, const StepEntry& entry, AbsoluteStep step
 
   Lookup seen;
   for (const auto& box : out.uncovered) {
+    BENTO_TRY(options.budget.spend(1 + candidates.size() / 64));
     std::vector<Candidate> touching;
     for (const auto& candidate : candidates)
       if (overlaps(candidate.visible, box)) touching.push_back(candidate);
-    resolve_latest(box, std::move(touching), seen);
+    BENTO_TRY(resolve_latest(box, std::move(touching), options.budget, seen));
   }
   out.uncovered = std::move(seen.uncovered);
   for (auto& piece : seen.pieces) {
     if (options.values) {
+      BENTO_TRY(options.budget.spend(segment.range_bytes() / 4096));
       BENTO_ASSIGN(const bool may,
                    segment.may_hold(source, positions[piece.record - first], *options.values));
       if (!may) continue;
@@ -75,9 +75,22 @@ Status add_step(SegmentSource& source, const StepEntry& entry, AbsoluteStep step
 
 }  // namespace
 
-Result<StepLookup> find_in_steps(SegmentSource& source, const SegmentArray::Root& steps,
-                                 unsigned rank, AbsoluteStep as_of, const Box& selection,
-                                 FindOptions options) {
+Status check_segment(const StepSegment& segment, const DatasetDeclaration& dataset,
+                     AbsoluteStep step) {
+  if (segment.dataset() == dataset.number && segment.step() == step &&
+      segment.shape() == RowShape{dataset.rank, dataset.element_bytes})
+    return {};
+  return fail(Code::kCorrupt,
+              fmt::format("step index: a segment of dataset {}, step {}, with {} dimensions and "
+                          "elements of {} bytes, where one of dataset {}, step {}, with {} and {} "
+                          "was expected",
+                          segment.dataset(), segment.step().number(), segment.shape().rank,
+                          segment.shape().element_bytes, dataset.number, step.number(),
+                          dataset.rank, dataset.element_bytes));
+}
+
+Result<StepLookup> find_in_steps(SegmentSource& source, const DatasetEntry& dataset,
+                                 AbsoluteStep as_of, const Box& selection, FindOptions options) {
   StepLookup out;
   if (selection.empty()) return out;
   out.uncovered.push_back(selection);
@@ -85,15 +98,16 @@ Result<StepLookup> find_in_steps(SegmentSource& source, const SegmentArray::Root
   const auto matters = [&](const StepSummary& summary) {
     return summary.clip || (summary.any_records && overlaps(summary.bounds, selection));
   };
-  BENTO_TRY(SegmentArray(SegmentTraits{rank})
-                .visit_down(source, steps, as_of.number(), matters,
-                            [&](std::uint64_t step, const StepEntry& at) -> Result<bool> {
-                              BENTO_TRY(options.budget.spend());
-                              BENTO_TRY(
-                                  add_step(source, at, AbsoluteStep(step), clip, options, out));
-                              if (at.clip) narrow_clip(clip, *at.clip);
-                              return !out.uncovered.empty() && !at.covers;
-                            }));
+  OnceSource once(source);
+  const auto visit = [&](std::uint64_t step, const StepEntry& at) -> Result<bool> {
+    BENTO_TRY(options.budget.spend());
+    BENTO_TRY(
+        add_step(source, once, dataset.declaration, at, AbsoluteStep(step), clip, options, out));
+    if (at.clip) narrow_clip(clip, *at.clip);
+    return !out.uncovered.empty() && !at.covers;
+  };
+  BENTO_TRY(SegmentArray(SegmentTraits{dataset.declaration.rank})
+                .visit_down(once, dataset.steps, as_of.number(), matters, visit));
   return out;
 }
 

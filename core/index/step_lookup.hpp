@@ -13,6 +13,7 @@
 #include "core/index/resolve.hpp"
 #include "core/index/run_view.hpp"
 #include "core/index/step.hpp"
+#include "core/index/step_segment.hpp"
 #include "core/index/step_tables.hpp"
 #include "core/index/value_range.hpp"
 
@@ -37,10 +38,14 @@ struct FindOptions {
   QueryBudget budget;
 };
 
-/// Of the steps up to `as_of`, the latest write winning; `selection` has `rank` dimensions. Errors:
-/// kCorrupt, kUnsupported (more work than the budget allows), the source's.
-Result<StepLookup> find_in_steps(SegmentSource& source, const SegmentArray::Root& steps,
-                                 unsigned rank, AbsoluteStep as_of, const Box& selection,
-                                 FindOptions options);
+/// Of the steps of `dataset` up to `as_of`, the latest write winning; `selection` has as many
+/// dimensions. Errors: kCorrupt (also a segment that is not of this dataset, or of other elements
+/// or dimensions), kUnsupported (more work than the budget allows), the source's.
+Result<StepLookup> find_in_steps(SegmentSource& source, const DatasetEntry& dataset,
+                                 AbsoluteStep as_of, const Box& selection, FindOptions options);
+
+/// Errors: kCorrupt unless the segment is what the index says of this step of the dataset.
+Status check_segment(const StepSegment& segment, const DatasetDeclaration& dataset,
+                     AbsoluteStep step);
 
 }  // namespace bento

@@ -20,6 +20,8 @@ constexpr std::size_t kInsideBytes = 1024;
 /// A run that takes more bytes per record than this is stored as single records, which are smaller
 /// and found faster.
 constexpr std::uint64_t kRunBytesPerRecord = 8;
+/// Changes of extent in one step; each takes a hundred times its stored bytes in memory.
+constexpr std::uint64_t kMostExtents = 1u << 18;
 
 /// The runs that stay, and the rows of those that do not.
 struct Sorted {
@@ -319,6 +321,9 @@ Result<StepSegment> StepSegment::open(SegmentSource& source, const BlobRef& ref)
   BENTO_ASSIGN(segment.records_, in.varint());
   BENTO_ASSIGN(const std::uint64_t extents, in.varint());
   BENTO_TRY(in.fits(extents, 1 + static_cast<std::size_t>(rank)));
+  if (extents > kMostExtents)
+    return fail(Code::kUnsupported, fmt::format("step segment: {} changes of extent, at most {}",
+                                                extents, kMostExtents));
   for (std::uint64_t i = 0; i < extents; ++i) {
     ExtentEvent event{segment.dataset_, 0, Dims(segment.shape_.rank)};
     BENTO_ASSIGN(event.collective, in.varint());

@@ -59,6 +59,8 @@ class StepSegment {
   [[nodiscard]] std::uint64_t records() const { return records_; }
   [[nodiscard]] bool exact_times() const { return exact_times_; }
   [[nodiscard]] bool has_ranges() const { return ranges_.bytes != 0; }
+  /// Of the table that each may_hold() reads.
+  [[nodiscard]] std::uint64_t range_bytes() const { return ranges_.bytes; }
   [[nodiscard]] const RecordDigest& digest() const { return digest_; }
   [[nodiscard]] const std::vector<ExtentEvent>& extents() const { return extents_; }
 

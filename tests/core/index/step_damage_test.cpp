@@ -171,6 +171,7 @@ class HostileSource : public SegmentSource {
     }
     return std::make_shared<const std::vector<std::byte>>(std::move(bad));
   }
+  Result<std::uint64_t> stored_bytes() override { return below_.stored_bytes(); }
 
  private:
   SegmentSource& below_;
