@@ -23,7 +23,8 @@ struct Grid {
   PlistHandle dcpl;
   Dims extent;
   Dims chunk;
-  Dims counts;  ///< chunks along each dimension
+  Dims counts;              ///< chunks along each dimension
+  std::uint64_t total = 0;  ///< chunks
 
   [[nodiscard]] Dims coordinates(std::uint64_t index) const {
     Dims at(counts.rank());
@@ -59,9 +60,13 @@ Result<Grid> grid_of(Object* object, DatasetState& state) {
   grid.chunk = Dims(grid.extent.rank());
   grid.counts = Dims(grid.extent.rank());
   for (unsigned d = 0; d < grid.extent.rank(); ++d) {
+    if (dims[d] == 0) return fail(Code::kCorrupt, "a chunk of no elements");
     grid.chunk[d] = dims[d];
-    grid.counts[d] = (grid.extent[d] + dims[d] - 1) / dims[d];
+    grid.counts[d] = grid.extent[d] / dims[d] + (grid.extent[d] % dims[d] != 0 ? 1 : 0);
   }
+  const auto total = grid.counts.checked_product();
+  if (!total) return fail(Code::kUnsupported, "the dataset has more chunks than 64 bits count");
+  grid.total = *total;
   return grid;
 }
 
@@ -76,19 +81,49 @@ bool allocated_early(const DatasetState& state, hid_t dcpl) {
          (state.file->access().parallel && H5Pget_nfilters(dcpl) <= 0);
 }
 
-/// Indices of the chunks that exist, ascending. Cost is in proportion to the records and to the
-/// chunks found.
-Result<std::vector<std::uint64_t>> allocated_chunks(DatasetState& state, const Grid& grid) {
-  const std::uint64_t total = grid.counts.product();
-  if (allocated_early(state, grid.dcpl.get())) {
-    std::vector<std::uint64_t> all(total);
-    for (std::uint64_t i = 0; i < total; ++i) all[i] = i;
-    return all;
+/// Indices of the chunks that exist.
+class ChunkList {
+ public:
+  /// The first `count`.
+  explicit ChunkList(std::uint64_t count) : count_(count), all_(true) {}
+  explicit ChunkList(const std::set<std::uint64_t>& found)
+      : count_(found.size()), some_(found.begin(), found.end()) {}
+
+  [[nodiscard]] std::uint64_t size() const { return count_; }
+  /// The n-th, ascending.
+  [[nodiscard]] std::uint64_t operator[](std::uint64_t n) const {
+    return all_ ? n : some_[static_cast<std::size_t>(n)];
   }
+  [[nodiscard]] bool contains(std::uint64_t index) const {
+    return all_ ? index < count_ : std::binary_search(some_.begin(), some_.end(), index);
+  }
+
+ private:
+  std::uint64_t count_;
+  bool all_ = false;
+  std::vector<std::uint64_t> some_;
+};
+
+/// A record lies in the file, so that it touches no more chunks than it has bytes there; a filtered
+/// one lies in a single chunk.
+Status check_touching(DatasetState& state, const Grid& grid, const Record& record) {
+  if (record.encoding == Encoding::kFiltered) return check_filtered(record, grid.chunk);
+  constexpr std::uint64_t kFew = 1u << 20;
+  if (record.stored_bytes <= kFew) return {};
+  BENTO_ASSIGN(const std::uint64_t room, state.file->container().room());
+  if (record.stored_bytes <= room) return {};
+  return fail(Code::kCorrupt,
+              fmt::format("a record of {} bytes in files of {}", record.stored_bytes, room));
+}
+
+/// Cost is in proportion to the records and to the chunks found.
+Result<ChunkList> allocated_chunks(DatasetState& state, const Grid& grid) {
+  if (allocated_early(state, grid.dcpl.get())) return ChunkList(grid.total);
   std::set<std::uint64_t> found;
-  if (grid.extent.product() == 0) return std::vector<std::uint64_t>{};
+  if (grid.total == 0) return ChunkList(found);
   BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, Box::whole(grid.extent)));
   for (const auto& piece : lookup.pieces) {
+    BENTO_TRY(check_touching(state, grid, lookup.records[piece.record]));
     Box touched{Dims(grid.counts.rank()), Dims(grid.counts.rank())};
     for (unsigned d = 0; d < grid.counts.rank(); ++d) {
       touched.start[d] = piece.part.start[d] / grid.chunk[d];
@@ -104,9 +139,9 @@ Result<std::vector<std::uint64_t>> allocated_chunks(DatasetState& state, const G
       }
       found.insert(grid.index(at));
     }
-    if (found.size() == total) break;
+    if (found.size() == grid.total) break;
   }
-  return std::vector<std::uint64_t>(found.begin(), found.end());
+  return ChunkList(found);
 }
 
 std::size_t chunk_bytes(const Grid& grid, const DatasetState& state) {
@@ -208,7 +243,7 @@ Status read_chunk(Object* object, DatasetState& state, H5VL_native_dataset_chunk
   BENTO_ASSIGN(const Grid grid, grid_of(object, state));
   BENTO_ASSIGN(const Dims at, chunk_at(grid, args.offset));
   BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
-  if (!std::binary_search(chunks.begin(), chunks.end(), grid.index(at)))
+  if (!chunks.contains(grid.index(at)))
     return fail(Code::kNotFound, "chunk address is not defined: nothing was written to it");
   std::uint32_t mask = 0;
   BENTO_ASSIGN(const auto stored, stored_chunk(object, state, grid, at, mask));
@@ -251,7 +286,7 @@ Status chunk_info_by_coord(Object* object, DatasetState& state,
   const auto at = chunk_at(grid, args.offset);
   if (!at) return {};
   BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
-  if (!std::binary_search(chunks.begin(), chunks.end(), grid.index(*at))) return {};
+  if (!chunks.contains(grid.index(*at))) return {};
   BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, grid.index(*at)));
   if (args.size != nullptr) *args.size = info.bytes;
   if (args.filter_mask != nullptr) *args.filter_mask = info.mask;
@@ -276,8 +311,8 @@ Status chunk_info_by_index(Object* object, DatasetState& state,
 Status iterate_chunks(Object* object, DatasetState& state, H5D_chunk_iter_op_t op, void* data) {
   BENTO_ASSIGN(const Grid grid, grid_of(object, state));
   BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
-  for (const auto index : chunks) {
-    BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, index));
+  for (std::uint64_t i = 0; i < chunks.size(); ++i) {
+    BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, chunks[i]));
     const int answer = op(info.offset.data(), info.mask, info.address, info.bytes, data);
     if (answer < 0) return fail(Code::kInternal, "the chunk callback failed");
     if (answer > 0) return {};
@@ -295,18 +330,17 @@ Result<Allocation> allocation_of(Object* object, DatasetState& state) {
   if (layout == H5D_CHUNKED) {
     BENTO_ASSIGN(const Grid grid, grid_of(object, state));
     BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
-    const std::uint64_t total = grid.counts.product();
     if (H5Pget_nfilters(dcpl.get()) > 0) {
-      for (const auto index : chunks) {
-        BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, index));
+      for (std::uint64_t i = 0; i < chunks.size(); ++i) {
+        BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, chunks[i]));
         result.bytes += info.bytes;
       }
     } else {
       result.bytes = chunks.size() * chunk_bytes(grid, state);
     }
-    if (chunks.size() == total)
+    if (chunks.size() == grid.total)
       result.status = H5D_SPACE_STATUS_ALLOCATED;
-    else if (!chunks.empty())
+    else if (chunks.size() != 0)
       result.status = H5D_SPACE_STATUS_PART_ALLOCATED;
     return result;
   }
@@ -334,7 +368,7 @@ Result<bool> diverted_optional(Object* object, DatasetState& state, H5VL_optiona
       BENTO_ASSIGN(const Dims at, chunk_at(grid, native->get_chunk_storage_size.offset));
       BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
       *native->get_chunk_storage_size.size = 0;
-      if (std::binary_search(chunks.begin(), chunks.end(), grid.index(at))) {
+      if (chunks.contains(grid.index(at))) {
         BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, grid.index(at)));
         *native->get_chunk_storage_size.size = info.bytes;
       }

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include <fmt/format.h>
+
 #include "vol/selection.hpp"
 #include "vol/skeleton/driver.hpp"
 #include "vol/types.hpp"
@@ -115,6 +117,11 @@ Result<DatasetState*> resolve(Object* object) {
       if (state->element_bytes != dataset->element_bytes)
         return fail(Code::kCorrupt,
                     "the index and the skeleton disagree on the size of a dataset's elements");
+      BENTO_ASSIGN(const Dims extent, state->extent(object));
+      if (extent.rank() != dataset->rank)
+        return fail(Code::kCorrupt,
+                    fmt::format("dataset {} has {} dimensions in the index, and {} in the skeleton",
+                                dataset->number, dataset->rank, extent.rank()));
     } else {
       state->home = Home::kSkeleton;
       state->refuses_parallel =

@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <limits>
 
 #include <H5VLnative.h>
 #include <fmt/format.h>
@@ -35,13 +36,40 @@ herr_t optional(void* dataset, int operation, H5VL_native_dataset_optional_args_
                               nullptr);
 }
 
-/// `dcpl` without the filters that `mask` skips.
-Result<PlistHandle> without_skipped(hid_t dcpl, std::uint32_t mask) {
+// The library reads as many bytes of a decoded chunk as a chunk has, however many there are. So
+// what comes out of the filters is counted by one of our own, the last on the way back. Its number
+// is one that nobody may distribute, and no file ever holds it.
+constexpr H5Z_filter_t kCountFilter = 48752;
+
+std::size_t count_decoded(unsigned flags, std::size_t values, const unsigned* value,
+                          std::size_t bytes, std::size_t*, void**) {
+  if ((flags & H5Z_FLAG_REVERSE) == 0) return bytes;
+  if (values != 2) return 0;
+  return bytes >= (value[0] | std::uint64_t{value[1]} << 32) ? bytes : 0;
+}
+
+/// Again for each dataset: the library forgets it when it is closed and begun anew.
+bool register_count_filter() {
+  const H5Z_class2_t filter{
+      H5Z_CLASS_T_VERS, kCountFilter, 1, 1, "h5bento: count decoded bytes", nullptr,
+      nullptr,          count_decoded};
+  return H5Zregister(&filter) >= 0;
+}
+
+/// `dcpl` without the filters that `mask` skips; `decoded`, if not 0, are the bytes that must come
+/// back.
+Result<PlistHandle> scratch_list(hid_t dcpl, std::uint32_t mask, std::uint64_t decoded) {
   PlistHandle list(H5Pcopy(dcpl));
-  if (mask == 0) return list;
+  if (mask == 0 && decoded == 0) return list;
   if (H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0)
     return fail(Code::kInternal, "the list of filters cannot be changed");
   const int filters = H5Pget_nfilters(dcpl);
+  const std::array<unsigned, 2> count{static_cast<unsigned>(decoded),
+                                      static_cast<unsigned>(decoded >> 32)};
+  if (decoded != 0 && filters < H5Z_MAX_NFILTERS &&
+      (!register_count_filter() ||
+       H5Pset_filter(list.get(), kCountFilter, H5Z_FLAG_MANDATORY, count.size(), count.data()) < 0))
+    return fail(Code::kInternal, "the list of filters cannot be changed");
   for (int i = 0; i < filters; ++i) {
     if ((mask >> i & 1u) != 0) continue;
     const auto at = static_cast<unsigned>(i);
@@ -66,7 +94,10 @@ Result<std::unique_ptr<FilterScratch>> FilterScratch::make(hid_t dcpl, hid_t typ
   const int rank = H5Pget_chunk(dcpl, kMaxRank, dims.data());
   if (rank <= 0) return fail(Code::kInvalidArgument, "the dataset is not chunked");
   made->chunk_ = Dims(static_cast<unsigned>(rank));
-  for (unsigned d = 0; d < made->chunk_.rank(); ++d) made->chunk_[d] = dims[d];
+  for (unsigned d = 0; d < made->chunk_.rank(); ++d) {
+    made->chunk_[d] = dims[d];
+    if (dims[d] == 0) return fail(Code::kCorrupt, "a chunk of no elements");
+  }
   unsigned options = 0;
   made->spares_partial_chunks_ = H5Pget_chunk_opts(dcpl, &options) >= 0 &&
                                  (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
@@ -124,7 +155,8 @@ Result<void*> FilterScratch::dataset(const Dims& shape, Use use, std::uint32_t m
   std::copy_n(shape.view().begin(), shape.rank(), dims.begin());
   const auto rank = static_cast<int>(shape.rank());
   const SpaceHandle space(H5Screate_simple(rank, dims.data(), nullptr));
-  BENTO_ASSIGN(const PlistHandle list, without_skipped(dcpl_.get(), mask));
+  const std::uint64_t decoded = use == Use::kRead ? shape.product() * H5Tget_size(type_) : 0;
+  BENTO_ASSIGN(const PlistHandle list, scratch_list(dcpl_.get(), mask, decoded));
   if (H5Pset_chunk(list.get(), rank, dims.data()) < 0)
     return fail(Code::kInvalidArgument, "no chunk of this shape");
   if (slots_.size() == kSlots) {
@@ -190,6 +222,8 @@ Status FilterScratch::unfilter(const Dims& shape, std::span<const std::byte> sto
     std::memcpy(elements, stored.data(), plain_bytes);
     return {};
   }
+  if (stored.size() > std::numeric_limits<std::uint32_t>::max())
+    return fail(Code::kCorrupt, fmt::format("{} bytes stored for one chunk", stored.size()));
   BENTO_ASSIGN(void* scratch, dataset(shape, Use::kRead, mask));
   H5VL_native_dataset_optional_args_t args{};
   args.chunk_write = {kOrigin.data(), 0, static_cast<std::uint32_t>(stored.size()), stored.data()};

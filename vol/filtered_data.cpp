@@ -155,6 +155,19 @@ Status write_box(Object* object, DatasetState& state, const Box& box, const std:
   return FilteredWriter(state, *filters, extent, box, data).write();
 }
 
+Status check_filtered(const Record& record, const Dims& chunk) {
+  bool inside = record.box.rank() == chunk.rank();
+  for (unsigned d = 0; inside && d < chunk.rank(); ++d) {
+    const std::uint64_t first = record.box.start[d];
+    inside = record.box.count[d] != 0 &&
+             first / chunk[d] == (first + record.box.count[d] - 1) / chunk[d];
+  }
+  if (inside) return {};
+  return fail(Code::kCorrupt, fmt::format("a filtered record of dataset {} that lies in no chunk "
+                                          "of it",
+                                          record.dataset));
+}
+
 Status read_part(Object* object, DatasetState& state, const Record& record, const Box& part,
                  const Box& to_box, std::byte* to) {
   DecodedCache& cache = state.file->decoded();
@@ -165,6 +178,7 @@ Status read_part(Object* object, DatasetState& state, const Record& record, cons
       return fail(Code::kCorrupt, fmt::format("a filtered record of dataset {}, which has no "
                                               "filters",
                                               state.number));
+    BENTO_TRY(check_filtered(record, filters->chunk()));
     BENTO_ASSIGN(const auto stored, state.file->container().read_stored(record));
     if (part == record.box && is_contiguous_in(to_box, part))
       return filters->unfilter(record.box.count, stored, record.filter_mask,

@@ -21,12 +21,25 @@ struct Plan {
   std::int64_t mem_offset = -1;       ///< first element of a single run, -1 if scattered
 };
 
-SelectionShape whole_shape(const Dims& extent) {
+Result<SelectionShape> whole_shape(const Dims& extent) {
   SelectionShape shape;
   shape.box = Box::whole(extent);
-  shape.elements = shape.box.elements();
+  const auto elements = extent.checked_product();
+  if (!elements)
+    return fail(Code::kUnsupported,
+                "the dataset has more elements than 64 bits count: select some");
+  shape.elements = *elements;
   shape.form = shape.elements == 0 ? SelectionShape::Form::kEmpty : SelectionShape::Form::kBox;
   return shape;
+}
+
+/// Sizes of buffers are products of these.
+Status check_bytes(std::uint64_t elements, std::size_t one, std::size_t other) {
+  const std::uint64_t largest = std::max<std::uint64_t>(std::max(one, other), 1);
+  if (elements <= (~std::uint64_t{0} >> 1) / largest) return {};
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("{} elements of {} bytes are more than memory can hold", elements, largest));
 }
 
 Status check_inside(const SelectionShape& shape, const Dims& extent) {
@@ -50,7 +63,7 @@ Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferAr
   Plan plan;
   BENTO_ASSIGN(const Dims extent, state.extent(object));
   if (args.file_space == H5S_ALL) {
-    plan.shape = whole_shape(extent);
+    BENTO_ASSIGN(plan.shape, whole_shape(extent));
   } else {
     if (H5Sselect_valid(args.file_space) <= 0)
       return fail(Code::kInvalidArgument, "file selection and offset leave the dataspace's extent");
@@ -58,6 +71,7 @@ Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferAr
     BENTO_TRY(check_inside(plan.shape, extent));
   }
 
+  BENTO_TRY(check_bytes(plan.shape.elements, H5Tget_size(args.mem_type), state.element_bytes));
   if (args.mem_space == H5S_BLOCK || (args.mem_space == H5S_ALL && args.file_space == H5S_ALL)) {
     plan.mem_offset = 0;
     return plan;
@@ -123,7 +137,8 @@ Status read_packed(Object* object, DatasetState& state, const SelectionShape& sh
   // A dense selection is read as its bounding box at once: one look-up instead of one for each
   // piece.
   std::vector<std::byte> bound;
-  if (shape.box.elements() / 4 <= shape.elements) {
+  const auto in_box = shape.box.count.checked_product();
+  if (in_box && *in_box / 4 <= shape.elements) {
     bound.resize(shape.box.elements() * state.element_bytes);
     BENTO_TRY(read_box(object, state, shape.box, bound.data()));
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "vol/filter_scratch.hpp"
+#include "vol/filtered_data.hpp"
 #include "vol/selection.hpp"
 #include "vol/view/spaces.hpp"
 
@@ -86,6 +87,15 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
   for (unsigned d = 0; d < subject->extent.rank(); ++d)
     subject->extendible = subject->extendible || limit[d] != subject->extent[d];
   subject->element_bytes = H5Tget_size(type);
+  if (!job_.committed.empty()) {
+    BENTO_ASSIGN(const auto declared, job_.committed.steps().dataset(subject->number));
+    if (declared && (declared->rank != subject->extent.rank() ||
+                     declared->element_bytes != subject->element_bytes))
+      return fail(Code::kCorrupt,
+                  fmt::format("native view: the index and the skeleton disagree on the elements or "
+                              "dimensions of '{}'",
+                              path));
+  }
   subject->fill.resize(static_cast<std::size_t>(subject->element_bytes));
   H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
   if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
@@ -232,9 +242,10 @@ Status DatasetViews::read_box(const Subject& subject, const Box& box, std::byte*
       BENTO_TRY(job_.reader.read(record, subject.element_bytes, piece.part, box, to));
       continue;
     }
-    BENTO_ASSIGN(const auto stored, job_.reader.read_stored(record));
     if (!subject.filters)
       return fail(Code::kCorrupt, "native view: a filtered record of a dataset without filters");
+    BENTO_TRY(check_filtered(record, subject.filters->chunk()));
+    BENTO_ASSIGN(const auto stored, job_.reader.read_stored(record));
     std::vector<std::byte> plain(
         static_cast<std::size_t>(record.box.elements() * subject.element_bytes));
     BENTO_TRY(
