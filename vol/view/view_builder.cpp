@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "vol/h5/library_state.hpp"
 #include "vol/h5/quiet_errors.hpp"
 #include "vol/skeleton/skeleton_copy.hpp"
 #include "vol/view/source_files.hpp"
@@ -12,6 +13,8 @@
 namespace bento::vol {
 
 Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job) {
+  // A recovery is no call of the library, and filters are run below it.
+  const LibraryState state;
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
   BENTO_ASSIGN(const FileHandle skeleton, open_skeleton_copy(job.path, job.skeleton));
