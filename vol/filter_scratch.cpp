@@ -64,11 +64,11 @@ Result<PlistHandle> scratch_list(hid_t dcpl, std::uint32_t mask, std::uint64_t d
   if (H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0)
     return fail(Code::kInternal, "the list of filters cannot be changed");
   const int filters = H5Pget_nfilters(dcpl);
-  const std::array<unsigned, 2> count{static_cast<unsigned>(decoded),
-                                      static_cast<unsigned>(decoded >> 32)};
+  const std::array<unsigned, 2> expected{static_cast<unsigned>(decoded),
+                                         static_cast<unsigned>(decoded >> 32)};
   if (decoded != 0 && filters < H5Z_MAX_NFILTERS &&
-      (!register_count_filter() ||
-       H5Pset_filter(list.get(), kCountFilter, H5Z_FLAG_MANDATORY, count.size(), count.data()) < 0))
+      (!register_count_filter() || H5Pset_filter(list.get(), kCountFilter, H5Z_FLAG_MANDATORY,
+                                                 expected.size(), expected.data()) < 0))
     return fail(Code::kInternal, "the list of filters cannot be changed");
   for (int i = 0; i < filters; ++i) {
     if ((mask >> i & 1u) != 0) continue;
