@@ -62,6 +62,11 @@ std::vector<std::byte> encode_granule_table(fti::HashKind rule, std::span<const 
 Result<std::vector<Hash128>> read_granule_table(File& file, std::uint64_t address,
                                                 const Record& record, fti::HashKind rule,
                                                 const Hash128& record_hash) {
+  // What the index says of the size becomes an allocation only if so much is there.
+  BENTO_ASSIGN(const std::uint64_t file_bytes, file.size());
+  if (record.stored_bytes > file_bytes)
+    return fail(Code::kCorrupt, fmt::format("'{}': a record of {} bytes in a file of {}",
+                                            file.path(), record.stored_bytes, file_bytes));
   std::vector<Hash128> table(
       static_cast<std::size_t>(granule_table_bytes(rule, record.stored_bytes) / kHashBytes));
   BENTO_TRY(file.read_at(address + record.stored_bytes, std::as_writable_bytes(std::span(table))));
