@@ -64,33 +64,46 @@ Position CatalogueSpace::take_behind(std::uint64_t bytes, std::uint64_t chunk_by
 void CatalogueSpace::give_back(CatalogueRange range) {
   if (range.begin >= range.end) return;
   taken_ -= std::min(taken_, range.end - range.begin);
-  if (range.end == end_) {
-    end_ = range.begin;
-    return;
-  }
+  add_hole(range);
+}
+
+// Holes never touch each other, nor the end.
+void CatalogueSpace::add_hole(CatalogueRange range) {
   const auto next = std::find_if(holes_.begin(), holes_.end(), [&](const CatalogueRange& hole) {
     return hole.begin >= range.end;
   });
-  const auto at = holes_.insert(next, range);
+  auto at = holes_.insert(next, range);
   if (at + 1 != holes_.end() && (at + 1)->begin == at->end) {
     at->end = (at + 1)->end;
     holes_.erase(at + 1);
   }
+  if (at != holes_.begin() && (at - 1)->end == at->begin) {
+    (at - 1)->end = at->end;
+    at = holes_.erase(at) - 1;
+  }
+  if (at->end != end_) return;
+  end_ = at->begin;
+  holes_.erase(at);
 }
 
-std::uint64_t CatalogueSpace::keep_only(std::vector<CatalogueRange> used) {
+std::vector<CatalogueRange> CatalogueSpace::unused(std::vector<CatalogueRange> used) {
+  used.insert(used.end(), holes_.begin(), holes_.end());
   std::sort(used.begin(), used.end(),
             [](const CatalogueRange& a, const CatalogueRange& b) { return a.begin < b.begin; });
-  holes_.clear();
-  taken_ = 0;
+  std::vector<CatalogueRange> found;
   Position at = 0;
   for (const auto& range : used) {
-    if (range.begin > at) holes_.push_back({at, std::min(range.begin, end_)});
-    at = std::max(at, range.end);
     if (at >= end_) break;
+    if (range.begin > at) found.push_back({at, std::min(range.begin, end_)});
+    at = std::max(at, range.end);
   }
-  if (at < end_) end_ = at;  // nothing in use lies behind
-  return end_ - free_bytes();
+  if (at < end_) found.push_back({at, end_});
+  taken_ = 0;
+  return found;
+}
+
+void CatalogueSpace::release(std::span<const CatalogueRange> ranges) {
+  for (const auto& range : ranges) add_hole(range);
 }
 
 std::uint64_t CatalogueSpace::free_bytes() const {

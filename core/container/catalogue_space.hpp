@@ -3,10 +3,11 @@
 /// \file
 /// Which positions of a catalogue nothing refers to. Space is taken from holes first, then from the
 /// end; what a newer root no longer refers to becomes holes when somebody has looked at everything
-/// that is in use (catalogue_sweep). Arithmetic only.
+/// that is in use (catalogue_sweep) and nobody can come there by an older root. Arithmetic only.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/container/plan.hpp"
@@ -39,14 +40,18 @@ class CatalogueSpace {
   /// Takes back what was taken and not used.
   void give_back(CatalogueRange range);
 
-  /// Everything below end() that is not in `used` (in any order, overlaps allowed) becomes free.
-  /// Returns the bytes in use.
-  std::uint64_t keep_only(std::vector<CatalogueRange> used);
+  /// What lies below end() and is neither in `used` (in any order, overlaps allowed) nor free
+  /// already. Counting of taken bytes begins anew.
+  std::vector<CatalogueRange> unused(std::vector<CatalogueRange> used);
+  /// Makes ranges free that unused() has found.
+  void release(std::span<const CatalogueRange> ranges);
   [[nodiscard]] std::uint64_t free_bytes() const;
-  /// Bytes taken since keep_only(), or since the beginning.
+  /// Bytes taken since unused(), or since the beginning.
   [[nodiscard]] std::uint64_t taken_bytes() const { return taken_; }
 
  private:
+  void add_hole(CatalogueRange range);
+
   std::vector<CatalogueRange> holes_;  ///< ascending, apart from each other
   Position end_ = 0;
   std::uint64_t taken_ = 0;

@@ -55,9 +55,10 @@ Result<std::vector<CatalogueRange>> ranges_in_use(File& file, const FilePlan& pl
   };
   BENTO_TRY(use_skeleton(root.skeleton, root.skeleton_bytes));
   use(root.streams.position, root.streams.bytes);
-  if (root.view.bytes != 0) {
-    use(root.view.position, root.view.bytes);
-    BENTO_ASSIGN(const auto table, catalogue.read(root.view, "table of the native view"));
+  for (const CatalogueRef& view : {root.view, root.view_before}) {
+    if (view.bytes == 0) continue;
+    use(view.position, view.bytes);
+    BENTO_ASSIGN(const auto table, catalogue.read(view, "table of the native view"));
     ByteReader in(table, std::endian::little, "table of the native view");
     BENTO_TRY(in.skip(16));
     BENTO_ASSIGN(const auto ranges, decode_ranges(std::span(table).subspan(in.offset())));

@@ -13,8 +13,8 @@
 
 namespace bento {
 
-/// Walks index, skeletons of all kept steps, stream table and native view; reads no records and no
-/// skeleton pages. META2 is not among them. Errors: kCorrupt, kIo.
+/// Walks index, skeletons of all kept steps, stream table and both native views that the root
+/// names; reads no records and no skeleton pages. META2 is not among them. Errors: kCorrupt, kIo.
 Result<std::vector<CatalogueRange>> ranges_in_use(File& file, const FilePlan& plan,
                                                   const Root& root);
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/guarded.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/container/holder.hpp"
 #include "core/container/sion_view.hpp"
@@ -153,6 +154,7 @@ Status Container::store_layout() {
   if (plan_.file(index).first_writer == writer) {
     BENTO_ASSIGN(File* const handle, file(index));
     BENTO_TRY(write_unfinished_sion(*handle, plan_, index, path_));
+    layout_unsynced_ = true;
   }
   layout_stored_ = true;
   return {};
@@ -232,8 +234,9 @@ Result<std::uint64_t> Container::room() {
 Result<CommittedIndex*> Container::committed() {
   if (!committed_known_) {
     BENTO_ASSIGN(File* const first, file(0));
-    if (step_) {
-      BENTO_ASSIGN(committed_, CommittedIndex::open(*first, plan_.file(0), root_.index, step_));
+    if (step_ || newer_index_) {
+      BENTO_ASSIGN(committed_, CommittedIndex::open(*first, plan_.file(0),
+                                                    newer_index_.value_or(root_.index), step()));
     } else {
       BENTO_TRY(committed_.move_on(*first, plan_.file(0), root_.index));
     }
@@ -284,7 +287,8 @@ Result<std::vector<std::byte>> Container::read_stored(const Record& record) {
 
 // Who writes holds the lock, so nobody else goes on. A reader asks whether the root is still the
 // same: its first slot is what a commit writes first.
-Result<bool> Container::confirm_read() {
+Result<bool> Container::confirm_read(bool well) {
+  constexpr unsigned kMostAgain = 100;
   if (writable_) return true;
   BENTO_ASSIGN(File* const first, file(0));
   std::array<std::byte, 8> bytes{};
@@ -292,33 +296,42 @@ Result<bool> Container::confirm_read() {
   BENTO_TRY(first->read_at(plan_.file(0).root_address(0) + kSequenceAt, bytes));
   ByteReader in(bytes);
   BENTO_ASSIGN(const std::uint64_t sequence, in.u64());
-  if (sequence == root_.sequence) {
+  const auto given_out = [this] {
     has_read_ = true;
+    reads_again_ = 0;
     return true;
-  }
+  };
+  if (sequence == root_.sequence) return given_out();
   BENTO_ASSIGN(const Probe seen, probe(*first));
-  if (seen.kind == FileKind::kContainer && seen.root.file_id == root_.file_id) {
-    if (seen.root.oldest <= step().number()) {
-      has_read_ = true;
-      return true;
-    }
-    const bool same_metadata = seen.root.skeleton == root_.skeleton;
-    if (!has_read_ && same_metadata && !step_ && comm_->size() == 1) {
-      follow_root(seen.root);
-      BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
-      forget_read_records();
-      return false;
-    }
-    forget_read_records();
+  if (seen.kind != FileKind::kContainer || seen.root.file_id != root_.file_id)
     return fail(Code::kBusy,
-                fmt::format("'{}': step {}, as of which it was opened, is gone: its writer has "
-                            "committed newer ones and keeps steps {} to {}. Open the file again, "
-                            "or let the writer keep more steps (keep=)",
-                            path_, step().number(), seen.root.oldest, seen.root.step));
+                fmt::format("'{}': the file was replaced while it was read; open it again", path_));
+  if (seen.root.oldest <= step().number()) {
+    // All records of the step are in place. The pages of the index that led to them may not be:
+    // newer roots have their own copies.
+    if (well || seen.root.index == newer_index_.value_or(root_.index)) return given_out();
+    if (++reads_again_ > kMostAgain)
+      return fail(Code::kBusy, fmt::format("'{}': its writer commits faster than step {} can be "
+                                           "read; read again, or open the file again",
+                                           path_, step().number()));
+    newer_index_ = seen.root.index;
+    forget_read_records();
+    return false;
+  }
+  const bool same_metadata = seen.root.skeleton == root_.skeleton;
+  if (!has_read_ && same_metadata && !step_ && comm_->size() == 1) {
+    follow_root(seen.root);
+    newer_index_.reset();
+    BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+    forget_read_records();
+    return false;
   }
   forget_read_records();
   return fail(Code::kBusy,
-              fmt::format("'{}': the file was replaced while it was read; open it again", path_));
+              fmt::format("'{}': step {}, as of which it was opened, is gone: its writer has "
+                          "committed newer ones and keeps steps {} to {}. Open the file again, "
+                          "or let the writer keep more steps (keep=)",
+                          path_, step().number(), seen.root.oldest, seen.root.step));
 }
 
 // Two sessions may have given records the same order and place, so only what is known of one root
@@ -354,7 +367,7 @@ void Container::abandon() {
 // is failing, does no harm without it.
 void Container::give_back() {
   if (!writable_ || comm_->rank() != 0 || files_.empty() || !files_[0]) return;
-  (void)clear_holder_note(*files_[0], plan_.file(0));
+  (void)guarded([&] { return clear_holder_note(*files_[0], plan_.file(0)); });
 }
 
 }  // namespace bento

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/bytes/byte_writer.hpp"
 #include "core/comm/communicator.hpp"
 #include "core/container/catalogue.hpp"
 #include "core/container/catalogue_space.hpp"
@@ -164,11 +165,14 @@ class Container {
   }
   /// The bytes of a record as they are stored, held against its hash. Task-local.
   Result<std::vector<std::byte>> read_stored(const Record& record);
-  /// To be called when everything that belongs to one read was found and read, well or not: whether
-  /// all of it was of this container's step. A writer may have gone on, and used the space of that
-  /// step for a newer one. False: nothing was read before, the container is at the newest step now,
-  /// read again. Errors: kBusy (the step is gone: the file must be opened again). Task-local.
-  Result<bool> confirm_read();
+  /// To be called when everything that belongs to one read was found and read, `well` or not:
+  /// whether all of it was of this container's step. A writer may have gone on, and used the space
+  /// of that step for a newer one, or that of the index through which the step was found. False:
+  /// read again. Either nothing was read before, and the container is at the newest step now; or
+  /// the read failed, and the step is found through the newest root now, which keeps it. Errors:
+  /// kBusy (the step is gone: the file must be opened again; or the writer is too fast).
+  /// Task-local.
+  Result<bool> confirm_read(bool well = true);
   /// Changes whenever a record that find() gives out may mean other bytes than an equal one before:
   /// at a commit, a refresh, and when confirm_read() says that what was read is not to be trusted.
   /// What is kept of records read before must then be forgotten.
@@ -237,6 +241,10 @@ class Container {
   Status commit_impl(bool closing, const ViewBuilder& view);
   Status prepare(bool closing);
   Result<Bytes> contribution(const Status& mine, const std::set<DatasetNumber>& exact_times) const;
+  Result<Bytes> contribute(Status& mine, const std::set<DatasetNumber>& exact_times);
+  ByteWriter owner_answer(const Bytes& merged, bool first_round, bool closing,
+                          const ViewBuilder& view);
+  Status accept_commit(std::span<const std::byte> message, bool closing);
   Result<std::vector<DatasetNumber>> owner_judge(const CommitMessage& message, bool first_round);
   Status owner_commit(const CommitMessage& message, bool closing, const ViewBuilder& view,
                       Root& next);
@@ -245,12 +253,16 @@ class Container {
                                       std::vector<CatalogueSpace*>& spaces);
   Status owner_check_names();
   Result<bool> owner_view_edited(File& first);
+  Result<bool> owner_view_switched(File& first);
   Result<Bytes> owner_liveness(const Root& next, std::uint64_t most_records = kAnyRecords);
   Result<Bytes> owner_find_space(const CommitMessage& message, const Root& next);
   Status finish_streams(const LivenessPlan& plan, bool changed);
   void give_back();
   Status owner_sweep(File& first);
+  Status owner_mirror(File& first);
   Status owner_write_root(File& first, Root& next);
+  /// From now on every commit fails with this.
+  void give_up(const Status& why);
   /// With durability=power: what was written to this physical file so far is on the device.
   Status make_durable(File& handle);
   Status make_names_durable();
@@ -270,6 +282,7 @@ class Container {
   std::optional<AbsoluteStep> step_;  ///< asked for at open
   bool layout_fixed_ = false;
   bool layout_stored_ = true;  ///< META1 says so too, as far as this rank writes it
+  bool layout_unsynced_ = false;  ///< this rank has written META1 since its last sync
   std::pair<std::uint64_t, std::uint64_t> identity_{};
   ContainerNames names_;
   SessionId session_{};  ///< of this open, if it writes
@@ -284,15 +297,21 @@ class Container {
   CatalogueSpace space_;                ///< owner
   bool swept_ = false;                  ///< owner: space_ knows its holes
   std::uint64_t catalogue_used_ = 0;    ///< owner: bytes, at the last sweep
-  /// Owner: a root was half written, so that space which only the root before it does not need may
-  /// be needed.
-  bool uncertain_ = false;
+  /// Owner: what the last sweep found, and the step from which on nobody can come there any more.
+  std::vector<CatalogueRange> held_;
+  std::uint64_t held_until_ = 0;
+  Root placed_;                      ///< owner: the newest one in slot 0, equal to root_ at rest
+  bool mirrored_ = true;             ///< owner: slot 1 holds placed_, too
+  std::uint64_t last_sequence_ = 0;  ///< owner: of all roots that it tried to write
   bool reuse_dead_ = false;  ///< at open: containers without content are dead for everybody
   Index index_;              ///< all declarations; records and extents since the last commit only
   CommittedIndex committed_;
   bool committed_known_ = false;  ///< committed_ shows root_
   bool has_read_ = false;         ///< something of this step was given out
   std::uint64_t content_version_ = 1;
+  /// Of a reader: the step index of a newer root that keeps this step, through which it is read.
+  std::optional<CatalogueRef> newer_index_;
+  unsigned reads_again_ = 0;  ///< in a row, because a root moved on in the middle of them
   StreamWriter stream_;
   /// A stream of this session that this rank no longer writes: finished at the close.
   struct RetiredStream {
@@ -311,6 +330,7 @@ class Container {
   OperationLog operations_;
   std::uint64_t last_ns_ = 0;
   Status deferred_;  ///< first failure on this rank since the last commit
+  Status broken_;    ///< why no commit of this session can succeed any more
   bool view_edited_ = false;
   bool complete_again_ = false;
   bool counted_references_ = false;
@@ -324,7 +344,7 @@ template <class Work>
 auto read_of_one_step(Container& container, const Work& work) -> decltype(work()) {
   for (;;) {
     auto done = work();
-    BENTO_ASSIGN(const bool same_step, container.confirm_read());
+    BENTO_ASSIGN(const bool same_step, container.confirm_read(done.has_value()));
     if (same_step) return done;
   }
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/guarded.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/agree.hpp"
@@ -101,6 +102,9 @@ Status Container::close(const ViewBuilder& view) {
 // Everything of this rank's that the commit will refer to is in the files after this.
 Status Container::prepare(bool closing) {
   Status mine = std::exchange(deferred_, Status{});
+  if (comm_->rank() == 0 && placed_.sequence != root_.sequence)
+    give_up(fail(Code::kInternal, "a commit ended behind its root"));
+  if (!broken_) return broken_;
   auto stored = layout_fixed_ ? store_layout() : fix_layout(0);
   if (mine) mine = std::move(stored);
   // A task that never wrote still gets a file block, so that every stream is an FTI-FF file.
@@ -108,9 +112,10 @@ Status Container::prepare(bool closing) {
   const bool begun = writer < fills_.size() && !fills_[writer].empty();
   if (mine && (stream_.has_buffered() || (closing && !begun))) mine = attach();
   if (mine && stream_.attached()) mine = stream_.flush(true);
-  if (mine && stream_.attached()) {
+  if (mine && (stream_.attached() || layout_unsynced_)) {
     auto handle = file(plan_.file_of(writer));
     mine = handle ? make_durable(**handle) : Status(fail(std::move(handle).error()));
+    if (mine) layout_unsynced_ = false;
   }
   return mine;
 }
@@ -149,109 +154,124 @@ Result<Bytes> Container::contribution(const Status& mine,
   return encode(message);
 }
 
+// What this rank brings to the commit, its failure included: the others wait for it.
+Result<Bytes> Container::contribute(Status& mine, const std::set<DatasetNumber>& exact_times) {
+  Bytes out;
+  auto brought = guarded([&]() -> Status {
+    BENTO_ASSIGN(out, contribution(mine, exact_times));
+    return {};
+  });
+  if (brought) return out;
+  mine = std::move(brought);
+  return contribution(mine, {});
+}
+
 Status Container::commit_impl(bool closing, const ViewBuilder& view) {
-  Status mine = prepare(closing);
+  Status mine = guarded([&] { return prepare(closing); });
   std::set<DatasetNumber> exact_times;
-  Root next = root_;
-  Bytes blob;
-  std::size_t read = 0;
   for (bool first_round = true;; first_round = false) {
-    auto brought = contribution(mine, exact_times);
-    if (!brought) {
-      mine = fail(std::move(brought).error());
-      brought = contribution(mine, {});
-      if (!brought) return fail(std::move(brought).error());
-    }
-    BENTO_ASSIGN(const Bytes merged, comm_->combine(*brought, &merge_commit_messages));
+    BENTO_ASSIGN(const Bytes brought, contribute(mine, exact_times));
+    BENTO_ASSIGN(const Bytes merged, comm_->combine(brought, &merge_commit_messages));
     ByteWriter out;
-    if (comm_->rank() == 0) {
-      auto message = decode_commit_message(merged);
-      Status done = message ? Status{} : Status(fail(message.error()));
-      Answer answer = Answer::kVerdict;
-      std::vector<DatasetNumber> again;
-      Bytes liveness;
-      if (done && message->differs && message->status) answer = Answer::kDiverged;
-      if (done && answer == Answer::kVerdict) {
-        done = message->status;
-        if (done) {
-          auto judged = owner_judge(*message, first_round);
-          if (judged)
-            again = std::move(*judged);
-          else
-            done = fail(std::move(judged).error());
-        }
-        if (!again.empty()) {
-          answer = Answer::kAgain;
-        } else if (done) {
-          done = owner_commit(*message, closing, view, next);
-          if (done) {
-            auto found = closing ? owner_liveness(next) : owner_find_space(*message, next);
-            if (found)
-              liveness = std::move(*found);
-            else
-              done = fail(std::move(found).error());
-          }
-          if (!done && comm_->size() > 1)
-            done = fail(std::move(done).error().with_context("rank 0"));
-        }
-      }
-      out.u8(static_cast<std::uint8_t>(answer));
-      put_status(out, done);
-      if (answer == Answer::kAgain) {
-        out.varint(again.size());
-        for (const DatasetNumber dataset : again) out.varint(dataset);
-      } else if (done) {
-        out.bytes(encode_root(next));
-        out.bytes(liveness);
-      }
-    }
-    BENTO_ASSIGN(blob, comm_->broadcast(out.view()));
+    if (comm_->rank() == 0) out = owner_answer(merged, first_round, closing, view);
+    BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
     ByteReader in(blob, std::endian::little, "commit message");
     BENTO_ASSIGN(const std::uint8_t answer, in.u8());
     Status verdict = get_status(in);
     if (answer == static_cast<std::uint8_t>(Answer::kDiverged)) return explain_divergence();
     BENTO_TRY(std::move(verdict));
-    if (answer == static_cast<std::uint8_t>(Answer::kAgain)) {
-      BENTO_ASSIGN(const std::uint64_t datasets, in.varint());
-      for (std::uint64_t i = 0; i < datasets; ++i) {
-        BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
-        exact_times.insert(static_cast<DatasetNumber>(dataset));
-      }
-      continue;
+    if (answer == static_cast<std::uint8_t>(Answer::kVerdict)) {
+      if (comm_->rank() == 0) unordered_overlaps_ += exact_times.size();
+      return accept_commit(std::span<const std::byte>(blob).subspan(in.offset()), closing);
     }
-    BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
-    BENTO_ASSIGN(next, decode_root(sector));
-    read = in.offset();
-    break;
+    BENTO_ASSIGN(const std::uint64_t datasets, in.varint());
+    for (std::uint64_t i = 0; i < datasets; ++i) {
+      BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
+      exact_times.insert(static_cast<DatasetNumber>(dataset));
+    }
   }
+}
 
-  operations_.agreed();
-  if (comm_->rank() == 0) unordered_overlaps_ += exact_times.size();
-  const bool changed = next.sequence != root_.sequence;
-  stream_.mark_committed(next.step, next.oldest, pending_.deleted);
-  root_ = next;
-  pending_ = {};
-  index_.clear_records();
-  forget_read_records();
-  skeleton_.clear_dirty();
-  BENTO_ASSIGN(const LivenessPlan plan,
-               decode_liveness(std::span<const std::byte>(blob).subspan(read)));
-  if (closing) {
-    // The holder's note stays until all streams are marked: who finds it there marks them again.
-    return agree(*comm_, finish_streams(plan, changed));
+// The owner's part of one round: what all ranks are told.
+ByteWriter Container::owner_answer(const Bytes& merged, bool first_round, bool closing,
+                                   const ViewBuilder& view) {
+  ByteWriter out;
+  Answer answer = Answer::kVerdict;
+  Status done = guarded([&]() -> Status {
+    BENTO_ASSIGN(const CommitMessage message, decode_commit_message(merged));
+    if (message.differs && message.status) {
+      answer = Answer::kDiverged;
+      return {};
+    }
+    BENTO_TRY(message.status);
+    BENTO_ASSIGN(const auto again, owner_judge(message, first_round));
+    if (!again.empty()) {
+      answer = Answer::kAgain;
+      out.varint(again.size());
+      for (const DatasetNumber dataset : again) out.varint(dataset);
+      return {};
+    }
+    Root next = root_;
+    BENTO_TRY(owner_commit(message, closing, view, next));
+    BENTO_ASSIGN(const Bytes liveness,
+                 closing ? owner_liveness(next) : owner_find_space(message, next));
+    out.bytes(encode_root(next));
+    out.u8(mirrored_ ? 1 : 0);
+    out.bytes(liveness);
+    return {};
+  });
+  if (!done) {
+    // A root that the ranks do not know of must not be followed by one that does not either.
+    if (placed_.sequence != root_.sequence) give_up(done);
+    out = ByteWriter();
+    if (comm_->size() > 1) done = fail(std::move(done).error().with_context("rank 0"));
   }
-  stream_.forget_unseen(plan, root_.step, root_.oldest);
-  // What comes now is later than everything in this step, for who looks at records alone.
-  ++collective_;
-  // The step is safe: what fails here is for the next commit to say, on all ranks.
-  Status marked =
-      changed && stream_.attached() ? stream_.write_file_block(now_ns(), false) : Status{};
-  if (deferred_) deferred_ = std::move(marked);
-  if (changed && root_.groups.size() > plan_.groups().size()) {
-    BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
-    follow_plan();
-  }
-  return {};
+  ByteWriter whole;
+  whole.u8(static_cast<std::uint8_t>(answer));
+  put_status(whole, done);
+  whole.bytes(out.view());
+  return whole;
+}
+
+// The commit is in place: this rank goes on from it. If that fails half-way, it does not go on.
+Status Container::accept_commit(std::span<const std::byte> message, bool closing) {
+  LivenessPlan plan;
+  bool changed = false;
+  Status done = guarded([&]() -> Status {
+    ByteReader in(message, std::endian::little, "commit message");
+    BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
+    BENTO_ASSIGN(Root next, decode_root(sector));
+    BENTO_ASSIGN(const std::uint8_t mirrored, in.u8());
+    BENTO_ASSIGN(plan, decode_liveness(message.subspan(in.offset())));
+    operations_.agreed();
+    changed = next.sequence != root_.sequence;
+    // A slot that still holds the root before keeps what only that one refers to.
+    const std::uint64_t free_before = mirrored != 0 ? next.oldest : 0;
+    stream_.mark_committed(next.step, free_before, pending_.deleted);
+    root_ = std::move(next);
+    pending_ = {};
+    index_.clear_records();
+    forget_read_records();
+    skeleton_.clear_dirty();
+    if (closing) return {};
+    stream_.forget_unseen(plan, root_.step, free_before);
+    // What comes now is later than everything in this step, for who looks at records alone.
+    ++collective_;
+    // The step is safe: what fails here is for the next commit to say, on all ranks.
+    Status marked =
+        changed && stream_.attached() ? stream_.write_file_block(now_ns(), false) : Status{};
+    if (deferred_) deferred_ = std::move(marked);
+    if (changed && root_.groups.size() > plan_.groups().size()) {
+      BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+      follow_plan();
+    }
+    return {};
+  });
+  if (!done) give_up(done);
+  if (!closing) return done;
+  // The holder's note stays until all streams are marked: who finds it there marks them again.
+  if (done) done = guarded([&] { return finish_streams(plan, changed); });
+  return agree(*comm_, done);
 }
 
 // This rank's next records go where the plan says now. The stream that it leaves is finished at the
@@ -311,6 +331,7 @@ Status Container::owner_commit(const CommitMessage& message, bool closing, const
   if (!changed && (!closing || complete)) return {};
 
   BENTO_ASSIGN(File* const first, file(0));
+  BENTO_TRY(owner_mirror(*first));
   BENTO_TRY(owner_sweep(*first));
   Catalogue catalogue(*first, plan_.file(0), options_.logical_limit);
   auto places = page_places_;
@@ -348,15 +369,15 @@ Status Container::owner_commit(const CommitMessage& message, bool closing, const
   next.collective = collective_;
   next.next_dataset = next_dataset_;
   next.catalogue_end = space_.end();
-  BENTO_TRY(owner_write_root(*first, next));
-  page_places_ = std::move(places);
-  fills_ = std::move(fills);
   for (const auto& event : pending_.extents) touched_.note(event.dataset);
   for (const DatasetNumber dataset : pending_.deleted) touched_.note(dataset);
   if (!message.entries.empty()) {
     BENTO_ASSIGN(const auto parts, parse_contribution(message.entries));
     for (const auto& part : parts) touched_.note(part.dataset);
   }
+  BENTO_TRY(owner_write_root(*first, next));
+  page_places_ = std::move(places);
+  fills_ = std::move(fills);
   // What other readers see; the step is safe already.
   return closing ? owner_complete(view, next) : Status{};
 }
@@ -376,32 +397,6 @@ Result<ContainerPlan> Container::owner_overflow(std::span<const ChunkFill> fills
                   "physical file: {}",
                   path_, added.error().text));
   return plan_;
-}
-
-// First one slot, then the other: a torn one is covered by the other, and when both are done no
-// slot refers to an older step any more, whose space is then free.
-Status Container::owner_write_root(File& first, Root& next) {
-  BENTO_TRY(make_durable(first));
-  ++next.sequence;
-  next.session = session_;
-  const auto sector = encode_root(next);
-  uncertain_ = true;
-  BENTO_TRY(first.write_at(plan_.file(0).root_address(0), sector));
-  BENTO_TRY(make_durable(first));
-  BENTO_TRY(first.write_at(plan_.file(0).root_address(1), sector));
-  uncertain_ = false;
-  return {};
-}
-
-Status Container::make_durable(File& handle) {
-  return options_.durability == Durability::kPower ? handle.sync() : Status{};
-}
-
-Status Container::make_names_durable() {
-  if (options_.durability != Durability::kPower) return {};
-  BENTO_ASSIGN(const auto handle, options_.opener(names_.folder(), OpenMode::kDirectory));
-  BENTO_TRY(handle->sync());
-  return handle->close();
 }
 
 }  // namespace bento

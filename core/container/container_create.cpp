@@ -124,6 +124,7 @@ Status Container::owner_fill(std::unique_ptr<File> first, bool made) {
   for (std::uint32_t index = 1; index < plan_.files(); ++index)
     BENTO_TRY(make_durable(*files_[index]));
   BENTO_TRY(owner_write_root(*files_[0], root_));
+  BENTO_TRY(owner_mirror(*files_[0]));
   BENTO_TRY(make_durable(*files_[0]));
   return make_names_durable();
 }

@@ -38,6 +38,10 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
     for (int again = 0; !opened && !writable && again < kOpenAgain && container->root_moved();
          ++again)
       opened = container->owner_open();
+    if (!opened && opened.error().code == Code::kCorrupt && !writable && container->root_moved())
+      opened = fail(Code::kBusy, fmt::format("'{}': its writer commits faster than it can be "
+                                             "opened; open it again ({})",
+                                             path, opened.error().text));
     put_status(out, opened ? Status{} : Status(fail(opened.error())));
     if (opened) out.bytes(*opened);
   }
@@ -139,6 +143,8 @@ Result<Bytes> Container::owner_open() {
           files_[0]->write_at(plan_.file(0).root_address(1 - seen.slot), encode_root(seen.root)));
       BENTO_TRY(make_durable(*files_[0]));
     }
+    placed_ = root_;
+    last_sequence_ = root_.sequence;
   }
 
   // No root knows added files before the next commit, and nfiles in META1 says so only when the

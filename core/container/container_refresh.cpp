@@ -85,6 +85,7 @@ Result<bool> Container::refresh() {
     if (!present.contains(dataset.number)) index_.remove(dataset.number);
   next_dataset_ = root_.next_dataset;
   collective_ = root_.collective;
+  newer_index_.reset();
   has_read_ = false;
   forget_read_records();
   return true;

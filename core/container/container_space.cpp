@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "core/base/guarded.hpp"
 #include "core/container/catalogue_sweep.hpp"
 #include "core/container/sion_view.hpp"
 
@@ -23,14 +24,19 @@ Result<Bytes> Container::owner_find_space(const CommitMessage& message, const Ro
   for (const auto& fill : fills_) taken += stream_bytes(fill);
   if (unsearched_bytes_ < std::max(kLeastBytes, taken / 8)) return Bytes{};
   unsearched_bytes_ = 0;
-  auto found = owner_liveness(next, kMostRecords);
-  if (found) return found;
-  if (deferred_) deferred_ = fail(std::move(found).error());
+  Bytes found;
+  auto searched = guarded([&]() -> Status {
+    BENTO_ASSIGN(found, owner_liveness(next, kMostRecords));
+    return {};
+  });
+  if (searched) return found;
+  if (deferred_) deferred_ = std::move(searched);
   return Bytes{};
 }
 
 Result<Bytes> Container::owner_liveness(const Root& next, std::uint64_t most_records) {
-  if (next.sequence == root_.sequence || (touched_.datasets().empty() && !touched_.all()))
+  // What a session left behind that did not come to its close is marked even if nothing changes.
+  if (!touched_.all() && (next.sequence == root_.sequence || touched_.datasets().empty()))
     return Bytes{};
   BENTO_ASSIGN(File* const first, file(0));
   BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
@@ -44,10 +50,12 @@ Result<Bytes> Container::owner_liveness(const Root& next, std::uint64_t most_rec
 // this session, are shared among the ranks.
 Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
   const auto ranks = static_cast<std::uint32_t>(comm_->size());
+  std::set<std::uint32_t> written;  // physical files
   const auto mark = [&](std::uint32_t writer, const ChunkFill& fill,
                         std::span<const Position> orphans) -> Status {
     const std::uint32_t index = plan_.file_of(writer);
     BENTO_ASSIGN(File* const handle, file(index));
+    written.insert(index);
     return mark_stream({handle, plan_.file(index), plan_.local_task(writer), writer}, fill, plan,
                        orphans, root_.record_hash(), now_ns());
   };
@@ -59,24 +67,53 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
         !own.contains(entry.first))
       BENTO_TRY(mark(entry.first, fills_[entry.first], {}));
   for (const auto& old : retired_) BENTO_TRY(mark(old.writer, old.fill, old.orphans));
-  if (!stream_.attached()) return {};
-  if (plan.live.contains(stream_.writer()) || !stream_.orphans().empty() || stream_.reused())
-    return mark(stream_.writer(), stream_.fill(), stream_.orphans());
-  return changed ? stream_.write_file_block(now_ns(), true) : Status{};
+  if (stream_.attached()) {
+    if (plan.live.contains(stream_.writer()) || !stream_.orphans().empty() || stream_.reused()) {
+      BENTO_TRY(mark(stream_.writer(), stream_.fill(), stream_.orphans()));
+    } else if (changed) {
+      BENTO_TRY(stream_.write_file_block(now_ns(), true));
+      written.insert(plan_.file_of(stream_.writer()));
+    }
+  }
+  // Without the holder's note nobody would mark them again.
+  for (const std::uint32_t index : written) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    BENTO_TRY(make_durable(*handle));
+  }
+  return {};
 }
 
 // What newer roots have left behind becomes holes, now and then: when the catalogue has grown by as
-// much as it holds, so that looking at all of it costs no more than having written it.
+// much as it holds, so that looking at all of it costs no more than having written it. A reader may
+// have opened a step by a root whose own pages no newer root refers to. As long as the step is kept
+// (or for some commits, if all are), these stay as they are. After that, or if the reader is of an
+// earlier session, it finds its step through the newest root (confirm_read()).
 Status Container::owner_sweep(File& first) {
   constexpr std::uint64_t kLeastBytes = 256u << 10;
-  if (uncertain_ || root_.index.bytes == 0) return {};
+  constexpr std::uint64_t kMostSteps = 16;
+  if (root_.index.bytes == 0) return {};
+  if (!held_.empty()) {
+    if (root_.step < held_until_) return {};
+    CatalogueSpace more = space_;  // all of it or nothing: no range may be free twice
+    more.release(held_);
+    space_ = std::move(more);
+    held_.clear();
+  }
   const bool due = swept_ ? space_.taken_bytes() > std::max(kLeastBytes, catalogue_used_)
                           : space_.end() > kLeastBytes;
   if (!due) return {};
-  BENTO_ASSIGN(auto used, ranges_in_use(first, plan_.file(0), root_));
+  Root reachable = root_;
+  BENTO_ASSIGN(const bool switched, owner_view_switched(first));
+  if (switched) reachable.view_before = {};
+  BENTO_ASSIGN(auto used, ranges_in_use(first, plan_.file(0), reachable));
   BENTO_ASSIGN(const auto meta2, meta2_in_use(first, plan_, 0));
   if (meta2) used.push_back(*meta2);
-  catalogue_used_ = space_.keep_only(std::move(used));
+  held_ = space_.unused(std::move(used));
+  std::uint64_t held_bytes = 0;
+  for (const auto& range : held_) held_bytes += range.end - range.begin;
+  catalogue_used_ = space_.end() - space_.free_bytes() - held_bytes;
+  const std::uint64_t older = options_.keep == 0 ? kMostSteps : options_.keep - 1;
+  held_until_ = root_.step + std::clamp<std::uint64_t>(older, 1, kMostSteps);
   swept_ = true;
   return {};
 }

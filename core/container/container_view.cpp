@@ -45,6 +45,13 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next) {
     spaces.push_back(&others[index]);
   }
 
+  // What stock HDF5 sees stays until the switch: the last close may not have come to its own.
+  BENTO_ASSIGN(File* const first, file(0));
+  BENTO_ASSIGN(const Superblock before, read_superblock(*first, plan_.file(0)));
+  const Hash128 hash_before = hash128(before);
+  const bool old_one =
+      hash_before == next.superblock_before && hash_before != next.superblock;
+  next.view_before = old_one ? next.view_before : next.view;
   next.view = {};
   NativeView built;
   if (view) {
@@ -63,7 +70,6 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next) {
   std::move(built.notes.begin(), built.notes.end(), std::back_inserter(notes_));
 
   // Of several files, file 0 is no SION container while the others change.
-  BENTO_ASSIGN(File* const first, file(0));
   if (plan_.files() > 1) {
     BENTO_TRY(suspend_sion(*first, plan_, 0));
     BENTO_TRY(make_durable(*first));
@@ -83,10 +89,9 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next) {
     }
   }
 
-  BENTO_ASSIGN(const Superblock before, read_superblock(*first, plan_.file(0)));
   const Superblock after = built.superblocks[0].value_or(Superblock{});
   next.catalogue_end = space_.end();
-  next.superblock_before = hash128(before);
+  next.superblock_before = hash_before;
   next.superblock = hash128(after);
   next.flags |= kRootClosed;
   BENTO_TRY(owner_write_root(*first, next));
@@ -142,6 +147,13 @@ Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& ne
   table.bytes(encode_ranges(ranges));
   BENTO_ASSIGN(next.view, catalogue.append(space_, table.view()));
   return built;
+}
+
+// Does the superblock lead to the view of the root, not to the one before?
+Result<bool> Container::owner_view_switched(File& first) {
+  BENTO_ASSIGN(const Superblock found, read_superblock(first, plan_.file(0)));
+  const Hash128 hash = hash128(found);
+  return hash == root_.superblock || hash != root_.superblock_before;
 }
 
 Result<bool> Container::owner_view_edited(File& first) {

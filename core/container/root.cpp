@@ -21,6 +21,8 @@ constexpr std::size_t kGroupsAt = 256;
 constexpr std::size_t kGroupBytes = 24;
 constexpr std::size_t kSessionAt = kGroupsAt + kMaxGroups * kGroupBytes;
 static_assert(kSessionAt + sizeof(SessionId) <= kHashAt);
+constexpr std::size_t kViewBeforeAt = kSessionAt + sizeof(SessionId);
+static_assert(kViewBeforeAt + 32 <= kHashAt);
 
 void put(ByteWriter& out, const CatalogueRef& ref) {
   out.u64(ref.position);
@@ -82,6 +84,8 @@ std::array<std::byte, kSectorBytes> encode_root(const Root& root) {
   }
   out.zeros(kSessionAt - out.size());
   out.bytes(root.session);
+  out.zeros(kViewBeforeAt - out.size());
+  put(out, root.view_before);
 
   std::array<std::byte, kSectorBytes> sector{};
   std::copy(out.view().begin(), out.view().end(), sector.begin());
@@ -145,6 +149,8 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   }
   BENTO_TRY(in.skip(kSessionAt - in.offset()));
   BENTO_ASSIGN(root.session, get_hash(in));
+  BENTO_TRY(in.skip(kViewBeforeAt - in.offset()));
+  BENTO_ASSIGN(root.view_before, get_ref(in));
   if (root.fs_block > (1u << 30))
     return fail(Code::kCorrupt, fmt::format("root: block of {} bytes", root.fs_block));
   const auto plan = ContainerPlan::of(root.groups, root.fs_block);

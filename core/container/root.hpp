@@ -63,6 +63,8 @@ struct Root {
   Hash128 superblock{};         ///< of the superblock's bytes at P, zeros if no view
   Hash128 superblock_before{};  ///< the same before this root: the switch comes after it
   SessionId session{};          ///< that wrote this root, and then says so in every physical file
+  /// Table of the view that `superblock_before` leads to: in use until the switch.
+  CatalogueRef view_before;
 
   /// What the hashes of records are; one that is zero was not computed.
   [[nodiscard]] fti::HashKind record_hash() const {

@@ -139,7 +139,11 @@ Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_
   BENTO_ASSIGN(const auto meta1, encode_meta1(meta1_of(plan, index, name, 0, 0), true));
   BENTO_ASSIGN(const auto meta2, encode_sizes(plan, index, none, {}, 1));
   BENTO_TRY(file.write_at(0, meta1));
-  return file.write_at(part.data_start(), std::vector<std::byte>(meta2.size()));
+  // Not beyond the first task's chunk: others may have written behind it already. What is left
+  // there of a long mapping lies where no committed byte is before somebody writes it.
+  const std::uint64_t bytes = std::min<std::uint64_t>(meta2.size(), part.chunk_bytes);
+  return file.write_at(part.data_start(),
+                       std::vector<std::byte>(static_cast<std::size_t>(bytes)));
 }
 
 Status suspend_sion(File& file, const ContainerPlan& plan, std::uint32_t index) {
@@ -193,9 +197,20 @@ Status complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
   return write_tail(file, part, {static_cast<std::uint32_t>(blocks), address});
 }
 
+// A META2 that fits no chunk does not say where the published view ends. It lay behind all blocks,
+// and a session that writes takes it away. The view lies inside the file, though.
 Result<Position> catalogue_end_of(File& file, const ContainerPlan& plan, std::uint32_t index) {
   BENTO_ASSIGN(const auto range, meta2_in_use(file, plan, index));
-  return range ? range->end : 0;
+  if (range) return range->end;
+  const FilePlan& part = plan.file(index);
+  std::array<std::byte, 8> superblock{};
+  BENTO_TRY(file.read_some(part.superblock_address(), superblock));
+  if (superblock == std::array<std::byte, 8>{}) return 0;
+  BENTO_ASSIGN(const std::uint64_t bytes, file.size());
+  if (bytes <= part.data_start()) return 0;
+  const std::uint64_t blocks =
+      (bytes - part.data_start() + part.block_bytes() - 1) / part.block_bytes();
+  return blocks * part.chunk_bytes;
 }
 
 Status check_meta1(File& file, const ContainerPlan& plan, std::uint32_t index, bool closed) {

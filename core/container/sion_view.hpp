@@ -24,7 +24,7 @@ Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32
                               const std::string& name);
 
 /// META1 with the final chunk sizes and no pointer to a META2: SION readers refuse it as not
-/// closed. Also clears the provisional META2, which would lie in the first task's chunk.
+/// closed. Also clears what of the provisional META2 lies in the first task's chunk.
 Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                              const std::string& name);
 
@@ -49,7 +49,8 @@ Status complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                      std::span<const ChunkFill> fills, CatalogueSpace& space,
                      const std::function<Status()>& sync);
 
-/// Where the catalogue of a physical file k > 0 goes on: behind the META2 its META1 points to.
+/// Where the catalogue of a physical file k > 0 goes on: behind the META2 its META1 points to, or
+/// behind all blocks if META2 fits no chunk and a native view is published.
 Result<Position> catalogue_end_of(File& file, const ContainerPlan& plan, std::uint32_t index);
 
 /// Does META1 say what the root says? The number of files only counts once a session is `closed`.

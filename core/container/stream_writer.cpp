@@ -614,6 +614,7 @@ Status StreamWriter::flush_buffer() {
     const auto group_end = [&](std::uint64_t limit) {
       std::size_t end = done;
       std::uint64_t bytes = fti::v11::kDataBlockHeadBytes;
+      limit = std::min(limit, options_.block_bytes);
       while (end < pending_.size() && pending_[end].bytes < kLargeRecordBytes &&
              bytes + fti::v11::kDbVarBytes + pending_[end].bytes <= limit &&
              (end == done || pending_[end].buffer_offset ==
@@ -637,7 +638,7 @@ Status StreamWriter::flush_buffer() {
       status = next_chunk();
       continue;
     }
-    const std::size_t end = group_end(room());
+    const std::size_t end = std::max(group_end(room()), done + 1);
     status = write_block(std::span(pending_).subspan(done, end - done), nullptr);
     if (status) done = end;
   }

@@ -29,6 +29,9 @@ namespace bento {
 
 struct StreamOptions {
   std::uint64_t buffer_bytes = 4u << 20;  ///< small records gather up to this many bytes
+  /// Small records share blocks of at most so many bytes. The distance from a dbvar to its data has
+  /// 32 bits in the index.
+  std::uint64_t block_bytes = 1u << 30;
   std::uint64_t align = 4096;  ///< large records begin at a multiple of this, a power of two
   /// kNone: this session's records get no hash. Else a new container's rule; an existing one keeps
   /// its own.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <random>
 #include <utility>
@@ -92,6 +93,7 @@ struct FaultFileSystem::State {
   FaultCounts counts;
   std::vector<Change> log;
   bool dead = false;
+  bool met = false;
   std::uint64_t process = 0;  // files of an earlier process stay dead
 
   /// The rule that hits this call, if one does. Every rule counts the call, hit or not.
@@ -103,6 +105,8 @@ struct FaultFileSystem::State {
       const bool due = rule.forever ? seen >= rule.nth : seen == rule.nth;
       if (due && (!found || rule.die)) found = rule;
     }
+    met = met || found.has_value();
+    if (found && found->no_memory) throw std::bad_alloc();
     if (found && found->die) dead = true;
     return found;
   }
@@ -313,6 +317,11 @@ FaultCounts FaultFileSystem::counts() const {
 bool FaultFileSystem::dead() const {
   const std::scoped_lock lock(state_->mutex);
   return state_->dead;
+}
+
+bool FaultFileSystem::met() const {
+  const std::scoped_lock lock(state_->mutex);
+  return state_->met;
 }
 
 void FaultFileSystem::restart() const {

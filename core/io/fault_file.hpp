@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Files that fail on demand, over those of any FileOpener: an error at the n-th call, a process
+/// Files that fail on demand, over those of any FileOpener: an error at the n-th call, or an
+/// allocation that fails there, a process
 /// that dies in the middle of a write, a machine that loses what was not synced. For tests. Stack
 /// two of them when the ranks of one container die one by one but lose power together.
 #pragma once
@@ -37,6 +38,7 @@ struct FaultRule {
   bool forever = false;   ///< every call of this kind from the n-th on fails, as on a full disk
   int os_errno = EIO;
   std::uint64_t torn_at = 0;  ///< so many bytes of the n-th write still arrive; kWhole: all of them
+  bool no_memory = false;     ///< the n-th call throws std::bad_alloc and does nothing
   std::string path_contains = {};  ///< only files with this in their name; empty: all
 
   static constexpr std::uint64_t kWhole = std::numeric_limits<std::uint64_t>::max();
@@ -83,6 +85,8 @@ class FaultFileSystem {
   /// Calls that reached the files below, complete or torn.
   [[nodiscard]] FaultCounts counts() const;
   [[nodiscard]] bool dead() const;
+  /// Did any rule ever hit a call?
+  [[nodiscard]] bool met() const;
 
   /// A new process: files may be opened again. Those opened before stay dead, and the rules are
   /// gone.

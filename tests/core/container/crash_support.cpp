@@ -10,6 +10,7 @@
 #include "core/container/verify_streams.hpp"
 #include "core/sion/reader.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/core/container/fake_view.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento::test {
@@ -271,7 +272,8 @@ Status live_as(const std::shared_ptr<Communicator>& comm, const CrashSession& se
     BENTO_TRY(carry_out(*container, step));
     raise(life.attempted, step);
     const bool last = step == from + session.steps && session.closes;
-    BENTO_TRY(last ? container->close() : container->commit());
+    const ViewBuilder view = session.view_pages == 0 ? ViewBuilder{} : fake_view(session.view_pages);
+    BENTO_TRY(last ? container->close(view) : container->commit());
     raise(life.committed, step);
   }
   if (!session.closes) container->abandon();

@@ -68,6 +68,7 @@ struct CrashSession {
   int ranks = 3;
   std::uint64_t steps = 4;
   bool closes = true;  ///< else it ends without a word after its last commit
+  std::uint64_t view_pages = 0;  ///< of the native view that the close builds; 0: none
 };
 
 /// One session on thread ranks, a create if `first`. Communication breaks off on ranks that died:

@@ -13,6 +13,7 @@
 #include "core/container/recover.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
+#include "tests/core/container/fake_view.hpp"
 
 namespace bento {
 namespace {
@@ -27,6 +28,7 @@ struct Sweep {
   std::vector<std::uint64_t> torn{0, 100, FaultRule::kWhole};  ///< death of processes
   std::uint64_t seeds = 4;                                     ///< loss of power
   std::uint64_t stride = 1;                                    ///< every so many changes
+  std::uint64_t view_pages = 0;                                ///< of the view of each close
 };
 
 ContainerOptions options_of(const Sweep& sweep, FileOpener opener) {
@@ -70,10 +72,21 @@ Status write_on(const Sweep& sweep, const MemoryFileSystem& disk, const CrashSes
   return live(session, first, [&](int) { return options_of(sweep, disk.opener()); }, life);
 }
 
+/// What stock HDF5 sees is whole: nothing, or the view of one of the steps `wanted`.
+void check_view(const Sweep& sweep, const MemoryFileSystem& disk,
+                const std::set<std::uint64_t>& wanted) {
+  if (sweep.view_pages == 0) return;
+  const SeenView view = look_at_view(disk);
+  REQUIRE(view.wrong == "");
+  INFO("a view of step " << view.step);
+  REQUIRE(wanted.contains(view.id ? view.step : 0));
+}
+
 /// Everything that must hold when a program is gone of which `life` is known.
 void check_remains(const Sweep& sweep, const MemoryFileSystem& disk, bool first, const Life& life,
-                   std::set<std::uint64_t>& seen) {
+                   std::uint64_t closed_before, std::set<std::uint64_t>& seen) {
   const auto found = step_of(disk);
+  if (found) check_view(sweep, disk, {closed_before, *found});
   if (!found) {
     REQUIRE(first);
     REQUIRE(life.committed == 0);
@@ -94,16 +107,20 @@ void check_remains(const Sweep& sweep, const MemoryFileSystem& disk, bool first,
   check_kept_steps(sweep, disk, *found);
 
   // Recovered by one process, it is whole again; and goes on with another number of ranks.
-  const auto report = recover("box", options_of(sweep, disk.opener()));
+  const ViewBuilder view = sweep.view_pages == 0 ? ViewBuilder{} : fake_view(sweep.view_pages);
+  const auto report = recover("box", options_of(sweep, disk.opener()), view);
   if (!report) FAIL(report.error().text);
   REQUIRE(report->step == *found);
   REQUIRE(report->sound());
   require_whole(disk, *found);
+  check_view(sweep, disk, {*found});
   check_kept_steps(sweep, disk, *found);
-  const Status again = write_on(sweep, disk, {*found % 2 == 0 ? 4 : 2, 1, true}, false);
+  const Status again =
+      write_on(sweep, disk, {*found % 2 == 0 ? 4 : 2, 1, true, sweep.view_pages}, false);
   INFO((again ? std::string() : again.error().text));
   REQUIRE(again);
   require_whole(disk, *found + 1);
+  check_view(sweep, disk, {*found + 1});
 }
 
 /// One life that ends at change `last`; how much of that change arrives, or what of the unsynced
@@ -125,14 +142,16 @@ void die_at(const Sweep& sweep, const MemoryFileSystem& start, const CrashSessio
   if (power) REQUIRE(faults.power_loss(random_survival(how < 2 ? how : how + 1000 * last)));
   INFO((power ? "power lost" : "processes died")
        << " at change " << last << ", " << (power ? "seed " : "bytes of it written: ") << how);
-  check_remains(sweep, disk, first, life, seen);
+  const std::uint64_t closed = first ? 0 : *step_of(start);
+  check_remains(sweep, disk, first, life, closed, seen);
 }
 
 void run_sweep(const Sweep& sweep) {
   const MemoryFileSystem disk;
   std::uint64_t before = 0;
   for (std::size_t i = 0; i < sweep.sessions.size(); ++i) {
-    const CrashSession& session = sweep.sessions[i];
+    CrashSession session = sweep.sessions[i];
+    session.view_pages = sweep.view_pages;
     const bool first = i == 0;
     const MemoryFileSystem whole = copy_of(disk);
     const FaultFileSystem counter(whole.opener());
@@ -158,7 +177,7 @@ void run_sweep(const Sweep& sweep) {
     // Each step was the last one for some death: none is there by chance only.
     std::set<std::uint64_t> wanted;
     for (std::uint64_t step = before; step <= before + session.steps; ++step) wanted.insert(step);
-    REQUIRE(seen == wanted);
+    if (sweep.stride == 1) REQUIRE(seen == wanted);
     for (const auto& name : whole.names()) disk.put(name, whole.content(name));
     before += session.steps;
   }
@@ -204,6 +223,32 @@ TEST_CASE("crash: power fails, many ways to survive", "[core][container][crash][
              .seeds = 32});
 }
 
+// Superblocks of several files and the closed root change one after the other.
+TEST_CASE("crash: a close with view, two files", "[core][container][crash][full]") {
+  run_sweep({.files = 2, .sessions = {{3, 1}, {3, 1}}, .torn = {100}, .stride = 2, .view_pages = 5});
+}
+
+TEST_CASE("crash: a close with view, power fails, two files", "[core][container][crash][full]") {
+  run_sweep({.durability = Durability::kPower,
+             .files = 2,
+             .sessions = {{3, 1}, {3, 1}},
+             .seeds = 2,
+             .stride = 3,
+             .view_pages = 5});
+}
+
+TEST_CASE("crash: closes with view, at every change", "[core][container][crash][long]") {
+  for (const std::uint32_t files : {1u, 2u}) {
+    run_sweep({.files = files, .keep = 3, .sessions = {{3, 2}, {4, 2}, {2, 2}}, .view_pages = 40});
+    run_sweep({.durability = Durability::kPower,
+               .files = files,
+               .keep = 3,
+               .sessions = {{3, 2}, {4, 2}, {2, 2}},
+               .seeds = 16,
+               .view_pages = 40});
+  }
+}
+
 // Ranks of one program seldom die in the same moment: the others go on until they need the dead
 // one.
 TEST_CASE("crash: one rank dies at every change, the others notice", "[core][container][crash]") {
@@ -222,7 +267,7 @@ TEST_CASE("crash: one rank dies at every change, the others notice", "[core][con
           },
           life, [&](int rank) { return rank == mortal && faults.dead(); });
       INFO("rank " << mortal << " died at its change " << last);
-      check_remains(sweep, disk, true, life, seen);
+      check_remains(sweep, disk, true, life, 0, seen);
       if (!faults.dead()) break;
     }
   REQUIRE(seen == std::set<std::uint64_t>{0, 1, 2, 3, 4});

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// How a root comes into both slots, and what is on the device by then. Source: docs/format.md,
+/// "Root".
+#include <fmt/format.h>
+
+#include "core/base/guarded.hpp"
+#include "core/container/container.hpp"
+
+namespace bento {
+
+// The last root may lie in the first slot only. Before anything else changes it gets into the other
+// one, too: what only the root there refers to is free after that.
+Status Container::owner_mirror(File& first) {
+  if (mirrored_) return {};
+  BENTO_TRY(first.write_at(plan_.file(0).root_address(1), encode_root(placed_)));
+  mirrored_ = true;
+  return {};
+}
+
+// First one slot, then the other: a torn one is covered by the other, and when both are done no
+// slot refers to an older step any more, whose space is then free. A root counts from the moment on
+// when it is in the first slot, because readers see it. That the second could not be written costs
+// nothing but space: the next commit begins with it.
+Status Container::owner_write_root(File& first, Root& next) {
+  BENTO_TRY(owner_mirror(first));
+  BENTO_TRY(make_durable(first));
+  // Never again the number of a root of which somebody may have seen something.
+  next.sequence = ++last_sequence_;
+  next.session = session_;
+  Root placed = next;
+  const auto sector = encode_root(next);
+  const std::uint64_t address = plan_.file(0).root_address(0);
+  auto written = first.write_at(address, sector);
+  if (!written) {
+    std::array<std::byte, kSectorBytes> found{};
+    const auto read = first.read_at(address, found);
+    if (!read) give_up(fail(written.error()));  // nobody knows which root is in force
+    if (!read || found != sector) return written;
+  }
+  mirrored_ = false;
+  placed_ = std::move(placed);
+  BENTO_TRY(make_durable(first));
+  mirrored_ = first.write_at(plan_.file(0).root_address(1), sector).has_value();
+  return {};
+}
+
+// What a failed sync should have kept may be lost, and a second one does not say so: the system
+// forgets the error once it has told it.
+Status Container::make_durable(File& handle) {
+  if (options_.durability != Durability::kPower) return {};
+  auto synced = handle.sync();
+  if (!synced) give_up(fail(synced.error()));
+  return synced;
+}
+
+Status Container::make_names_durable() {
+  if (options_.durability != Durability::kPower) return {};
+  BENTO_ASSIGN(const auto handle, options_.opener(names_.folder(), OpenMode::kDirectory));
+  BENTO_TRY(make_durable(*handle));
+  return handle->close();
+}
+
+void Container::give_up(const Status& why) {
+  if (!broken_) return;
+  // First what needs no memory.
+  broken_ = fail(Error{why.error().code, {}, why.error().os_errno});
+  (void)guarded([&]() -> Status {
+    Error error = why.error();
+    broken_ = fail(std::move(error).with_context(
+        fmt::format("'{}': nothing more can be committed in this session, what was committed "
+                    "before stays; open the file again",
+                    path_)));
+    return {};
+  });
+}
+
+}  // namespace bento
