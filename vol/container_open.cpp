@@ -2,9 +2,13 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/container_open.hpp"
 
+#include <cstdio>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/comm/status_message.hpp"
 #include "core/container/holder.hpp"
@@ -15,15 +19,19 @@
 namespace bento::vol {
 
 // The environment wins over the list, as in the library itself.
-bool locking_wanted(hid_t fapl) {
+Locking locking_wanted(hid_t fapl) {
   if (const char* const env = std::getenv("HDF5_USE_FILE_LOCKING")) {
     const std::string_view value(env);
-    if (value == "FALSE" || value == "0") return false;
-    if (value == "TRUE" || value == "1" || value == "BEST_EFFORT") return true;
+    if (value == "FALSE" || value == "0") return Locking::kOff;
+    if (value == "TRUE" || value == "1") return Locking::kRequired;
+    if (value == "BEST_EFFORT") return Locking::kBestEffort;
   }
   hbool_t use = true;
-  hbool_t ignore_disabled = false;
-  return fapl < 0 || H5Pget_file_locking(fapl, &use, &ignore_disabled) < 0 || use;
+  hbool_t ignore_disabled = true;
+  if (fapl >= 0 && H5Pget_file_locking(fapl, &use, &ignore_disabled) < 0)
+    return Locking::kBestEffort;
+  if (!use) return Locking::kOff;
+  return ignore_disabled ? Locking::kBestEffort : Locking::kRequired;
 }
 
 namespace {
@@ -85,6 +93,13 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   return options;
 }
 
+void warn_of_locks(const std::string& name, const Container& container) {
+  // Never destroyed: files may be opened after static destructors have run.
+  static auto* const told = new std::set<std::uint64_t>;
+  if (container.lock_warning().empty() || !told->insert(container.identity().first).second) return;
+  fmt::print(stderr, "h5bento: warning: '{}': {}\n", name, container.lock_warning());
+}
+
 bool is_container(const char* name) {
   const auto seen = probe_name(name);
   return seen && seen->kind == FileKind::kContainer;
@@ -99,9 +114,12 @@ Result<bool> is_ours(const char* name) {
 
 namespace {
 
-Status delete_on_owner(const char* name) {
+Status delete_on_owner(const char* name, Locking locking) {
   BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
-  BENTO_TRY(lock_container(*file));
+  const auto lock = lock_container(*file, locking);
+  // To remove a file one need not be allowed to write to it, as for the lock.
+  if (!lock && (lock.error().code != Code::kPermission || is_locked(*file)))
+    return fail(lock.error());
   BENTO_ASSIGN(const Probe seen, probe(*file));
   return remove_container(name, seen.root, file_opener());
 }
@@ -112,7 +130,7 @@ Result<bool> delete_container(const char* name, hid_t fapl) {
   BENTO_ASSIGN(const AgreedFile file, agree_on_delete({"H5Fdelete", name, 0, fapl, {}}));
   if (file.passes()) return false;
   ByteWriter out;
-  if (file.comm->rank() == 0) put_status(out, delete_on_owner(name));
+  if (file.comm->rank() == 0) put_status(out, delete_on_owner(name, static_cast<Locking>(file.decision.locking)));
   BENTO_ASSIGN(const Bytes blob, file.comm->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "delete message");
   BENTO_TRY(get_status(in));
@@ -136,6 +154,7 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
   BENTO_ASSIGN(
       auto container,
       Container::open(name, writable, container_options(parent_context->config(), -1), comm));
+  warn_of_locks(name, *container);
   return std::shared_ptr<SkeletonHost>(
       std::make_shared<FileContext>(name, std::move(settings), access, comm, std::move(container)));
 }

@@ -22,13 +22,16 @@ ContainerOptions container_options(const Config& config, hid_t fapl);
 /// open_posix_file. Not thread-safe; task-local.
 void set_file_opener(FileOpener opener);
 
+/// Tells the user, once for each file system, what is wrong with its locks; on rank 0, if anything.
+void warn_of_locks(const std::string& name, const Container& container);
+
 /// Does the file hold a valid root of ours? Quiet: anything else, missing files included, is "no".
 /// Task-local.
 bool is_container(const char* name);
 /// The same for an open. Errors: kUnsupported (a newer format version). Task-local.
 Result<bool> is_ours(const char* name);
 /// Are files that are written locked? Task-local.
-bool locking_wanted(hid_t fapl);
+Locking locking_wanted(hid_t fapl);
 /// H5Fdelete: removes all physical files of a container; false if the file is none. Collective for
 /// mpio, where rank 0 acts for all, as natively. Errors: kBusy (open for writing somewhere),
 /// kPermission, kPeer.

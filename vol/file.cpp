@@ -101,6 +101,7 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   if (file.open) return open_skeleton(name, fapl, file.access, file.open, native_create);
   BENTO_ASSIGN(auto container, Container::create(name, (flags & H5F_ACC_EXCL) != 0,
                                                  options_of(file, fapl), file.comm));
+  warn_of_locks(name, *container);
   auto context = std::make_shared<FileContext>(name, std::move(file.settings), file.access,
                                                file.comm, std::move(container));
   return open_skeleton(name, fapl, file.access, context, native_create);
@@ -121,6 +122,7 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
                             "the last committed step without it",
                             name));
   BENTO_ASSIGN(auto container, Container::open(name, writable, options_of(file, fapl), file.comm));
+  warn_of_locks(name, *container);
   if (container->view_edited() && file.comm->rank() == 0)
     fmt::print(
         stderr,
@@ -241,9 +243,14 @@ herr_t file_close(void* file, hid_t dxpl, void** req) {
     }
   }();
   const herr_t done = H5VLfile_close(object->under, object->under_vol_id, dxpl, req);
+  const bool gone = context && context->finalised();
+  if (done >= 0 && gone && context->writable() && context->container().inherited()) {
+    object->under = nullptr;
+    return guard<herr_t>("file close", [&] { return context->container().check_home(); });
+  }
   if (done >= 0) {
     wrap_free(object);
-  } else if (context && context->finalised()) {
+  } else if (gone) {
     object->under = nullptr;
   }
   return done;

@@ -11,9 +11,11 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/comm/node.hpp"
 
 namespace bento {
 
@@ -41,6 +43,10 @@ class Communicator {
 
   /// Sends rank 0's payload to everybody along a binary tree. Returns it on every rank. Collective.
   virtual Result<Bytes> broadcast(std::span<const std::byte> payload) = 0;
+
+  /// Names the node that this rank runs on: equal on the ranks that share it (core/comm/node.hpp),
+  /// different elsewhere. Not collective.
+  [[nodiscard]] virtual std::string node() const { return name_of_node(rank()); }
 };
 
 /// A group of one. Never waits, never fails.

@@ -124,6 +124,7 @@ void Container::remove(DatasetNumber dataset) {
 }
 
 Status Container::set_extent(DatasetNumber dataset, const Dims& extent) {
+  BENTO_TRY(check_home());
   const ExtentEvent event{dataset, collective_, extent};
   BENTO_TRY(index_.clip(event));
   pending_.extents.push_back(event);
@@ -147,6 +148,7 @@ Status Container::fix_layout(std::uint64_t declared) {
 // also clears what lies where the first chunk begins.
 Status Container::store_layout() {
   if (layout_stored_) return {};
+  BENTO_TRY(check_home());
   const std::uint32_t writer = my_writer();
   const std::uint32_t index = plan_.file_of(writer);
   // The first writer of each physical file stores its META1: no one else's bytes lie where it
@@ -162,6 +164,7 @@ Status Container::store_layout() {
 
 Status Container::attach() {
   if (stream_.attached()) return {};
+  BENTO_TRY(check_home());
   BENTO_TRY(store_layout());
   const std::uint32_t writer = my_writer();
   const std::uint32_t index = plan_.file_of(writer);
@@ -211,6 +214,7 @@ Status Container::write_record(Record record, std::uint64_t element_bytes,
                                std::span<const std::byte> data, const ValueRange& range) {
   if (!writable_)
     return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
+  BENTO_TRY(check_home());
   Status done;
   if (layout_fixed_) done = attach();
   if (done) {
@@ -252,6 +256,7 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
   std::vector<Box> open;
   BENTO_ASSIGN(Lookup fresh, index_.find(dataset, selection));
   std::map<std::size_t, std::size_t> place;
+  if (!fresh.pieces.empty() && inherited()) BENTO_TRY(check_inherited(dataset, fresh));
   for (auto& piece : fresh.pieces) {
     const auto [at, added] = place.try_emplace(piece.record, out.records.size());
     if (added) out.records.push_back(index_.record(dataset, piece.record));
@@ -289,7 +294,7 @@ Result<std::vector<std::byte>> Container::read_stored(const Record& record) {
 // same: its first slot is what a commit writes first.
 Result<bool> Container::confirm_read(bool well) {
   constexpr unsigned kMostAgain = 100;
-  if (writable_) return true;
+  if (writable_ && !inherited()) return true;
   BENTO_ASSIGN(File* const first, file(0));
   std::array<std::byte, 8> bytes{};
   constexpr std::uint64_t kSequenceAt = 16;
@@ -319,7 +324,7 @@ Result<bool> Container::confirm_read(bool well) {
     return false;
   }
   const bool same_metadata = seen.root.skeleton == root_.skeleton;
-  if (!has_read_ && same_metadata && !step_ && comm_->size() == 1) {
+  if (!has_read_ && same_metadata && !step_ && comm_->size() == 1 && !writable_) {
     follow_root(seen.root);
     newer_index_.reset();
     BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
@@ -361,6 +366,7 @@ void Container::abandon() {
   for (auto& handle : files_)
     if (handle) (void)handle->close();
   files_.clear();
+  lock_.reset();
 }
 
 // What a later writer would be told must not outlive the lock. A note that stays, because the file

@@ -34,6 +34,8 @@
 #include "core/index/index.hpp"
 #include "core/index/step.hpp"
 #include "core/io/file.hpp"
+#include "core/io/file_lock.hpp"
+#include "core/io/private_descriptor.hpp"
 
 namespace bento {
 
@@ -57,7 +59,7 @@ struct ContainerOptions {
   bool minmax = false;  ///< keep smallest and largest value of each record that brings them
   /// Bytes that a physical file should not grow beyond: data goes on in new ones.
   std::uint64_t logical_limit = kMaxLogicalBytes;
-  bool lock = true;  ///< take flock on physical file 0 when opened for writing
+  Locking lock = Locking::kBestEffort;  ///< of physical file 0 when opened for writing
   /// Open for writing although another program changed the native view: the next close replaces it.
   bool drop_edited_view = false;
   FileOpener opener = &open_posix_file;
@@ -201,6 +203,13 @@ class Container {
   }
   /// What close() has to tell the user on rank 0: datasets that the native view does not show.
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// What the user should know of the lock on rank 0, empty if it does all that it can.
+  [[nodiscard]] const std::string& lock_warning() const { return lock_warning_; }
+  /// Was it opened by another process, of which this one is a forked child? Then it can be read as
+  /// it was committed, as long as that step is there, and nothing else.
+  [[nodiscard]] bool inherited() const { return home_.elsewhere(); }
+  /// Fails in such a child, saying so. Errors: kPermission.
+  [[nodiscard]] Status check_home() const;
   /// Did another program change the file through its native view? Asked at open, equal on all
   /// ranks. The committed content is served all the same; opening for writing is refused.
   [[nodiscard]] bool view_edited() const { return view_edited_; }
@@ -220,6 +229,11 @@ class Container {
   Result<std::unique_ptr<File>> create_physical(const ContainerPlan& plan, std::uint32_t index,
                                                 const std::optional<FileId>& replaced);
   Status begin_physical(File& handle, const ContainerPlan& plan, std::uint32_t index);
+  Status owner_lock(File& first);
+  Status leave_to_readers(std::unique_ptr<File>& first, std::size_t old_files);
+  Status accept_created(std::span<const std::byte> blob);
+  Status join_writers(const Status& mine);
+  Status check_inherited(DatasetNumber dataset, const Lookup& fresh);
   Status add_writers();
   Status owner_add_files(const ContainerPlan& plan, std::uint32_t from);
   Result<ContainerPlan> owner_overflow(std::span<const ChunkFill> fills);
@@ -287,6 +301,9 @@ class Container {
   ContainerNames names_;
   SessionId session_{};  ///< of this open, if it writes
   PartRule rule_;        ///< what a reader's files must be
+  HomeProcess home_;
+  std::unique_ptr<FileLock> lock_;  ///< given back after the files are closed
+  std::string lock_warning_;
   std::vector<std::unique_ptr<File>> files_;
 
   PagedImage skeleton_;

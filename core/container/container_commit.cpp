@@ -33,6 +33,7 @@ enum class Answer : std::uint8_t { kVerdict, kAgain, kDiverged };
 
 Status Container::exchange() {
   if (comm_->size() == 1) return {};
+  BENTO_TRY(check_home());
   Status mine;
   if (writable_) {
     if (!layout_fixed_) mine = fix_layout(0);
@@ -84,10 +85,15 @@ Status Container::exchange() {
 }
 
 Status Container::commit() {
+  BENTO_TRY(check_home());
   return commit_impl(false, {});
 }
 
 Status Container::close(const ViewBuilder& view) {
+  if (writable_ && inherited()) {
+    abandon();
+    return check_home();
+  }
   Status status = writable_ ? commit_impl(true, view) : Status{};
   if (status) give_back();  // else some streams may lack their marks
   for (auto& handle : files_) {
@@ -96,6 +102,7 @@ Status Container::close(const ViewBuilder& view) {
     if (!closed && status) status = std::move(closed);
   }
   files_.clear();
+  lock_.reset();
   return status;
 }
 

@@ -41,16 +41,22 @@ Result<std::unique_ptr<Container>> Container::create(const std::string& path, bo
   BENTO_ASSIGN(const Bytes blob, container->comm_->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "create message");
   BENTO_TRY(get_status(in));
-  BENTO_ASSIGN(container->identity_.first, in.u64());
-  BENTO_ASSIGN(container->identity_.second, in.u64());
-  BENTO_TRY(container->accept_names(in));
-  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
-  BENTO_ASSIGN(container->root_, decode_root(sector));
-  container->session_ = container->root_.session;
-  BENTO_ASSIGN(container->plan_,
-               ContainerPlan::of(container->root_.groups, container->root_.fs_block));
-  container->accept_rule();
+  BENTO_TRY(
+      container->join_writers(container->accept_created(std::span(blob).subspan(in.offset()))));
   return container;
+}
+
+Status Container::accept_created(std::span<const std::byte> blob) {
+  ByteReader in(blob, std::endian::little, "create message");
+  BENTO_ASSIGN(identity_.first, in.u64());
+  BENTO_ASSIGN(identity_.second, in.u64());
+  BENTO_TRY(accept_names(in));
+  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
+  BENTO_ASSIGN(root_, decode_root(sector));
+  session_ = root_.session;
+  BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+  accept_rule();
+  return {};
 }
 
 Status Container::owner_create(bool exclusive) {
@@ -77,7 +83,7 @@ Result<std::unique_ptr<File>> Container::owner_claim(bool exclusive, bool& made)
       made = first.has_value();
     }
     if (!first) return first;
-    if (options_.lock) BENTO_TRY(lock_container(**first));
+    BENTO_TRY(owner_lock(**first));
     if (leads_to(path_, **first)) return first;
   }
   return fail(Code::kBusy,
@@ -87,7 +93,6 @@ Result<std::unique_ptr<File>> Container::owner_claim(bool exclusive, bool& made)
 // Everything that is in the way is looked at before anything is changed.
 Status Container::owner_fill(std::unique_ptr<File> first, bool made) {
   const std::uint32_t fs_block = file_system_block(*first);
-  BENTO_ASSIGN(identity_, file_identity(*first));
   BENTO_ASSIGN(plan_, ContainerPlan::make(static_cast<std::uint32_t>(comm_->size()), options_.files,
                                           fs_block));
   std::optional<FileId> replaced;
@@ -102,7 +107,12 @@ Status Container::owner_fill(std::unique_ptr<File> first, bool made) {
   for (std::uint32_t index = 1; index < plan_.files(); ++index)
     BENTO_TRY(look_before_create(names_, index, replaced, plan_.file(index).superblock_address(),
                                  options_.opener));
-  BENTO_TRY(first->truncate(0));
+  BENTO_ASSIGN(const bool others_read, lock_ ? lock_->others_read() : Result<bool>(false));
+  if (others_read)
+    BENTO_TRY(leave_to_readers(first, old_parts.size() + 1));
+  else
+    BENTO_TRY(first->truncate(0));
+  BENTO_ASSIGN(identity_, file_identity(*first));
   for (const auto& part : old_parts) (void)remove_file(part);
 
   root_.file_id = random_id();

@@ -48,7 +48,8 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
   BENTO_ASSIGN(const Bytes blob, container->comm_->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "open message");
   BENTO_TRY(get_status(in));
-  BENTO_TRY(container->accept_opened(std::span(blob).subspan(in.offset())));
+  BENTO_TRY(
+      container->join_writers(container->accept_opened(std::span(blob).subspan(in.offset()))));
   return container;
 }
 
@@ -173,8 +174,8 @@ Result<std::unique_ptr<File>> Container::owner_open_first() {
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
     auto first = options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead);
-    if (!first || !writable_ || !options_.lock) return first;
-    BENTO_TRY(lock_container(**first));
+    if (!first || !writable_) return first;
+    BENTO_TRY(owner_lock(**first));
     if (leads_to(path_, **first)) return first;
   }
   return fail(Code::kBusy, fmt::format("'{}' is replaced by others again and again", path_));

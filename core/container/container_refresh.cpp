@@ -54,6 +54,7 @@ Result<Bytes> Container::owner_newer() {
 
 Result<bool> Container::refresh() {
   if (writable_ || step_) return false;
+  if (comm_->size() > 1) BENTO_TRY(check_home());
   ByteWriter out;
   if (comm_->rank() == 0) {
     auto newer = owner_newer();

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 
@@ -24,16 +27,32 @@ constexpr std::string_view kMagic = "BNTHOLD1";
 
 using Note = std::array<std::byte, kNoteBytes>;
 
-std::string who_we_are() {
+std::string host_name() {
   std::array<char, 128> host{};
   if (::gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
+  return host.data();
+}
+
+std::string who_we_are() {
   const std::time_t now = std::time(nullptr);
   std::tm utc{};
   std::array<char, 32> when{};
   if (::gmtime_r(&now, &utc) == nullptr ||
       std::strftime(when.data(), when.size(), "%Y-%m-%d %H:%M:%S UTC", &utc) == 0)
     when[0] = '\0';
-  return fmt::format("process {} on host {} since {}", ::getpid(), host.data(), when.data());
+  return fmt::format("process {} on host {} since {}", ::getpid(), host_name(), when.data());
+}
+
+/// Who has the lock, as far as the note of who took it can tell: any process of that program may
+/// hold it by now.
+std::string describe_holder(const std::string& note) {
+  int process = 0;
+  std::array<char, 128> host{};
+  const bool read =
+      std::sscanf(note.c_str(), "process %d on host %127s", &process, host.data()) == 2;
+  const bool gone = read && host_name() == host.data() && ::kill(process, 0) != 0 && errno == ESRCH;
+  return gone ? fmt::format("held by what is left of the program of {}, which is gone itself", note)
+              : fmt::format("held by {}", note);
 }
 
 }  // namespace
@@ -56,12 +75,13 @@ std::string read_holder_note(File& first) {
   return said;
 }
 
-Status lock_container(File& first) {
-  auto locked = lock_for_writing(first);
-  if (locked || locked.error().code != Code::kBusy) return locked;
-  const std::string holder = read_holder_note(first);
-  if (holder.empty()) return locked;
-  return fail(std::move(locked).error().with_context(fmt::format("held by {}", holder)));
+Result<std::unique_ptr<FileLock>> lock_container(File& first, Locking locking) {
+  auto lock = FileLock::take_alone(first, locking);
+  // The note speaks of writers of ours only; another program may hold HDF5's own lock.
+  if (lock || lock.error().code != Code::kBusy || !is_locked(first)) return lock;
+  const std::string note = read_holder_note(first);
+  if (note.empty()) return lock;
+  return fail(std::move(lock).error().with_context(describe_holder(note)));
 }
 
 Status write_holder_note(File& first, const FilePlan& plan) {

@@ -9,8 +9,6 @@
 #include <functional>
 #include <random>
 
-#include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
@@ -35,18 +33,6 @@ std::uint32_t file_system_block(const File& file) {
   if (block <= kSmallest) return kSmallest;
   if (block >= kLargest) return kLargest;
   return std::bit_ceil(static_cast<std::uint32_t>(block));
-}
-
-Status lock_for_writing(const File& file) {
-  if (file.descriptor() < 0 || ::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) return {};
-  if (errno == EWOULDBLOCK)
-    return fail(
-        Code::kBusy,
-        fmt::format("'{}' is open for writing in another process; wait for it to finish, or set "
-                    "HDF5_USE_FILE_LOCKING=FALSE if it is known to be dead (errno = {})",
-                    file.path(), EWOULDBLOCK),
-        EWOULDBLOCK);
-  return {};  // ENOLCK, EINVAL...: a file system without locks must not keep people from their data
 }
 
 bool shows_writes_late(const File& file) {

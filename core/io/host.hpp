@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What the operating system knows about an open file beyond its bytes: identity, block size,
-/// locks. Files without a descriptor (tests) get neutral answers.
+/// What the operating system knows about an open file beyond its bytes: identity, block size. Files
+/// without a descriptor (tests) get neutral answers.
 #pragma once
 
 #include <array>
@@ -21,10 +21,6 @@ Result<std::pair<std::uint64_t, std::uint64_t>> file_identity(const File& file);
 
 /// The file system's preferred block, a power of two, at least 4096.
 std::uint32_t file_system_block(const File& file);
-
-/// flock(LOCK_EX | LOCK_NB) on the file; it is released when the file is closed or its process
-/// dies. File systems without locks are treated as locked. Errors: kBusy (somebody else holds it).
-Status lock_for_writing(const File& file);
 
 /// Does this file system show other nodes what was written only after a sync or a close (NFS and its
 /// like)?

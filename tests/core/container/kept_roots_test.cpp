@@ -65,7 +65,7 @@ struct Steps {
 
   Steps(FileOpener opener, std::uint64_t keep) : options(small_options(std::move(opener))) {
     options.keep = keep;
-    options.lock = false;
+    options.lock = Locking::kOff;
     auto made = Container::create("box", false, options, make_self_communicator());
     REQUIRE(made);
     container = std::move(*made);

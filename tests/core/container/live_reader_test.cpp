@@ -47,7 +47,7 @@ class Writer {
   Writer(const MemoryFileSystem& disk, std::uint64_t keep)
       : options_(small_options(disk.opener())) {
     options_.keep = keep;
-    options_.lock = false;
+    options_.lock = Locking::kOff;
     auto made = Container::create("box", false, options_, make_self_communicator());
     REQUIRE(made);
     container_ = std::move(*made);

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/io/private_descriptor.hpp"
+
+#include <cerrno>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include <pthread.h>
+#include <unistd.h>
+
+namespace bento {
+
+struct PrivateDescriptor::Node {
+  int fd = -1;
+  Node* before = nullptr;
+  Node* after = nullptr;
+};
+
+namespace {
+
+// Never destroyed: files may be closed after static destructors have run.
+struct Known {
+  std::mutex mutex;
+  PrivateDescriptor::Node head;
+  std::vector<void (*)()> in_child;
+};
+
+Known& known_unarmed() {
+  static auto* const instance = new Known;
+  return *instance;
+}
+
+void before_fork() {
+  known_unarmed().mutex.lock();
+}
+
+void after_fork_in_parent() {
+  known_unarmed().mutex.unlock();
+}
+
+void after_fork_in_child() {
+  Known& all = known_unarmed();
+  for (auto* node = all.head.after; node != nullptr; node = node->after) {
+    ::close(node->fd);
+    node->fd = -1;
+  }
+  for (const auto what : all.in_child) what();
+  all.mutex.unlock();
+}
+
+// pthread_atfork belongs to the shared object that calls it: when a plugin is unloaded, the C
+// library drops its handlers.
+Known& known() {
+  static const int armed =
+      ::pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
+  (void)armed;
+  return known_unarmed();
+}
+
+}  // namespace
+
+PrivateDescriptor::PrivateDescriptor(const std::function<int()>& open) {
+  auto node = std::make_unique<Node>();
+  Known& all = known();
+  const std::scoped_lock lock(all.mutex);
+  node->fd = open();
+  if (node->fd < 0) return;
+  node->before = &all.head;
+  node->after = all.head.after;
+  if (node->after != nullptr) node->after->before = node.get();
+  all.head.after = node.get();
+  node_ = std::move(node);
+}
+
+PrivateDescriptor::~PrivateDescriptor() {
+  close();
+}
+
+PrivateDescriptor::PrivateDescriptor(PrivateDescriptor&&) noexcept = default;
+
+PrivateDescriptor& PrivateDescriptor::operator=(PrivateDescriptor&& other) noexcept {
+  if (this != &other) {
+    close();
+    node_ = std::move(other.node_);
+  }
+  return *this;
+}
+
+int PrivateDescriptor::get() const {
+  return node_ ? node_->fd : -1;
+}
+
+void PrivateDescriptor::close() {
+  if (!node_) return;
+  const int kept_errno = errno;
+  {
+    const std::scoped_lock lock(known().mutex);
+    node_->before->after = node_->after;
+    if (node_->after != nullptr) node_->after->before = node_->before;
+    if (node_->fd >= 0) ::close(node_->fd);
+  }
+  node_.reset();
+  errno = kept_errno;
+}
+
+void on_fork_in_child(void (*what)()) {
+  Known& all = known();
+  const std::scoped_lock lock(all.mutex);
+  all.in_child.push_back(what);
+}
+
+HomeProcess::HomeProcess() : id_(::getpid()) {}
+
+bool HomeProcess::elsewhere() const {
+  return ::getpid() != id_;
+}
+
+}  // namespace bento
