@@ -238,6 +238,7 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
       counts.bytes_written += bytes;
       continue;
     }
+    if (state.home == Home::kSkeleton) BENTO_TRY(state.file->container().check_home());
     if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
       return fail(Code::kUnsupported,
                   "Parallel IO does not support writing VL or reference datatypes yet");

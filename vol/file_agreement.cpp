@@ -28,7 +28,8 @@ using What = FileDecision::What;
 std::vector<std::shared_ptr<FileContext>> open_files() {
   std::vector<std::shared_ptr<FileContext>> files;
   for (const auto& host : armed_hosts())
-    files.push_back(std::static_pointer_cast<FileContext>(host));
+    if (host->identity().inherited == 0)
+      files.push_back(std::static_pointer_cast<FileContext>(host));
   return files;
 }
 

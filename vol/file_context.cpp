@@ -66,6 +66,12 @@ FileContext::~FileContext() {
 
 Status FileContext::finalise() {
   finalised_ = true;
+  // In a forked child nothing is committed. H5Fclose says so; the library, which may come here from
+  // the close of any object and at the exit, does not take an error well.
+  if (container_->inherited()) {
+    container_->abandon();
+    return {};
+  }
   if (auto removed = remove_deleted(); !removed)
     fmt::print(stderr, "h5bento: '{}': deleted datasets keep their space: {}\n", name_,
                removed.error().text);

@@ -66,7 +66,11 @@ class FileContext final : public SkeletonHost {
 
   // SkeletonHost
   [[nodiscard]] const std::string& name() const override { return name_; }
-  [[nodiscard]] FileIdentity identity() const override { return identity_; }
+  [[nodiscard]] FileIdentity identity() const override {
+    FileIdentity identity = identity_;
+    identity.inherited = container_->inherited() ? 1 : 0;
+    return identity;
+  }
   [[nodiscard]] PagedImage& image() override { return container_->skeleton(); }
   [[nodiscard]] bool writable() const override { return container_->writable(); }
   [[nodiscard]] int descriptor() const override { return container_->descriptor(); }

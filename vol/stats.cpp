@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/io/private_descriptor.hpp"
+
 namespace bento::vol {
 
 namespace {
@@ -44,7 +46,11 @@ std::string json(const CallCounts& counts) {
 }  // namespace
 
 Stats& Stats::get() {
-  static auto* const instance = new Stats;
+  static auto* const instance = [] {
+    auto* const made = new Stats;
+    on_fork_in_child([] { Stats::get() = {}; });
+    return made;
+  }();
   return *instance;
 }
 

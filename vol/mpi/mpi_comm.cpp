@@ -136,7 +136,7 @@ Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::take(MPI_Comm comm, do
 }
 
 MpiCommunicator::~MpiCommunicator() {
-  if (!mpi_alive()) return;
+  if (home_.elsewhere() || !mpi_alive()) return;
   const double until = deadline(1, 0);
   Backoff backoff(kNapWhileMoving_s);
   while (!reap() && broken_.empty()) {
@@ -151,6 +151,11 @@ MpiCommunicator::~MpiCommunicator() {
 
 Status MpiCommunicator::usable() const {
   if (!broken_.empty()) return fail(Code::kPeer, broken_);
+  if (home_.elsewhere())
+    return fail(Code::kPeer,
+                fmt::format("this is a forked child of process {}, the rank that opened the file: "
+                            "only that can talk to the other ranks",
+                            home_.id()));
   if (size_ > 1 && !mpi_alive())
     return fail(Code::kPeer,
                 "MPI is finalised: the ranks of this file can no longer agree; close files before "

@@ -15,6 +15,7 @@
 #include <mpi.h>
 
 #include "core/comm/communicator.hpp"
+#include "core/io/private_descriptor.hpp"
 
 namespace bento::vol {
 
@@ -61,6 +62,7 @@ class MpiCommunicator final : public Communicator {
   /// Fails for good and tells the others.
   tl::unexpected<Error> give_up(std::string why);
 
+  HomeProcess home_;  ///< a forked child makes no MPI call
   MPI_Comm comm_;
   double timeout_s_;
   int rank_ = 0;

@@ -6,13 +6,17 @@
 
 #include <mpi.h>
 
+#include "core/io/private_descriptor.hpp"
+
 namespace bento::vol {
 
-/// Frees the object unless MPI is finalised by then.
+/// Frees the object unless MPI is finalised by then, or this is a forked child, which makes no MPI
+/// call.
 class OwnedInfo {
  public:
   explicit OwnedInfo(MPI_Info info) : info_(info) {}
   ~OwnedInfo() {
+    if (home_.elsewhere()) return;
     int gone = 0;
     MPI_Finalized(&gone);
     if (gone == 0 && info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
@@ -23,6 +27,7 @@ class OwnedInfo {
   [[nodiscard]] MPI_Info get() const { return info_; }
 
  private:
+  HomeProcess home_;
   MPI_Info info_;
 };
 

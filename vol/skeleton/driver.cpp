@@ -331,7 +331,7 @@ std::shared_ptr<SkeletonHost> host_of_fileno(unsigned long fileno) {
 std::shared_ptr<SkeletonHost> host_of_identity(const FileIdentity& identity) {
   for (const auto& host : armed_hosts())
     if (const auto known = host->identity();
-        same_inode(known, identity) && known.step == identity.step)
+        same_inode(known, identity) && known.step == identity.step && known.inherited == identity.inherited)
       return host;
   return nullptr;
 }

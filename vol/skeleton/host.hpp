@@ -18,12 +18,14 @@ namespace bento::vol {
 /// Device and inode of physical file 0: what makes two names one file. A container that is read as
 /// of a step that was asked for is a file of its own: different steps can be open side by side. So
 /// is one that this process has opened again together with other ranks, as natively a file that is
-/// opened by two drivers.
+/// opened by two drivers, and one that a forked child has inherited: the child can open the file
+/// anew beside it.
 struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint64_t step = 0;     ///< absolute step that was asked for, 0 if none
   std::uint64_t session = 0;  ///< what one open begins, 0 for ordinary files and names
+  std::uint64_t inherited = 0;  ///< 1 if another process opened it
   auto operator<=>(const FileIdentity&) const = default;
 };
 inline bool same_inode(const FileIdentity& a, const FileIdentity& b) {
