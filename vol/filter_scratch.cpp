@@ -88,7 +88,9 @@ Result<PlistHandle> scratch_list(hid_t dcpl, std::uint32_t mask, std::uint64_t d
 }  // namespace
 
 Result<std::unique_ptr<FilterScratch>> FilterScratch::make(hid_t dcpl, hid_t type) {
-  if (H5Pget_nfilters(dcpl) <= 0) return std::unique_ptr<FilterScratch>();
+  const int filters = H5Pget_nfilters(dcpl);
+  if (filters < 0) return fail(Code::kInternal, "the list of filters is unreadable");
+  if (filters == 0) return std::unique_ptr<FilterScratch>();
   std::unique_ptr<FilterScratch> made(new FilterScratch);
   std::array<hsize_t, kMaxRank> dims{};
   const int rank = H5Pget_chunk(dcpl, kMaxRank, dims.data());

@@ -18,8 +18,6 @@ namespace {
 
 constexpr std::uint64_t kCopyPieceBytes = 8u << 20;
 constexpr std::uint64_t kMinCopyBudget = 64u << 20;
-// What a mapping takes in the list that must fit one chunk: two selections and two names.
-constexpr std::uint64_t kMappingBytes = 512;
 
 std::string bytes_of(const H5O_token_t& token) {
   return {reinterpret_cast<const char*>(&token), sizeof token};
@@ -58,11 +56,6 @@ DatasetViews::DatasetViews(const ViewSettings& settings, ViewJob& job, SourceFil
   }
 }
 
-std::uint64_t DatasetViews::mapping_limit() const {
-  return std::min(settings_.max_mappings,
-                  std::max<std::uint64_t>(1, job_.plan.file(0).chunk_bytes / kMappingBytes));
-}
-
 Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid_t type,
                                        const std::string& path) {
   SpaceHandle space(H5Dget_space(from));
@@ -74,8 +67,11 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
     MadeDataset made;
     made.dataset = DatasetHandle(H5Dcreate_anon(main_, type, space.get(), dcpl.get(), H5P_DEFAULT));
     if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
-    made.data_needed =
-        H5Pget_layout(dcpl.get()) != H5D_VIRTUAL && H5Pget_external_count(dcpl.get()) == 0;
+    const H5D_layout_t layout = H5Pget_layout(dcpl.get());
+    const int external = H5Pget_external_count(dcpl.get());
+    if (layout == H5D_LAYOUT_ERROR || external < 0)
+      return fail(Code::kInternal, "native view: the dataset's creation list is unreadable");
+    made.data_needed = layout != H5D_VIRTUAL && external == 0;
     return made;
   }
   const auto subject = std::make_shared<Subject>();
@@ -83,7 +79,9 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
   subject->path = path;
   BENTO_ASSIGN(subject->extent, extent_of(space.get()));
   std::array<hsize_t, kMaxRank> limit{};
-  if (subject->extent.rank() > 0) H5Sget_simple_extent_dims(space.get(), nullptr, limit.data());
+  if (subject->extent.rank() > 0 &&
+      H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) < 0)
+    return fail(Code::kInternal, "native view: the extent is unreadable");
   for (unsigned d = 0; d < subject->extent.rank(); ++d)
     subject->extendible = subject->extendible || limit[d] != subject->extent[d];
   subject->element_bytes = H5Tget_size(type);
@@ -97,14 +95,19 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
                               path));
   }
   subject->fill.resize(static_cast<std::size_t>(subject->element_bytes));
+  if (subject->element_bytes == 0)
+    return fail(Code::kInternal, "native view: the dataset's type is unreadable");
   H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
-  if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
-      H5Pget_fill_value(dcpl.get(), type, subject->fill.data()) < 0)
+  if (H5Pfill_value_defined(dcpl.get(), &defined) < 0 ||
+      (defined != H5D_FILL_VALUE_UNDEFINED &&
+       H5Pget_fill_value(dcpl.get(), type, subject->fill.data()) < 0))
     return fail(Code::kInternal, "native view: the fill value is unreadable");
-  if (H5Pget_nfilters(dcpl.get()) > 0) {
+  const int filters = H5Pget_nfilters(dcpl.get());
+  if (filters > 0) {
     BENTO_ASSIGN(subject->filters, FilterScratch::make(dcpl.get(), type));
   }
-  H5Iinc_ref(type);
+  if (filters < 0 || H5Iinc_ref(type) < 0)
+    return fail(Code::kInternal, "native view: the dataset's properties are unreadable");
   subject->type = TypeHandle(type);
   subject->space = std::move(space);
   subject->dcpl = std::move(dcpl);
@@ -134,7 +137,7 @@ Result<MadeDataset> DatasetViews::make_diverted(const std::shared_ptr<const Subj
                                subject.space.get(), subject.dcpl.get()));
     return made;
   }
-  if (subject.extent.rank() > 0 && pieces.mappings.size() <= mapping_limit()) {
+  if (subject.extent.rank() > 0 && pieces.mappings.size() <= settings_.max_mappings) {
     BENTO_ASSIGN(made.dataset, make_mapped(subject, pieces));
     return made;
   }
@@ -145,7 +148,7 @@ Result<MadeDataset> DatasetViews::make_diverted(const std::shared_ptr<const Subj
   }
   made.why_not =
       fmt::format("{} pieces (limit {}), and a copy of {} bytes is beyond what view_copy= allows",
-                  pieces.mappings.size(), mapping_limit(), bytes);
+                  pieces.mappings.size(), settings_.max_mappings, bytes);
   notes_.push_back(fmt::format("'{}' is not in the native view: {}", subject.path, made.why_not));
   return made;
 }
@@ -175,6 +178,7 @@ Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const Vi
   for (const ViewMapping& mapping : pieces.mappings) {
     const ViewSource& source = pieces.sources[mapping.source];
     const SpaceHandle from = simple_space(source.shape);
+    if (!from.valid()) return fail(Code::kInternal, "native view: no space for a source");
     if (!(mapping.from == Box::whole(source.shape)))
       BENTO_TRY(select_box(from.get(), mapping.from));
     BENTO_TRY(select_boxes(space.get(), mapping.to, mapping.dim, mapping.repeat, mapping.stride));
@@ -196,7 +200,7 @@ Result<MadeDataset> DatasetViews::make_copy(const std::shared_ptr<const Subject>
   const Subject& subject = *given;
   const PlistHandle list(H5Pcopy(subject.dcpl.get()));
   if (!as_created) {
-    // Chunked, because what the library allocates in one piece must fit a chunk of the container.
+    // Chunked, so that it lies in chunks of the container where they are large enough.
     constexpr std::uint64_t kChunkBytes = 1u << 20;
     Dims chunk = subject.extent;
     for (unsigned d = 0; d < chunk.rank(); ++d)
@@ -225,6 +229,8 @@ Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
         buffer.resize(static_cast<std::size_t>(box.elements() * subject.element_bytes));
         BENTO_TRY(read_box(subject, box, buffer.data()));
         const SpaceHandle memory = simple_space(box.count);
+        if (!memory.valid() || !file_space.valid())
+          return fail(Code::kInternal, "native view: no space for a copy");
         if (box.rank() > 0) BENTO_TRY(select_box(file_space.get(), box));
         if (H5Dwrite(dataset, subject.type.get(), memory.get(), file_space.get(), H5P_DEFAULT,
                      buffer.data()) < 0)

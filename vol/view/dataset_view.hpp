@@ -58,7 +58,6 @@ class DatasetViews {
   Result<MadeDataset> make_copy(const std::shared_ptr<const Subject>& given, bool as_created);
   Status copy_elements(const Subject& subject, hid_t dataset);
   Status read_box(const Subject& subject, const Box& box, std::byte* to);
-  [[nodiscard]] std::uint64_t mapping_limit() const;
 
   ViewSettings settings_;
   ViewJob& job_;

@@ -101,7 +101,7 @@ Status copy_tree(const std::string& path, const std::string& fresh, bool& there)
       return fail(Code::kInternal, fmt::format("'{}' cannot be made in the new container", name));
     return made;
   };
-  TreeCopy tree(from.get(), to.get(), make, kViewGroup);
+  TreeCopy tree(from.get(), to.get(), make, [] { return Status{}; }, kViewGroup);
   BENTO_TRY(tree.run());
   if (H5Fclose(to.release()) < 0)
     return fail(Code::kIo, fmt::format("'{}' cannot be completed", fresh));

@@ -12,12 +12,13 @@ namespace {
 
 bool copy_filters(hid_t from, hid_t to) {
   const int filters = H5Pget_nfilters(from);
+  if (filters < 0) return false;
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0;
     unsigned config = 0;
     std::size_t count = 0;
     const auto at = static_cast<unsigned>(i);
-    H5Pget_filter2(from, at, &flags, &count, nullptr, 0, nullptr, &config);
+    if (H5Pget_filter2(from, at, &flags, &count, nullptr, 0, nullptr, &config) < 0) return false;
     std::vector<unsigned> values(count);
     const H5Z_filter_t id =
         H5Pget_filter2(from, at, &flags, &count, values.data(), 0, nullptr, &config);

@@ -32,13 +32,18 @@ Status ReferenceTranslator::translate(hid_t type, void* buffer, std::size_t coun
 }
 
 Status ReferenceTranslator::translate_one(hid_t type, std::byte* element) {
+  const auto unreadable = [] { return fail(Code::kInternal, "a type is unreadable"); };
   switch (H5Tget_class(type)) {
-    case H5T_REFERENCE:
-      if (H5Tequal(type, H5T_STD_REF_OBJ) > 0) return translate_object(element);
-      if (H5Tequal(type, H5T_STD_REF_DSETREG) > 0) return translate_region(element);
-      return translate_new_style(element);
+    case H5T_REFERENCE: {
+      const htri_t object = H5Tequal(type, H5T_STD_REF_OBJ);
+      const htri_t region = H5Tequal(type, H5T_STD_REF_DSETREG);
+      if (object < 0 || region < 0) return unreadable();
+      if (object > 0) return translate_object(element);
+      return region > 0 ? translate_region(element) : translate_new_style(element);
+    }
     case H5T_COMPOUND: {
       const int members = H5Tget_nmembers(type);
+      if (members < 0) return unreadable();
       for (unsigned i = 0; i < static_cast<unsigned>(members); ++i) {
         const TypeHandle member(H5Tget_member_type(type, i));
         BENTO_TRY(translate(member.get(), element + H5Tget_member_offset(type, i), 1));
@@ -47,7 +52,9 @@ Status ReferenceTranslator::translate_one(hid_t type, std::byte* element) {
     }
     case H5T_ARRAY: {
       const TypeHandle base(H5Tget_super(type));
-      return translate(base.get(), element, H5Tget_size(type) / H5Tget_size(base.get()));
+      const std::size_t size = H5Tget_size(base.get());
+      if (size == 0) return unreadable();
+      return translate(base.get(), element, H5Tget_size(type) / size);
     }
     case H5T_VLEN: {
       hvl_t sequence{};

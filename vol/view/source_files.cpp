@@ -20,8 +20,8 @@ constexpr const char* kNotes = "not in this view";
 
 Status write_text(hid_t object, const char* name, const std::string& text) {
   const TypeHandle type(H5Tcopy(H5T_C_S1));
-  H5Tset_size(type.get(), text.size() + 1);
-  H5Tset_cset(type.get(), H5T_CSET_UTF8);
+  if (H5Tset_size(type.get(), text.size() + 1) < 0 || H5Tset_cset(type.get(), H5T_CSET_UTF8) < 0)
+    return fail(Code::kInternal, fmt::format("native view: no type for attribute '{}'", name));
   const SpaceHandle space(H5Screate(H5S_SCALAR));
   const AttributeHandle attribute(
       H5Acreate2(object, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
@@ -120,10 +120,27 @@ SourceFiles::SourceFiles(ViewJob& job) : job_(job), parts_(job.spaces.size()) {}
 SourceFiles::~SourceFiles() {
   const ErrorStackKeeper keep;
   for (auto& part : parts_) {
-    part.sources.reset();
-    part.top.reset();
-    part.file.reset();
+    if (part.view) part.view->give_up();
+    (void)close(part);
   }
+}
+
+Status SourceFiles::failure() const {
+  for (const auto& part : parts_)
+    if (part.view) BENTO_TRY(part.view->failure());
+  return {};
+}
+
+// A file that the library could not close is open still, and can be once more, with nothing behind
+// it.
+Status SourceFiles::close(Part& part) {
+  part.sources.reset();
+  part.top.reset();
+  const hid_t file = part.file.release();
+  if (file < 0 || H5Fclose(file) >= 0) return {};
+  part.view->give_up();
+  if (H5Iis_valid(file) > 0) (void)H5Fclose(file);
+  return fail(Code::kInternal, "native view: its HDF5 file cannot be closed");
 }
 
 std::string SourceFiles::file_name(std::uint32_t index) const {
@@ -133,11 +150,11 @@ std::string SourceFiles::file_name(std::uint32_t index) const {
 }
 
 Status SourceFiles::create_file(Part& part, std::uint32_t index, hid_t like) {
-  part.view = std::make_unique<ViewFile>(job_.spaces[index]);
+  part.view = std::make_shared<ViewFile>(job_.spaces[index]);
   const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
   const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
   if (H5Pset_userblock(creation.get(), part.view->base()) < 0 ||
-      set_fapl_view(access.get(), *part.view) < 0)
+      set_fapl_view(access.get(), part.view) < 0)
     return fail(Code::kInternal, "native view: the view's driver is refused");
   if (like >= 0) {
     const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
@@ -146,7 +163,7 @@ Status SourceFiles::create_file(Part& part, std::uint32_t index, hid_t like) {
   const std::string name = fmt::format("native view of {}", physical_name(job_.path, index));
   part.file = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
   if (!part.file.valid()) {
-    BENTO_TRY(part.view->failure);
+    BENTO_TRY(part.view->failure());
     return fail(Code::kInternal, "native view: no HDF5 file can be made");
   }
   return {};
@@ -259,11 +276,9 @@ Result<std::vector<std::optional<Superblock>>> SourceFiles::finish() {
   for (std::size_t index = 0; index < parts_.size(); ++index) {
     Part& part = parts_[index];
     if (!part.view) continue;
-    part.sources.reset();
-    part.top.reset();
-    const bool closed = H5Fclose(part.file.release()) >= 0;
-    BENTO_TRY(part.view->failure);
-    if (!closed) return fail(Code::kInternal, "native view: its HDF5 file cannot be closed");
+    Status closed = close(part);
+    BENTO_TRY(part.view->failure());
+    BENTO_TRY(std::move(closed));
     BENTO_TRY(part.view->store());
     superblocks[index] = part.view->superblock();
   }

@@ -38,7 +38,10 @@ FileHandle open_stock(const std::string& path);
 class SourceFiles {
  public:
   explicit SourceFiles(ViewJob& job);
+  /// Closes what finish() did not; nothing of it reaches the container.
   ~SourceFiles();
+  SourceFiles(const SourceFiles&) = delete;
+  SourceFiles& operator=(const SourceFiles&) = delete;
 
   /// Makes file 0's HDF5 file; `like` is the file whose root group's properties it gets.
   Result<hid_t> create_main(hid_t like);
@@ -50,6 +53,9 @@ class SourceFiles {
   /// As a virtual mapping names it: "." or the physical file's name without folder.
   [[nodiscard]] std::string file_name(std::uint32_t index) const;
 
+  /// What the drivers met so far, which the library does not get to see.
+  [[nodiscard]] Status failure() const;
+
   /// Text in the file about what it does not show, as an attribute of /.h5bento.
   Status write_notes(const std::vector<std::string>& notes);
   /// Closes the HDF5 files and stores them. Returns one superblock for each
@@ -58,7 +64,7 @@ class SourceFiles {
 
  private:
   struct Part {
-    std::unique_ptr<ViewFile> view;
+    std::shared_ptr<ViewFile> view;
     FileHandle file;
     GroupHandle top;      ///< /.h5bento
     GroupHandle sources;  ///< /.h5bento/<id>
@@ -66,6 +72,7 @@ class SourceFiles {
   };
 
   Result<Part*> part(std::uint32_t index);
+  static Status close(Part& part);
   Status begin_groups(Part& part);
   Status create_file(Part& part, std::uint32_t index, hid_t like);
   Status carry_previous(Part& part, std::uint32_t index);

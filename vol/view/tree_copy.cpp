@@ -9,10 +9,7 @@
 #include <fmt/format.h>
 
 #include "vol/h5/error_bridge.hpp"
-#include "vol/selection.hpp"
-#include "vol/types.hpp"
 #include "vol/view/group_properties.hpp"
-#include "vol/view/spaces.hpp"
 
 namespace bento::vol {
 
@@ -20,11 +17,6 @@ namespace {
 
 // Not below the reserved name: a copy may be made into a container.
 constexpr const char* kTypesGroup = ".h5bento-types";
-
-Status failed(const std::string& path, const char* what) {
-  return fail(Code::kInternal, fmt::format("native view: '{}': {} ({})", path.empty() ? "/" : path,
-                                           what, innermost_error()));
-}
 
 std::string bytes_of(const H5O_token_t& token) {
   return {reinterpret_cast<const char*>(&token), sizeof token};
@@ -45,14 +37,20 @@ herr_t collect(hid_t, const char* name, const H5L_info2_t* info, void* data) {
   }
 }
 
-bool tracks_creation_order(hid_t group) {
+Result<H5_index_t> order_of_links(hid_t group, const std::string& path) {
   const PlistHandle list(H5Gget_create_plist(group));
   unsigned flags = 0;
-  return H5Pget_link_creation_order(list.get(), &flags) >= 0 &&
-         (flags & H5P_CRT_ORDER_TRACKED) != 0;
+  if (H5Pget_link_creation_order(list.get(), &flags) < 0)
+    return copy_failure(path, "its creation list is unreadable");
+  return (flags & H5P_CRT_ORDER_TRACKED) != 0 ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
 }
 
 }  // namespace
+
+tl::unexpected<Error> copy_failure(const std::string& path, const char* what) {
+  return fail(Code::kInternal, fmt::format("native view: '{}': {} ({})", path.empty() ? "/" : path,
+                                           what, innermost_error()));
+}
 
 std::string dangling_target(const std::string& why) {
   std::string text = why;
@@ -60,10 +58,12 @@ std::string dangling_target(const std::string& why) {
   return "/.h5bento/not in this view: " + text;
 }
 
-TreeCopy::TreeCopy(hid_t from, hid_t to, MakeDataset make, std::string skip)
+TreeCopy::TreeCopy(hid_t from, hid_t to, MakeDataset make, std::function<Status()> go_on,
+                   std::string skip)
     : from_(from),
       to_(to),
       make_(std::move(make)),
+      go_on_(std::move(go_on)),
       skip_(std::move(skip)),
       translator_(from, to, objects_) {}
 
@@ -74,7 +74,7 @@ Status TreeCopy::run() {
   H5O_info2_t copied{};
   if (H5Oget_info3(root.get(), &info, H5O_INFO_BASIC) < 0 ||
       H5Oget_info3(copy.get(), &copied, H5O_INFO_BASIC) < 0)
-    return failed("/", "unreadable");
+    return copy_failure("/", "unreadable");
   BENTO_TRY(note(info.token, copy.get(), false));
   groups_.push_back({info.token, copied.token, ""});
   while (!groups_.empty()) {
@@ -83,9 +83,10 @@ Status TreeCopy::run() {
     BENTO_TRY(copy_links(group.from, group.to, group.path));
   }
   for (std::size_t i = 0; i < pending_.size(); ++i) {
+    BENTO_TRY(go_on_());
     const ObjectHandle from(H5Oopen_by_token(from_, pending_[i].from));
     const ObjectHandle to(H5Oopen_by_token(to_, pending_[i].to));
-    if (!from.valid() || !to.valid()) return failed("object", "cannot be opened again");
+    if (!from.valid() || !to.valid()) return copy_failure("object", "cannot be opened again");
     if (pending_[i].data) BENTO_TRY(copy_data(from.get(), to.get()));
     BENTO_TRY(copy_attributes(from.get(), to.get()));
   }
@@ -94,7 +95,7 @@ Status TreeCopy::run() {
 
 Status TreeCopy::note(const H5O_token_t& from, hid_t copy, bool data) {
   H5O_info2_t info{};
-  if (H5Oget_info3(copy, &info, H5O_INFO_BASIC) < 0) return failed("object", "has no token");
+  if (H5Oget_info3(copy, &info, H5O_INFO_BASIC) < 0) return copy_failure("object", "has no token");
   objects_.add(from, info.token);
   pending_.push_back({from, info.token, data});
   return {};
@@ -105,11 +106,12 @@ Status TreeCopy::copy_links(const H5O_token_t& from, const H5O_token_t& to,
   const ObjectHandle old(H5Oopen_by_token(from_, from));
   const ObjectHandle fresh(H5Oopen_by_token(to_, to));
   std::vector<Link> links;
-  const H5_index_t order = tracks_creation_order(old.get()) ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+  BENTO_ASSIGN(const H5_index_t order, order_of_links(old.get(), path));
   if (H5Literate2(old.get(), order, H5_ITER_INC, nullptr, collect, &links) < 0)
-    return failed(path, "its links cannot be listed");
+    return copy_failure(path, "its links cannot be listed");
   for (const auto& link : links) {
     if (path.empty() && link.name == skip_) continue;
+    BENTO_TRY(go_on_());
     BENTO_TRY(
         copy_link(old.get(), fresh.get(), link.name.c_str(), link.info, path + "/" + link.name));
   }
@@ -119,11 +121,11 @@ Status TreeCopy::copy_links(const H5O_token_t& from, const H5O_token_t& to,
 Status TreeCopy::copy_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
                            const std::string& path) {
   const PlistHandle list(H5Pcreate(H5P_LINK_CREATE));
-  if (H5Pset_char_encoding(list.get(), info.cset) < 0) return failed(path, "character set");
+  if (H5Pset_char_encoding(list.get(), info.cset) < 0) return copy_failure(path, "character set");
   if (info.type == H5L_TYPE_HARD) return copy_hard_link(from, to, name, info, list.get(), path);
   std::vector<char> value(info.u.val_size + 1, '\0');
   if (info.u.val_size > 0 && H5Lget_val(from, name, value.data(), info.u.val_size, H5P_DEFAULT) < 0)
-    return failed(path, "its link value is unreadable");
+    return copy_failure(path, "its link value is unreadable");
   herr_t made = -1;
   if (info.type == H5L_TYPE_SOFT) {
     made = H5Lcreate_soft(value.data(), to, name, list.get(), H5P_DEFAULT);
@@ -137,7 +139,7 @@ Status TreeCopy::copy_link(hid_t from, hid_t to, const char* name, const H5L_inf
     made =
         H5Lcreate_ud(to, name, info.type, value.data(), info.u.val_size, list.get(), H5P_DEFAULT);
   }
-  return made < 0 ? failed(path, "its link cannot be made") : Status{};
+  return made < 0 ? Status(copy_failure(path, "its link cannot be made")) : Status{};
 }
 
 Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
@@ -145,7 +147,7 @@ Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5
   const H5O_token_t& token = info.u.token;
   const auto link_to = [&](hid_t object) -> Status {
     if (H5Olink(object, to, name, lcpl, H5P_DEFAULT) < 0)
-      return failed(path, "its link cannot be made");
+      return copy_failure(path, "its link cannot be made");
     return {};
   };
   if (const H5O_token_t* const known = objects_.find(token)) {
@@ -155,7 +157,7 @@ Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5
   auto absent = absent_.find(bytes_of(token));
   if (absent == absent_.end()) {
     const ObjectHandle old(H5Oopen(from, name, H5P_DEFAULT));
-    if (!old.valid()) return failed(path, "cannot be opened");
+    if (!old.valid()) return copy_failure(path, "cannot be opened");
     BENTO_ASSIGN(const ObjectHandle made, make_object(old.get(), token, path));
     if (made.valid()) {
       BENTO_TRY(link_to(made.get()));
@@ -165,7 +167,7 @@ Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5
     absent = absent_.find(bytes_of(token));
   }
   if (H5Lcreate_soft(dangling_target(absent->second).c_str(), to, name, lcpl, H5P_DEFAULT) < 0)
-    return failed(path, "its link cannot be made");
+    return copy_failure(path, "its link cannot be made");
   return {};
 }
 
@@ -180,7 +182,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
       made = ObjectHandle(H5Gcreate_anon(to_, list.get(), H5P_DEFAULT));
       if (!made.valid()) break;
       H5O_info2_t info{};
-      H5Oget_info3(made.get(), &info, H5O_INFO_BASIC);
+      if (H5Oget_info3(made.get(), &info, H5O_INFO_BASIC) < 0) break;
       groups_.push_back({token, info.token, path});
       break;
     }
@@ -212,12 +214,22 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
 }
 
 Result<TypeHandle> TreeCopy::type_in_copy(hid_t type) {
-  if (H5Tcommitted(type) <= 0) return TypeHandle(H5Tcopy(type));
+  const htri_t committed = H5Tcommitted(type);
+  if (committed < 0) return fail(Code::kInternal, "native view: a type is unreadable");
+  if (committed == 0) {
+    TypeHandle plain(H5Tcopy(type));
+    if (!plain.valid()) return fail(Code::kInternal, "native view: a type cannot be copied");
+    return plain;
+  }
   H5O_info2_t info{};
   if (H5Oget_info3(type, &info, H5O_INFO_BASIC) < 0)
     return fail(Code::kInternal, "native view: a committed type has no token");
-  if (const H5O_token_t* const known = objects_.find(info.token))
-    return TypeHandle(H5Oopen_by_token(to_, *known));
+  if (const H5O_token_t* const known = objects_.find(info.token)) {
+    TypeHandle same(H5Oopen_by_token(to_, *known));
+    if (!same.valid())
+      return fail(Code::kInternal, "native view: a committed type cannot be opened again");
+    return same;
+  }
   TypeHandle copy(H5Tcopy(type));
   const PlistHandle list(H5Tget_create_plist(type));
   if (H5Tcommit_anon(to_, copy.get(), list.get(), H5P_DEFAULT) < 0)
@@ -234,133 +246,15 @@ Status TreeCopy::hold_type(hid_t type) {
     types_ = GroupHandle(H5Gcreate2(to_, kTypesGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   const std::string name = fmt::format("{}", held_types_++);
   if (H5Olink(type, types_.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
-    return failed("committed type", "cannot be kept");
+    return copy_failure("committed type", "cannot be kept");
   return {};
 }
 
 Status TreeCopy::release_types() {
   if (!types_.valid()) return {};
   types_.reset();
-  if (H5Ldelete(to_, kTypesGroup, H5P_DEFAULT) < 0) return failed(kTypesGroup, "cannot be removed");
-  return {};
-}
-
-// --- attributes and data
-// ------------------------------------------------------------------------------------
-
-Status TreeCopy::copy_attributes(hid_t from, hid_t to) {
-  if (const ssize_t length = H5Oget_comment(from, nullptr, 0); length > 0) {
-    std::string comment(static_cast<std::size_t>(length), '\0');
-    if (H5Oget_comment(from, comment.data(), comment.size() + 1) < 0 ||
-        H5Oset_comment(to, comment.c_str()) < 0)
-      return failed("comment", "cannot be copied");
-  }
-  H5O_info2_t info{};
-  if (H5Oget_info3(from, &info, H5O_INFO_NUM_ATTRS) < 0) return failed("attributes", "unreadable");
-  if (info.num_attrs == 0) return {};
-  hsize_t ignored = 0;
-  const AttributeHandle first(
-      H5Aopen_by_idx(from, ".", H5_INDEX_NAME, H5_ITER_INC, ignored, H5P_DEFAULT, H5P_DEFAULT));
-  H5A_info_t kind{};
-  const H5_index_t order =
-      first.valid() && H5Aget_info(first.get(), &kind) >= 0 && kind.corder_valid
-          ? H5_INDEX_CRT_ORDER
-          : H5_INDEX_NAME;
-  for (hsize_t i = 0; i < info.num_attrs; ++i) {
-    const AttributeHandle old(
-        H5Aopen_by_idx(from, ".", order, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT));
-    if (!old.valid()) return failed("attribute", "cannot be opened");
-    BENTO_TRY(copy_attribute(old.get(), to));
-  }
-  return {};
-}
-
-namespace {
-
-/// Elements in memory; variable-length parts are given back at the end.
-class Values {
- public:
-  Values(hid_t type, hid_t space, std::size_t count)
-      : type_(type), space_(space), bytes_(std::max<std::size_t>(1, count * H5Tget_size(type))) {}
-  ~Values() {
-    if (filled_) H5Treclaim(type_, space_, H5P_DEFAULT, bytes_.data());
-  }
-  Values(const Values&) = delete;
-  Values& operator=(const Values&) = delete;
-  void* data() { return bytes_.data(); }
-  void filled() { filled_ = has_variable_length(type_); }
-
- private:
-  hid_t type_;
-  hid_t space_;
-  std::vector<std::byte> bytes_;
-  bool filled_ = false;
-};
-
-}  // namespace
-
-Status TreeCopy::copy_attribute(hid_t from, hid_t to) {
-  const ssize_t length = H5Aget_name(from, 0, nullptr);
-  std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-  H5Aget_name(from, name.size() + 1, name.data());
-  const TypeHandle type(H5Aget_type(from));
-  const SpaceHandle space(H5Aget_space(from));
-  const PlistHandle list(H5Aget_create_plist(from));
-  BENTO_ASSIGN(const TypeHandle copied_type, type_in_copy(type.get()));
-  const AttributeHandle copy(
-      H5Acreate2(to, name.c_str(), copied_type.get(), space.get(), list.get(), H5P_DEFAULT));
-  if (!copy.valid()) return failed("attribute " + name, "cannot be made");
-  if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) return {};
-  const auto count = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.get()));
-  if (count == 0) return {};
-  Values values(type.get(), space.get(), count);
-  if (H5Aread(from, type.get(), values.data()) < 0)
-    return failed("attribute " + name, "cannot be read");
-  values.filled();
-  BENTO_TRY(translator_.translate(type.get(), values.data(), count));
-  if (H5Awrite(copy.get(), type.get(), values.data()) < 0)
-    return failed("attribute " + name, "cannot be written");
-  return {};
-}
-
-Status TreeCopy::copy_data(hid_t from, hid_t to) {
-  const TypeHandle type(H5Dget_type(from));
-  const SpaceHandle space(H5Dget_space(from));
-  const PlistHandle list(H5Dget_create_plist(from));
-  if (H5Sget_simple_extent_type(space.get()) == H5S_NULL ||
-      H5Sget_simple_extent_npoints(space.get()) == 0)
-    return {};
-  // Nothing was ever written: the fill value says it. (A virtual dataset knows no storage size.)
-  if (H5Pget_layout(list.get()) != H5D_VIRTUAL && H5Dget_storage_size(from) == 0) return {};
-  if (has_variable_length(type.get()) || has_reference(type.get()))
-    return copy_all_at_once(from, to, type.get(), space.get());
-  const std::size_t size = H5Tget_size(type.get());
-  constexpr std::size_t kPieceBytes = 8u << 20;
-  BENTO_ASSIGN(const Dims extent, extent_of(space.get()));
-  std::vector<std::byte> piece;
-  return for_each_part(
-      Box::whole(extent), std::max<std::size_t>(1, kPieceBytes / size),
-      [&](const Box& box) -> Status {
-        piece.resize(static_cast<std::size_t>(box.elements()) * size);
-        const SpaceHandle memory = simple_space(box.count);
-        if (box.rank() > 0) BENTO_TRY(select_box(space.get(), box));
-        if (H5Dread(from, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
-          return failed("dataset", "its data cannot be read");
-        if (H5Dwrite(to, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
-          return failed("dataset", "its data cannot be written");
-        return {};
-      });
-}
-
-Status TreeCopy::copy_all_at_once(hid_t from, hid_t to, hid_t type, hid_t space) {
-  const auto count = static_cast<std::size_t>(H5Sget_simple_extent_npoints(space));
-  Values values(type, space, count);
-  if (H5Dread(from, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
-    return failed("dataset", "its data cannot be read");
-  values.filled();
-  BENTO_TRY(translator_.translate(type, values.data(), count));
-  if (H5Dwrite(to, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
-    return failed("dataset", "its data cannot be written");
+  if (H5Ldelete(to_, kTypesGroup, H5P_DEFAULT) < 0)
+    return copy_failure(kTypesGroup, "cannot be removed");
   return {};
 }
 

@@ -35,9 +35,9 @@ class TreeCopy {
   using MakeDataset = std::function<Result<MadeDataset>(hid_t from, const H5O_token_t& token,
                                                         hid_t type, const std::string& path)>;
 
-  /// Ids of open files, borrowed. `make` is called once for each dataset. A link `skip` in the root
-  /// group is not copied.
-  TreeCopy(hid_t from, hid_t to, MakeDataset make, std::string skip);
+  /// Ids of open files, borrowed. `make` is called once for each dataset. `go_on` is asked between
+  /// objects; its error ends the copy. A link `skip` in the root group is not copied.
+  TreeCopy(hid_t from, hid_t to, MakeDataset make, std::function<Status()> go_on, std::string skip);
 
   /// Errors: kInternal, naming the object and what failed.
   Status run();
@@ -65,11 +65,12 @@ class TreeCopy {
   Status copy_attributes(hid_t from, hid_t to);
   Status copy_attribute(hid_t from, hid_t to);
   Status copy_data(hid_t from, hid_t to);
-  Status copy_all_at_once(hid_t from, hid_t to, hid_t type, hid_t space);
+  Status copy_all_at_once(hid_t from, hid_t to, hid_t type, hid_t space, std::size_t count);
 
   hid_t from_;
   hid_t to_;
   MakeDataset make_;
+  std::function<Status()> go_on_;
   std::string skip_;
   ObjectMap objects_;
   ReferenceTranslator translator_;
@@ -85,6 +86,9 @@ class TreeCopy {
   std::size_t held_types_ = 0;
   std::function<Status(hid_t dataset)> fill_;  ///< of the dataset just made
 };
+
+/// What failed at which object, with what the library said deepest inside.
+tl::unexpected<Error> copy_failure(const std::string& path, const char* what);
 
 /// The soft link that stands where a dataset cannot be shown: it leads nowhere and says why.
 std::string dangling_target(const std::string& why);

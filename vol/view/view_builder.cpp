@@ -26,10 +26,10 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
       [&datasets](hid_t from, const H5O_token_t& token, hid_t type, const std::string& path) {
         return datasets.make(from, token, type, path);
       },
-      kViewGroup);
+      [&files] { return files.failure(); }, kViewGroup);
   Status copied = tree.run();
-  // What the driver met says more than what the library made of it.
-  if (!copied && !files.main_view().failure) copied = files.main_view().failure;
+  // What the driver met says more than what came of it.
+  BENTO_TRY(files.failure());
   BENTO_TRY(std::move(copied));
 
   NativeView view;

@@ -4,13 +4,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
+#include <iterator>
 #include <memory>
 #include <utility>
 
 #include <H5FDdevelop.h>
 #include <fmt/format.h>
 
-#include "vol/h5/error_bridge.hpp"
+#include "core/base/checked.hpp"
 #include "vol/object.hpp"
 
 namespace bento::vol {
@@ -19,15 +21,58 @@ namespace {
 
 // Raw data from here on is not kept in memory.
 constexpr std::uint64_t kWriteThroughBytes = 256u << 10;
+// No file reaches so far.
+constexpr std::uint64_t kNowhere = static_cast<std::uint64_t>(1) << 60;
 
 }  // namespace
+
+ViewFile::ViewFile(ViewSpace& space)
+    : space_(&space), base_(space.plan().superblock_address()), nowhere_(kNowhere) {}
 
 void ViewFile::adopt_next(std::uint64_t address, std::uint64_t bytes) {
   next_address_ = address;
   next_bytes_ = bytes;
 }
 
-Result<std::uint64_t> ViewFile::allocate(H5FD_mem_t type, std::uint64_t bytes) {
+void ViewFile::give_up() {
+  space_ = nullptr;
+}
+
+template <class Body>
+void ViewFile::watch(Body&& body) noexcept {
+  try {
+    Status done = body();
+    if (!done && failure_) failure_ = std::move(done);
+  } catch (const std::exception& e) {
+    // A text this short needs no memory.
+    if (failure_) failure_ = fail(Code::kInternal, e.what());
+  }
+  if (!failure_) give_up();
+}
+
+std::uint64_t ViewFile::allocate(H5FD_mem_t type, std::uint64_t bytes) noexcept {
+  std::uint64_t address = 0;
+  bool placed = false;
+  watch([&]() -> Status {
+    if (space_ == nullptr) return {};
+    BENTO_ASSIGN(address, try_allocate(type, bytes));
+    placed = true;
+    return {};
+  });
+  if (placed) return address;
+  // There will be no view, but the library needs a place to go on.
+  next_bytes_ = 0;
+  address = nowhere_;
+  nowhere_ += round_up(bytes, 8);
+  if (type != H5FD_MEM_DRAW || bytes < kWriteThroughBytes)
+    watch([&]() -> Status {
+      keep_in_memory(address, bytes);
+      return {};
+    });
+  return address;
+}
+
+Result<std::uint64_t> ViewFile::try_allocate(H5FD_mem_t type, std::uint64_t bytes) {
   if (type == H5FD_MEM_SUPER) return base();
   if (type == H5FD_MEM_DRAW && next_bytes_ != 0) {
     if (bytes != next_bytes_)
@@ -38,62 +83,79 @@ Result<std::uint64_t> ViewFile::allocate(H5FD_mem_t type, std::uint64_t bytes) {
     return next_address_;
   }
   BENTO_ASSIGN(const std::uint64_t address, space_->allocate(bytes));
-  const bool through = type == H5FD_MEM_DRAW && bytes >= kWriteThroughBytes;
-  if (!through && !regions_.empty()) {
+  if (type == H5FD_MEM_DRAW && bytes >= kWriteThroughBytes)
+    regions_[address].bytes = bytes;
+  else
+    keep_in_memory(address, bytes);
+  return address;
+}
+
+void ViewFile::keep_in_memory(std::uint64_t address, std::uint64_t bytes) {
+  if (!regions_.empty()) {
     // Side by side with the region before, up to the bytes that alignment skipped.
     auto& [start, last] = *regions_.rbegin();
     if (!last.memory.empty() && address >= start + last.bytes &&
         address - (start + last.bytes) < 8) {
-      last.bytes = address + bytes - start;
-      last.memory.resize(static_cast<std::size_t>(last.bytes));
-      return address;
+      last.memory.resize(static_cast<std::size_t>(address + bytes - start));
+      last.bytes = last.memory.size();
+      return;
     }
   }
-  Region& region = regions_[address];
-  region.bytes = bytes;
-  if (!through) region.memory.resize(static_cast<std::size_t>(bytes));
-  return address;
+  std::vector<std::byte> memory(static_cast<std::size_t>(bytes));
+  regions_[address] = {bytes, std::move(memory)};
 }
 
-std::map<std::uint64_t, ViewFile::Region>::iterator ViewFile::region_of(std::uint64_t address) {
-  auto behind = regions_.upper_bound(address);
-  if (behind == regions_.begin()) return regions_.end();
-  --behind;
-  return address - behind->first < behind->second.bytes ? behind : regions_.end();
+ViewFile::Regions::iterator ViewFile::region_behind(std::uint64_t address) {
+  const auto behind = regions_.upper_bound(address);
+  if (behind == regions_.begin()) return behind;
+  const auto before = std::prev(behind);
+  return address - before->first < before->second.bytes ? before : behind;
 }
 
-Status ViewFile::read(std::uint64_t address, std::span<std::byte> into) {
+void ViewFile::read(std::uint64_t address, std::span<std::byte> into) noexcept {
   std::ranges::fill(into, std::byte{0});
+  watch([&] { return try_read(address, into); });
+}
+
+Status ViewFile::try_read(std::uint64_t address, std::span<std::byte> into) {
   if (address >= base() && address < base() + kSuperblockBytes) {
     const std::size_t skip = static_cast<std::size_t>(address - base());
     std::memcpy(into.data(), superblock_.data() + skip,
                 std::min(into.size(), superblock_.size() - skip));
     return {};
   }
-  const auto found = region_of(address);
-  if (found == regions_.end()) {
-    // The library looks for a signature where nothing is yet.
-    return {};
+  const std::uint64_t end = address + into.size();
+  for (auto at = region_behind(address); at != regions_.end() && at->first < end; ++at) {
+    const auto& [start, region] = *at;
+    const std::uint64_t from = std::max(address, start);
+    const std::uint64_t to = std::min(end, start + region.bytes);
+    const auto part =
+        into.subspan(static_cast<std::size_t>(from - address), static_cast<std::size_t>(to - from));
+    if (!region.memory.empty())
+      std::memcpy(part.data(), region.memory.data() + (from - start), part.size());
+    else if (space_ != nullptr)
+      BENTO_TRY(space_->file().read_at(from, part));
   }
-  const std::uint64_t skip = address - found->first;
-  if (into.size() > found->second.bytes - skip)
-    return fail(Code::kInternal, fmt::format("native view: {} bytes read at {}, {} are there",
-                                             into.size(), address, found->second.bytes - skip));
-  if (found->second.memory.empty()) return space_->file().read_at(address, into);
-  std::memcpy(into.data(), found->second.memory.data() + skip, into.size());
   return {};
 }
 
-Status ViewFile::write(std::uint64_t address, std::span<const std::byte> from) {
+void ViewFile::write(std::uint64_t address, std::span<const std::byte> from) noexcept {
+  watch([&] { return try_write(address, from); });
+}
+
+Status ViewFile::try_write(std::uint64_t address, std::span<const std::byte> from) {
   if (address >= base() && address + from.size() <= base() + kSuperblockBytes) {
     std::memcpy(superblock_.data() + (address - base()), from.data(), from.size());
     return {};
   }
-  if (const auto found = region_of(address); found != regions_.end()) {
+  if (const auto found = region_behind(address);
+      found != regions_.end() && found->first <= address) {
     const std::uint64_t skip = address - found->first;
     if (from.size() <= found->second.bytes - skip) {
-      if (found->second.memory.empty()) return space_->file().write_at(address, from);
-      std::memcpy(found->second.memory.data() + skip, from.data(), from.size());
+      if (!found->second.memory.empty())
+        std::memcpy(found->second.memory.data() + skip, from.data(), from.size());
+      else if (space_ != nullptr)
+        return space_->file().write_at(address, from);
       return {};
     }
   }
@@ -103,6 +165,7 @@ Status ViewFile::write(std::uint64_t address, std::span<const std::byte> from) {
     --behind;
     if (address + from.size() <= behind->first + behind->second) return {};
   }
+  if (space_ == nullptr) return {};
   return fail(Code::kInternal,
               fmt::format("native view: {} bytes written at {}, where nothing was allocated",
                           from.size(), address));
@@ -125,12 +188,12 @@ constexpr haddr_t kMaxAddress = (static_cast<haddr_t>(1) << 62) - 1;
 constexpr haddr_t kEndOfSpace = static_cast<haddr_t>(1) << 61;
 
 struct ViewInfo {
-  ViewFile* file;
+  std::shared_ptr<ViewFile> file;
 };
 
 struct OpenView {
   H5FD_t pub;  // must be first: the library knows only this part
-  ViewFile* file;
+  std::shared_ptr<ViewFile> file;
 };
 
 OpenView* self(H5FD_t* file) {
@@ -138,25 +201,6 @@ OpenView* self(H5FD_t* file) {
 }
 const OpenView* self(const H5FD_t* file) {
   return reinterpret_cast<const OpenView*>(file);
-}
-
-template <class Body>
-Status caught(Body&& body) {
-  try {
-    return body();
-  } catch (const std::exception& error) {
-    return fail(Code::kInternal, error.what());
-  }
-}
-
-// Called by the library, through which nothing may be thrown.
-template <class Body>
-herr_t keep_failure(ViewFile& file, const char* what, Body&& body) noexcept {
-  Status done = caught(std::forward<Body>(body));
-  if (done) return 0;
-  if (file.failure) file.failure = done;
-  push_error(what, done.error());
-  return -1;
 }
 
 void* drv_fapl_get(H5FD_t* file) {
@@ -185,8 +229,8 @@ herr_t drv_close(H5FD_t* file) {
 }
 
 int drv_cmp(const H5FD_t* a, const H5FD_t* b) {
-  const auto* const left = self(a)->file;
-  const auto* const right = self(b)->file;
+  const auto* const left = self(a)->file.get();
+  const auto* const right = self(b)->file.get();
   if (left == right) return 0;
   return std::less<>{}(left, right) ? -1 : 1;
 }
@@ -197,13 +241,7 @@ herr_t drv_query(const H5FD_t*, unsigned long* flags) {
 }
 
 haddr_t drv_alloc(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) {
-  haddr_t address = HADDR_UNDEF;
-  ViewFile& view = *self(file)->file;
-  keep_failure(view, "native view allocation", [&]() -> Status {
-    BENTO_ASSIGN(address, view.allocate(type, size));
-    return {};
-  });
-  return address;
+  return self(file)->file->allocate(type, size);
 }
 
 haddr_t drv_get_eoa(const H5FD_t* file, H5FD_mem_t) {
@@ -218,16 +256,13 @@ haddr_t drv_get_eof(const H5FD_t* file, H5FD_mem_t) {
 }
 
 herr_t drv_read(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size, void* buffer) {
-  ViewFile& view = *self(file)->file;
-  return keep_failure(view, "native view read",
-                      [&] { return view.read(address, {static_cast<std::byte*>(buffer), size}); });
+  self(file)->file->read(address, {static_cast<std::byte*>(buffer), size});
+  return 0;
 }
 herr_t drv_write(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, size_t size,
                  const void* buffer) {
-  ViewFile& view = *self(file)->file;
-  return keep_failure(view, "native view write", [&] {
-    return view.write(address, {static_cast<const std::byte*>(buffer), size});
-  });
+  self(file)->file->write(address, {static_cast<const std::byte*>(buffer), size});
+  return 0;
 }
 herr_t drv_nothing(H5FD_t*, hid_t, hbool_t) {
   return 0;
@@ -273,10 +308,10 @@ hid_t& driver_id() {
 
 }  // namespace
 
-herr_t set_fapl_view(hid_t fapl, ViewFile& file) {
+herr_t set_fapl_view(hid_t fapl, std::shared_ptr<ViewFile> file) {
   hid_t& driver = driver_id();
   if (driver < 0 || H5Iis_valid(driver) <= 0) driver = H5FDregister(&driver_class());
-  const ViewInfo info{&file};
+  const ViewInfo info{std::move(file)};
   if (driver < 0 || H5Pset_vol(fapl, native_connector(), nullptr) < 0 ||
       H5Pset_driver(fapl, driver, &info) < 0 ||
       H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) < 0)

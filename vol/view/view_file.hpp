@@ -4,11 +4,16 @@
 /// The HDF5 file that a native view is, while the library writes it: metadata gathers in memory at
 /// addresses in fresh catalogue space, and a dataset's raw data can be *adopted*: its storage is
 /// said to be where a rank's record already lies, and what the library writes there is dropped.
-/// Source: design of docs/format.md, "Native view".
+///
+/// The library must never see a failure of this driver: it gives up half-way through whatever it
+/// was doing, cannot close what it had open, and goes down at the next flush or at the end of the
+/// process (docs/hdf5-traps.md). So the first failure is kept for us, and the library goes on in
+/// memory, to a file that nobody will see. Source: design of docs/format.md, "Native view".
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include <hdf5.h>
@@ -18,10 +23,11 @@
 
 namespace bento::vol {
 
-/// One physical file's view under construction. Used by one H5Fcreate; not thread-safe.
+/// One physical file's view under construction. Used by one H5Fcreate; not thread-safe. The HDF5
+/// file keeps it alive as long as it needs it.
 class ViewFile {
  public:
-  explicit ViewFile(ViewSpace& space) : space_(&space) {}
+  explicit ViewFile(ViewSpace& space);
 
   /// The next raw-data allocation of exactly `bytes` gets `address`.
   void adopt_next(std::uint64_t address, std::uint64_t bytes);
@@ -32,15 +38,19 @@ class ViewFile {
   Status store();
   [[nodiscard]] const Superblock& superblock() const { return superblock_; }
   /// Address of the superblock: the file's user block ends there.
-  [[nodiscard]] std::uint64_t base() const { return space_->plan().superblock_address(); }
+  [[nodiscard]] std::uint64_t base() const { return base_; }
 
-  // What the driver does, by absolute address.
-  Result<std::uint64_t> allocate(H5FD_mem_t type, std::uint64_t bytes);
-  Status read(std::uint64_t address, std::span<std::byte> into);
-  Status write(std::uint64_t address, std::span<const std::byte> from);
+  // What the driver does, by absolute address. None of them fails: see failure().
+  std::uint64_t allocate(H5FD_mem_t type, std::uint64_t bytes) noexcept;
+  /// What was not written, or not allocated, is zeros: the library reads ahead of itself.
+  void read(std::uint64_t address, std::span<std::byte> into) noexcept;
+  void write(std::uint64_t address, std::span<const std::byte> from) noexcept;
 
-  /// The error that a callback met; the library keeps only its text.
-  Status failure;
+  /// The first error of the above: there will be no view, and nothing more reaches the file.
+  [[nodiscard]] const Status& failure() const { return failure_; }
+  /// From now on nothing reaches the file, and the space may go.
+  void give_up();
+
   /// Has the library set the end of its address space? Before, the file must look new.
   bool begun = false;
 
@@ -50,18 +60,30 @@ class ViewFile {
     std::uint64_t bytes = 0;
     std::vector<std::byte> memory;  ///< empty for raw data written through
   };
-  std::map<std::uint64_t, Region>::iterator region_of(std::uint64_t address);
+  using Regions = std::map<std::uint64_t, Region>;
+  /// The first region that ends behind `address`.
+  Regions::iterator region_behind(std::uint64_t address);
+  Result<std::uint64_t> try_allocate(H5FD_mem_t type, std::uint64_t bytes);
+  Status try_read(std::uint64_t address, std::span<std::byte> into);
+  Status try_write(std::uint64_t address, std::span<const std::byte> from);
+  void keep_in_memory(std::uint64_t address, std::uint64_t bytes);
+  /// Runs `body`, which returns a Status; the first failure is kept, exceptions too.
+  template <class Body>
+  void watch(Body&& body) noexcept;
 
-  ViewSpace* space_;
-  std::map<std::uint64_t, Region> regions_;              ///< by address
+  ViewSpace* space_;  ///< null when given up
+  std::uint64_t base_;
+  Status failure_;
+  std::uint64_t nowhere_;  ///< next address that stands for no place in the file
+  Regions regions_;        ///< by address
   std::map<std::uint64_t, std::uint64_t> adopted_runs_;  ///< address -> bytes
   std::uint64_t next_address_ = 0;
   std::uint64_t next_bytes_ = 0;
   Superblock superblock_{};
 };
 
-/// Makes `fapl` create `file`, which must outlive the HDF5 file. Native connector, low bound 1.8.
-herr_t set_fapl_view(hid_t fapl, ViewFile& file);
+/// Makes `fapl` create `file`. Native connector, low bound 1.8.
+herr_t set_fapl_view(hid_t fapl, std::shared_ptr<ViewFile> file);
 /// Forgets the driver's id; called when the connector terminates.
 void view_driver_forget();
 

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+//
+// Whatever fails while a native view is built: nothing goes down, no HDF5 handle stays behind, and
+// the container is complete without it.
+#include <array>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "core/container/container.hpp"
+#include "core/io/fault_file.hpp"
+#include "tests/view_faults/faults.hpp"
+#include "tests/vol/fake_host.hpp"
+#include "vol/callbacks.hpp"
+#include "vol/h5/handle.hpp"
+#include "vol/view/view_builder.hpp"
+
+namespace bento::vol {
+namespace {
+
+using test::Failing;
+using test::Fault;
+using test::WorkFolder;
+
+constexpr const char* kFile = "view.h5";
+constexpr hsize_t kRows = 300;
+constexpr hsize_t kColumns = 100;
+
+PlistHandle bento_access(const char* config) {
+  const hid_t connector = H5VLregister_connector(&connector_class(), H5P_DEFAULT);
+  void* info = nullptr;
+  REQUIRE(H5VLconnector_str_to_info(config, connector, &info) >= 0);
+  PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
+  REQUIRE(H5Pset_vol(list.get(), connector, info) >= 0);
+  if (info != nullptr) H5VLfree_connector_info(connector, info);
+  H5VLclose(connector);
+  return list;
+}
+
+void write_box(hid_t dataset, hsize_t row, hsize_t rows, int value) {
+  const SpaceHandle space(H5Dget_space(dataset));
+  const std::array<hsize_t, 2> start{row, 0};
+  const std::array<hsize_t, 2> count{rows, kColumns};
+  REQUIRE(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                              nullptr) >= 0);
+  const SpaceHandle memory(H5Screate_simple(2, count.data(), nullptr));
+  const std::vector<int> values(rows * kColumns, value);
+  REQUIRE(H5Dwrite(dataset, H5T_NATIVE_INT, memory.get(), space.get(), H5P_DEFAULT,
+                   values.data()) >= 0);
+}
+
+DatasetHandle table(hid_t where, const char* name, hid_t type, hid_t list = H5P_DEFAULT) {
+  const std::array<hsize_t, 2> dims{kRows, kColumns};
+  const SpaceHandle space(H5Screate_simple(2, dims.data(), nullptr));
+  DatasetHandle dataset(H5Dcreate2(where, name, type, space.get(), H5P_DEFAULT, list, H5P_DEFAULT));
+  REQUIRE(dataset.valid());
+  return dataset;
+}
+
+void text(hid_t where, const char* name) {
+  const TypeHandle type(H5Tcopy(H5T_C_S1));
+  H5Tset_size(type.get(), H5T_VARIABLE);
+  const SpaceHandle space(H5Screate(H5S_SCALAR));
+  const AttributeHandle attribute(
+      H5Acreate2(where, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
+  const char* const value = "some text";
+  REQUIRE(H5Awrite(attribute.get(), type.get(), &value) >= 0);
+}
+
+void references(hid_t file) {
+  const std::array<hsize_t, 1> one{1};
+  const SpaceHandle space(H5Screate_simple(1, one.data(), nullptr));
+  const DatasetHandle old(H5Dcreate2(file, "object reference", H5T_STD_REF_OBJ, space.get(),
+                                     H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  hobj_ref_t object{};
+  REQUIRE(H5Rcreate(&object, file, "mapped", H5R_OBJECT, H5I_INVALID_HID) >= 0);
+  REQUIRE(H5Dwrite(old.get(), H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, &object) >= 0);
+  const DatasetHandle fresh(H5Dcreate2(file, "reference", H5T_STD_REF, space.get(), H5P_DEFAULT,
+                                       H5P_DEFAULT, H5P_DEFAULT));
+  H5R_ref_t reference{};
+  REQUIRE(H5Rcreate_object(file, "mapped", H5P_DEFAULT, &reference) >= 0);
+  REQUIRE(H5Dwrite(fresh.get(), H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+  H5Rdestroy(&reference);
+}
+
+/// Something of everything that a view treats in a way of its own.
+void write_container() {
+  const FileHandle file(
+      H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access("view=off;chunk=32K").get()));
+  REQUIRE(file.valid());
+  const DatasetHandle mapped = table(file.get(), "mapped", H5T_STD_I32LE);
+  write_box(mapped.get(), 0, kRows, 1);
+  write_box(mapped.get(), 100, 50, 2);
+  const DatasetHandle many = table(file.get(), "copied", H5T_STD_I32LE);
+  for (hsize_t row = 0; row < kRows; row += 20) write_box(many.get(), row, 7, 3);
+  const DatasetHandle empty = table(file.get(), "empty", H5T_STD_I32LE);
+
+  const PlistHandle chunked(H5Pcreate(H5P_DATASET_CREATE));
+  const std::array<hsize_t, 2> chunk{100, kColumns};
+  H5Pset_chunk(chunked.get(), 2, chunk.data());
+  H5Pset_deflate(chunked.get(), 1);
+  const DatasetHandle filtered = table(file.get(), "filtered", H5T_STD_I32LE, chunked.get());
+  write_box(filtered.get(), 0, kRows, 4);
+
+  const PlistHandle ordered(H5Pcreate(H5P_GROUP_CREATE));
+  H5Pset_link_creation_order(ordered.get(), H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED);
+  const GroupHandle group(H5Gcreate2(file.get(), "group", H5P_DEFAULT, ordered.get(), H5P_DEFAULT));
+  const TypeHandle type(H5Tcopy(H5T_STD_I32LE));
+  REQUIRE(H5Tcommit2(group.get(), "type", type.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) >= 0);
+  const DatasetHandle typed = table(group.get(), "typed", type.get());
+  write_box(typed.get(), 0, 10, 5);
+  H5Lcreate_soft("/mapped", group.get(), "soft", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_external("other.h5", "/x", group.get(), "external", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_hard(file.get(), "mapped", group.get(), "hard", H5P_DEFAULT, H5P_DEFAULT);
+  H5Oset_comment(group.get(), "a comment");
+  text(group.get(), "text");
+  text(mapped.get(), "text");
+  references(file.get());
+}
+
+/// Open files, datasets, groups, committed types and attributes of the process.
+ssize_t handles() {
+  return H5Fget_obj_count(static_cast<hid_t>(H5F_OBJ_ALL), H5F_OBJ_ALL);
+}
+
+const ViewSettings kSettings{10, 0};
+
+/// A container, opened to build its view; `body` runs where the view would be built.
+void at_close(const FileOpener& opener, const std::function<void(ViewJob&)>& body) {
+  ContainerOptions options;
+  options.opener = opener;
+  auto opened = Container::open(kFile, true, options, make_self_communicator());
+  REQUIRE(opened);
+  (*opened)->complete_again();
+  const auto closed = (*opened)->close([&](ViewJob& job) {
+    body(job);
+    return build_native_view(kSettings, job);
+  });
+  INFO((closed ? "" : closed.error().text));
+  CHECK(closed);
+  CHECK((*opened)->notes().empty());
+}
+
+/// Of a build whose spaces are thrown away.
+Result<NativeView> attempt(const ViewJob& job) {
+  try {
+    ViewJob mine = job;
+    return build_native_view(kSettings, mine);
+  } catch (const std::exception& error) {
+    return fail(Code::kInternal, error.what());
+  }
+}
+
+void is_complete() {
+  const PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
+  const FileHandle file(H5Fopen(kFile, H5F_ACC_RDONLY, list.get()));
+  REQUIRE(file.valid());
+  for (const char* name : {"mapped", "copied", "filtered"}) {
+    const DatasetHandle dataset(H5Dopen2(file.get(), name, H5P_DEFAULT));
+    std::vector<int> values(kRows * kColumns);
+    REQUIRE(H5Dread(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >=
+            0);
+    CHECK(values.front() != 0);
+  }
+}
+
+// Asked about what can be done without; or of something that is known to be there.
+const std::set<std::string> kMayGoUnnoticed = {"H5Aexists", "H5Tget_class", "H5Tis_variable_str",
+                                               "H5Rget_type"};
+
+void fail_calls(std::uint64_t first, std::uint64_t every) {
+  const WorkFolder folder;
+  write_container();
+  at_close(&open_posix_file, [&](ViewJob& job) {
+    REQUIRE(attempt(job));
+    const auto before = handles();
+    std::uint64_t failed = 0;
+    for (std::uint64_t n = first;; n += every) {
+      const Failing failing(Fault::kCall, n);
+      const auto built = attempt(job);
+      if (!failing.fired()) break;
+      ++failed;
+      INFO("call " << n << ", " << failing.name());
+      if (built && built->notes.empty()) CHECK(kMayGoUnnoticed.contains(failing.name()));
+      CHECK(handles() == before);
+    }
+    CHECK(failed > 10);
+  });
+  is_complete();
+}
+
+void fail_memory(std::uint64_t first, std::uint64_t every, bool forever) {
+  const WorkFolder folder;
+  write_container();
+  at_close(&open_posix_file, [&](ViewJob& job) {
+    REQUIRE(attempt(job));
+    const auto before = handles();
+    std::uint64_t failed = 0;
+    for (std::uint64_t n = first;; n += every) {
+      std::optional<Failing> failing;
+      failing.emplace(Fault::kMemory, n, forever);
+      bool built = true;
+      {
+        const auto view = attempt(job);
+        built = view.has_value();
+        const bool fired = failing->fired();
+        failing.reset();
+        if (!fired) break;
+      }
+      ++failed;
+      INFO("allocation " << n);
+      CHECK_FALSE(built);
+      CHECK(handles() == before);
+    }
+    CHECK(failed > 10);
+  });
+  is_complete();
+}
+
+TEST_CASE("native view: a call into HDF5 fails while it is built", "[view][faults]") {
+  fail_calls(1, 5);
+}
+TEST_CASE("native view: each call into HDF5 fails while it is built", "[view][faults][full]") {
+  fail_calls(1, 1);
+}
+
+TEST_CASE("native view: memory runs out while it is built", "[view][faults]") {
+  SECTION("once") {
+    fail_memory(1, 83, false);
+  }
+  SECTION("and stays so") {
+    fail_memory(1, 211, true);
+  }
+}
+TEST_CASE("native view: memory runs out at each allocation", "[view][faults][full]") {
+  fail_memory(1, 3, false);
+}
+
+TEST_CASE("native view: its file fails while it is built", "[view][faults]") {
+  const WorkFolder folder;
+  write_container();
+  const FaultFileSystem faults(&open_posix_file);
+  for (const FaultOn kind : {FaultOn::kWrite, FaultOn::kRead})
+    at_close(faults.opener(), [&](ViewJob& job) {
+      REQUIRE(attempt(job));
+      const auto before = handles();
+      std::uint64_t failed = 0;
+      for (std::uint64_t n = 1;; ++n) {
+        faults.add({.on = kind, .nth = n});
+        const auto built = attempt(job);
+        faults.clear_rules();
+        CHECK(handles() == before);
+        if (built) break;
+        ++failed;
+      }
+      CHECK(failed > 2);
+    });
+  is_complete();
+}
+
+}  // namespace
+}  // namespace bento::vol
