@@ -95,20 +95,6 @@ Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::str
   return bytes;
 }
 
-Result<Hash128> Catalogue::hash_of(std::span<const CatalogueRange> ranges) {
-  constexpr std::uint64_t kPiece = 1u << 20;
-  BENTO_TRY(check_apart({ranges.begin(), ranges.end()}));
-  Hasher hasher;
-  std::vector<std::byte> piece;
-  for (const auto& range : ranges)
-    for (Position at = range.begin; at < range.end; at += piece.size()) {
-      piece.resize(static_cast<std::size_t>(std::min(kPiece, range.end - at)));
-      BENTO_TRY(transfer_read(at, piece));
-      hasher.update(piece);
-    }
-  return hasher.digest();
-}
-
 Result<CatalogueRef> Catalogue::store(const PagedImage& image, std::vector<PagePlace>& places,
                                       CatalogueSpace& space) {
   std::vector<PagePlace> fresh = places;

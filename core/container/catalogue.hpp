@@ -30,10 +30,6 @@ class Catalogue {
   /// The apparent size of the file: no more can be stored in it. Errors: kIo.
   Result<std::uint64_t> file_bytes() { return file_.size(); }
 
-  /// The hash of what lies in `ranges`, one after the other. Errors: kIo, kCorrupt (outside the
-  /// file, or in each other).
-  Result<Hash128> hash_of(std::span<const CatalogueRange> ranges);
-
   /// Stores the changed pages of `image` and a new page table; unchanged pages keep their place in
   /// `places`, which has one entry per page and is updated.
   struct PagePlace {

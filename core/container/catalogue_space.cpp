@@ -3,6 +3,9 @@
 #include "core/container/catalogue_space.hpp"
 
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
 
 #include "core/base/checked.hpp"
 
@@ -59,6 +62,44 @@ Position CatalogueSpace::take_behind(std::uint64_t bytes, std::uint64_t chunk_by
   const Position at = fit(end_, bytes, chunk_bytes);
   end_ = at + bytes;
   return at;
+}
+
+std::uint64_t CatalogueSpace::take_chunks(std::uint64_t count, std::uint64_t chunk_bytes,
+                                          const std::function<bool(std::uint64_t)>& usable) {
+  taken_ += count * chunk_bytes;
+  // The first run of `count` usable chunks from `first` on that ends at or before `end`.
+  const auto run_in = [&](std::uint64_t first, std::uint64_t end) -> std::optional<std::uint64_t> {
+    std::uint64_t seen = 0;
+    for (std::uint64_t chunk = first; chunk < end && seen < count; ++chunk)
+      seen = usable(chunk) ? seen + 1 : (first = chunk + 1, 0);
+    if (seen < count) return std::nullopt;
+    return first;
+  };
+  for (std::size_t i = 0; i < holes_.size(); ++i) {
+    const CatalogueRange hole = holes_[i];
+    const auto found =
+        run_in(round_up(hole.begin, chunk_bytes) / chunk_bytes, hole.end / chunk_bytes);
+    if (!found) continue;
+    const CatalogueRange taken{*found * chunk_bytes, (*found + count) * chunk_bytes};
+    const auto at = holes_.erase(holes_.begin() + static_cast<std::ptrdiff_t>(i));
+    const std::array<CatalogueRange, 2> rest{{{hole.begin, taken.begin}, {taken.end, hole.end}}};
+    std::vector<CatalogueRange> left;
+    for (const auto& part : rest)
+      if (part.begin < part.end) left.push_back(part);
+    holes_.insert(at, left.begin(), left.end());
+    return *found;
+  }
+  const std::uint64_t first =
+      *run_in(round_up(end_, chunk_bytes) / chunk_bytes, std::numeric_limits<std::uint64_t>::max());
+  const CatalogueRange skipped{end_, first * chunk_bytes};
+  if (skipped.begin < skipped.end) {
+    if (!holes_.empty() && holes_.back().end == skipped.begin)
+      holes_.back().end = skipped.end;
+    else
+      holes_.push_back(skipped);
+  }
+  end_ = (first + count) * chunk_bytes;
+  return first;
 }
 
 void CatalogueSpace::give_back(CatalogueRange range) {

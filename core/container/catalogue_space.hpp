@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,10 @@ class CatalogueSpace {
   Position take_in_chunk(std::uint64_t bytes, std::uint64_t chunk_bytes);
   /// The same, behind everything ever taken.
   Position take_behind(std::uint64_t bytes, std::uint64_t chunk_bytes);
+  /// `count` whole chunks in a row, of those of which `usable` says so. Returns the number of the
+  /// first.
+  std::uint64_t take_chunks(std::uint64_t count, std::uint64_t chunk_bytes,
+                            const std::function<bool(std::uint64_t)>& usable);
   /// Takes back what was taken and not used.
   void give_back(CatalogueRange range);
 

@@ -4,39 +4,10 @@
 
 #include <set>
 
-#include <fmt/format.h>
-
-#include "core/bytes/byte_reader.hpp"
-#include "core/bytes/byte_writer.hpp"
 #include "core/container/committed_index.hpp"
+#include "core/container/view_table.hpp"
 
 namespace bento {
-
-std::vector<std::byte> encode_ranges(std::span<const CatalogueRange> ranges) {
-  ByteWriter out;
-  out.varint(ranges.size());
-  for (const auto& range : ranges) {
-    out.varint(range.begin);
-    out.varint(range.end - range.begin);
-  }
-  return std::move(out).take();
-}
-
-Result<std::vector<CatalogueRange>> decode_ranges(std::span<const std::byte> bytes) {
-  ByteReader in(bytes, std::endian::little, "list of ranges");
-  BENTO_ASSIGN(const std::uint64_t count, in.varint());
-  BENTO_TRY(in.fits(count, 2));
-  std::vector<CatalogueRange> ranges(static_cast<std::size_t>(count));
-  for (auto& range : ranges) {
-    BENTO_ASSIGN(range.begin, in.varint());
-    BENTO_ASSIGN(const std::uint64_t length, in.varint());
-    if (range.begin > kMaxLogicalBytes || length > kMaxLogicalBytes)
-      return fail(Code::kCorrupt,
-                  fmt::format("list of ranges: {} bytes at position {}", length, range.begin));
-    range.end = range.begin + length;
-  }
-  return ranges;
-}
 
 Result<std::vector<CatalogueRange>> ranges_in_use(File& file, const FilePlan& plan,
                                                   const Root& root) {
@@ -58,10 +29,9 @@ Result<std::vector<CatalogueRange>> ranges_in_use(File& file, const FilePlan& pl
   for (const CatalogueRef& view : {root.view, root.view_before}) {
     if (view.bytes == 0) continue;
     use(view.position, view.bytes);
-    BENTO_ASSIGN(const auto table, catalogue.read(view, "table of the native view"));
-    ByteReader in(table, std::endian::little, "table of the native view");
-    BENTO_TRY(in.skip(16));
-    BENTO_ASSIGN(const auto ranges, decode_ranges(std::span(table).subspan(in.offset())));
+    BENTO_ASSIGN(const auto bytes, catalogue.read(view, "table of the native view"));
+    BENTO_ASSIGN(const ViewTable table, decode_view_table(bytes));
+    const auto ranges = table.in_use(plan.chunk_bytes);
     used.insert(used.end(), ranges.begin(), ranges.end());
   }
   if (root.index.bytes != 0) {

@@ -18,8 +18,4 @@ namespace bento {
 Result<std::vector<CatalogueRange>> ranges_in_use(File& file, const FilePlan& plan,
                                                   const Root& root);
 
-/// Where the pieces of a native view lie. Errors: kCorrupt.
-std::vector<std::byte> encode_ranges(std::span<const CatalogueRange> ranges);
-Result<std::vector<CatalogueRange>> decode_ranges(std::span<const std::byte> bytes);
-
 }  // namespace bento

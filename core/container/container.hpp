@@ -266,6 +266,7 @@ class Container {
   Result<NativeView> owner_build_view(const ViewBuilder& view, Root& next,
                                       std::vector<CatalogueSpace*>& spaces);
   Status owner_check_names();
+  Status owner_skip_view(std::span<const ViewSpace> spaces, Root& next);
   Result<bool> owner_view_edited(File& first);
   Result<bool> owner_view_switched(File& first);
   Result<Bytes> owner_liveness(const Root& next, std::uint64_t most_records = kAnyRecords);

@@ -5,12 +5,10 @@
 /// Source: docs/format.md, "Order of writes in a commit".
 #include <algorithm>
 #include <cerrno>
+#include <exception>
 
 #include <fmt/format.h>
 
-#include "core/bytes/byte_reader.hpp"
-#include "core/bytes/byte_writer.hpp"
-#include "core/container/catalogue_sweep.hpp"
 #include "core/container/container.hpp"
 #include "core/container/sion_view.hpp"
 
@@ -22,6 +20,16 @@ Result<Superblock> read_superblock(File& file, const FilePlan& plan) {
   Superblock bytes{};
   BENTO_TRY(file.read_some(plan.superblock_address(), bytes));  // a short file: zeros
   return bytes;
+}
+
+// The builder calls into a library and may run out of memory; the other ranks wait for the verdict.
+template <class Build>
+Result<NativeView> without_exceptions(Build&& build) {
+  try {
+    return build();
+  } catch (const std::exception& error) {
+    return fail(Code::kInternal, error.what());
+  }
 }
 
 // A full disk or a failing one must fail the close; a view that cannot be made leaves a good file.
@@ -55,7 +63,7 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next) {
   next.view = {};
   NativeView built;
   if (view) {
-    auto made = owner_build_view(view, next, spaces);
+    auto made = without_exceptions([&] { return owner_build_view(view, next, spaces); });
     if (made) {
       built = std::move(*made);
     } else if (is_io_error(made.error())) {
@@ -135,17 +143,18 @@ Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& ne
   ViewJob job{names_.first(), next.sequence, skeleton_, newest, declared, plan_, reader_, data_bytes, {}};
   for (std::uint32_t index = 0; index < plan_.files(); ++index) {
     BENTO_ASSIGN(File* const handle, file(index));
-    job.spaces.emplace_back(*handle, plan_.file(index), *spaces[index]);
+    const FilePlan& part = plan_.file(index);
+    job.spaces.emplace_back(
+        *handle, part, *spaces[index],
+        std::span<const ChunkFill>(fills_).subspan(part.first_writer, part.writers));
   }
   BENTO_ASSIGN(NativeView built, view(job));
-  for (auto& space : job.spaces) space.finish();
-  const auto& ranges = job.spaces[0].ranges();
+  for (auto& space : job.spaces) BENTO_TRY(space.finish());
+  ViewTable table{{}, job.spaces[0].ranges(), job.spaces[0].blocks()};
+  BENTO_ASSIGN(table.hash, hash_of_view(*first, plan_.file(0), table));
   Catalogue catalogue(*first, plan_.file(0));
-  BENTO_ASSIGN(const Hash128 hash, catalogue.hash_of(ranges));
-  ByteWriter table;
-  table.bytes(hash);
-  table.bytes(encode_ranges(ranges));
-  BENTO_ASSIGN(next.view, catalogue.append(space_, table.view()));
+  BENTO_ASSIGN(next.view, catalogue.append(space_, encode_view_table(table)));
+  BENTO_TRY(owner_skip_view(job.spaces, next));
   return built;
 }
 
@@ -154,6 +163,35 @@ Result<bool> Container::owner_view_switched(File& first) {
   BENTO_ASSIGN(const Superblock found, read_superblock(first, plan_.file(0)));
   const Hash128 hash = hash128(found);
   return hash == root_.superblock || hash != root_.superblock_before;
+}
+
+// Streams go on behind the blocks that the view has for itself. A stream that was never begun would
+// begin in block 0 and come to them, so it is begun now.
+Status Container::owner_skip_view(std::span<const ViewSpace> spaces, Root& next) {
+  std::vector<ChunkFill> fills = fills_;
+  bool changed = false;
+  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+    const std::uint64_t chunks = spaces[index].chunks_to_skip();
+    if (chunks == 0) continue;
+    const FilePlan& part = plan_.file(index);
+    for (std::uint32_t local = 0; local < part.writers; ++local) {
+      ChunkFill& fill = fills[part.first_writer + local];
+      if (stream_bytes(fill) == 0) {
+        fill.assign(1, fti::v11::kFileBlockBytes);
+        const StreamPlace place{&spaces[index].file(), part, local, part.first_writer + local};
+        BENTO_TRY(write_file_block(place, fill, fti::HashKind::kNone, {}, now_ns()));
+      }
+      if (fill.size() >= chunks) continue;
+      fill.resize(static_cast<std::size_t>(chunks), 0);
+      changed = true;
+    }
+  }
+  if (!changed) return {};
+  BENTO_ASSIGN(File* const first, file(0));
+  Catalogue catalogue(*first, plan_.file(0));
+  BENTO_ASSIGN(next.streams, catalogue.append(space_, encode_fills(fills)));
+  fills_ = std::move(fills);
+  return {};
 }
 
 Result<bool> Container::owner_view_edited(File& first) {
@@ -166,12 +204,10 @@ Result<bool> Container::owner_view_edited(File& first) {
   // content anyway.
   if (!writable_ || root_.view.bytes == 0 || hash != root_.superblock) return false;
   Catalogue catalogue(first, plan_.file(0));
-  BENTO_ASSIGN(const auto table, catalogue.read(root_.view, "table of the native view"));
-  ByteReader in(table, std::endian::little, "table of the native view");
-  BENTO_ASSIGN(const auto wanted, in.bytes(16));
-  BENTO_ASSIGN(const auto ranges, decode_ranges(std::span(table).subspan(in.offset())));
-  BENTO_ASSIGN(const Hash128 now, catalogue.hash_of(ranges));
-  return !std::equal(now.begin(), now.end(), wanted.begin());
+  BENTO_ASSIGN(const auto bytes, catalogue.read(root_.view, "table of the native view"));
+  BENTO_ASSIGN(const ViewTable table, decode_view_table(bytes));
+  BENTO_ASSIGN(const Hash128 now, hash_of_view(first, plan_.file(0), table));
+  return now != table.hash;
 }
 
 }  // namespace bento

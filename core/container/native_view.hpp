@@ -9,42 +9,59 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/container/catalogue_space.hpp"
+#include "core/container/chunk_fill.hpp"
 #include "core/container/committed_index.hpp"
 #include "core/container/paged_image.hpp"
 #include "core/container/plan.hpp"
 #include "core/container/record_reader.hpp"
+#include "core/container/view_table.hpp"
 #include "core/io/file.hpp"
 #include "core/view/superblock.hpp"
 
 namespace bento {
 
-/// Fresh space in the catalogue of one physical file.
+/// Fresh space in the catalogue of one physical file; for pieces that fit no chunk, whole blocks of
+/// the file that nobody else has written or will write.
 class ViewSpace {
  public:
-  ViewSpace(File& file, const FilePlan& plan, CatalogueSpace& space)
-      : file_(&file), plan_(&plan), space_(&space) {}
+  /// `fills` are those of this file's writers; they must outlive this.
+  ViewSpace(File& file, const FilePlan& plan, CatalogueSpace& space,
+            std::span<const ChunkFill> fills)
+      : file_(&file), plan_(&plan), space_(&space), fills_(fills) {}
 
-  /// `bytes` in one piece, inside one chunk, 8-byte aligned. Returns the address in the file.
-  /// Errors: kNoSpace (larger than a chunk, or beyond the logical limit: names chunk=).
+  /// `bytes` in one piece, 8-byte aligned. Returns the address in the file. Errors: kNoSpace
+  /// (beyond the logical limit: names chunk=).
   Result<std::uint64_t> allocate(std::uint64_t bytes);
-  /// Gives back what was reserved for allocations that did not come.
-  void finish();
+  /// Gives back what was reserved for allocations that did not come, and sees to it that the file
+  /// holds all of the others. Errors: kIo, kNoSpace.
+  Status finish();
   [[nodiscard]] File& file() const { return *file_; }
   [[nodiscard]] const FilePlan& plan() const { return *plan_; }
-  /// What was handed out, piece by piece.
+  /// What was handed out: in chunks of the catalogue, piece by piece, and in whole blocks.
   [[nodiscard]] const std::vector<CatalogueRange>& ranges() const { return ranges_; }
+  [[nodiscard]] const std::vector<ViewBlocks>& blocks() const { return blocks_; }
+  /// How long a stream must be, counted in chunks, to go on behind all blocks(); 0 if there are
+  /// none.
+  [[nodiscard]] std::uint64_t chunks_to_skip() const;
 
  private:
+  void give_back();
+  Result<std::uint64_t> allocate_in_blocks(std::uint64_t bytes);
+  Result<std::uint64_t> within_limit(std::uint64_t address, std::uint64_t bytes) const;
+
   File* file_;
   const FilePlan* plan_;
   CatalogueSpace* space_;
+  std::span<const ChunkFill> fills_;
   std::vector<CatalogueRange> ranges_;
   CatalogueRange reserve_;  ///< taken, to be handed out in small pieces
+  std::vector<ViewBlocks> blocks_;
 };
 
 /// What the builder gets. Valid during the call.

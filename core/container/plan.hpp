@@ -52,6 +52,10 @@ struct FilePlan {
   [[nodiscard]] std::uint64_t root_address(unsigned slot) const;
   /// Bytes of one block: the chunks of all tasks.
   [[nodiscard]] std::uint64_t block_bytes() const { return tasks() * chunk_bytes; }
+  /// Where block `block` begins.
+  [[nodiscard]] std::uint64_t block_address(std::uint64_t block) const {
+    return data_start() + block * block_bytes();
+  }
   /// Blocks that end at or below file address `limit`.
   [[nodiscard]] std::uint64_t blocks_within(std::uint64_t limit) const;
   /// File address of a position of local task `task`.
