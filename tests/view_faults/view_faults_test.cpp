@@ -97,7 +97,7 @@ void write_container() {
   write_box(mapped.get(), 0, kRows, 1);
   write_box(mapped.get(), 100, 50, 2);
   const DatasetHandle many = table(file.get(), "copied", H5T_STD_I32LE);
-  for (hsize_t row = 0; row < kRows; row += 20) write_box(many.get(), row, 7, 3);
+  for (hsize_t row = 0; row + 7 < kRows; row += 8 + row % 7) write_box(many.get(), row, 7, 3);
   const DatasetHandle empty = table(file.get(), "empty", H5T_STD_I32LE);
 
   const PlistHandle chunked(H5Pcreate(H5P_DATASET_CREATE));
@@ -169,9 +169,8 @@ void is_complete() {
   }
 }
 
-// Asked about what can be done without; or of something that is known to be there.
-const std::set<std::string> kMayGoUnnoticed = {"H5Aexists", "H5Tget_class", "H5Tis_variable_str",
-                                               "H5Rget_type"};
+// Asked about what can be done without.
+const std::set<std::string> kMayGoUnnoticed = {"H5Aexists", "H5Pget_nfilters", "H5Rget_type"};
 
 void fail_calls(std::uint64_t first, std::uint64_t every) {
   const WorkFolder folder;
@@ -231,14 +230,14 @@ TEST_CASE("native view: each call into HDF5 fails while it is built", "[view][fa
 
 TEST_CASE("native view: memory runs out while it is built", "[view][faults]") {
   SECTION("once") {
-    fail_memory(1, 83, false);
+    fail_memory(1, 7, false);
   }
   SECTION("and stays so") {
-    fail_memory(1, 211, true);
+    fail_memory(1, 13, true);
   }
 }
 TEST_CASE("native view: memory runs out at each allocation", "[view][faults][full]") {
-  fail_memory(1, 3, false);
+  fail_memory(1, 1, false);
 }
 
 TEST_CASE("native view: its file fails while it is built", "[view][faults]") {
@@ -258,7 +257,7 @@ TEST_CASE("native view: its file fails while it is built", "[view][faults]") {
         if (built) break;
         ++failed;
       }
-      CHECK(failed > 2);
+      CHECK(failed > 0);
     });
   is_complete();
 }

@@ -177,21 +177,6 @@ TEST_CASE("view: pieces larger than a chunk lie in blocks of their own", "[conta
     FAIL_CHECK("writer " << wrong.writer << ": " << wrong.finding.text);
 }
 
-TEST_CASE("view: blocks of old views are used again", "[container][view]") {
-  Setting box;
-  box.options.chunk_bytes = kChunk;
-  std::vector<int> ranks;
-  std::vector<std::uint64_t> sizes;
-  for (int number = 0; number < 24; ++number) {
-    ranks.push_back(2);
-    session(box, ranks.size() - 1, 2, true);
-    sizes.push_back(box.disk.content("box").size());
-  }
-  check_data(box, ranks);
-  // A view's large pieces take less than 600 KB; two views are there at a time.
-  CHECK(sizes.back() - sizes[11] < 12 * 3 * 3 * 80'000 + 2'000'000);
-}
-
 TEST_CASE("view: a builder that throws leaves a complete container", "[container][view]") {
   Setting box;
   const auto statuses = run_ranks(3, [&](Communicator& comm) -> Status {
