@@ -2,9 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Exchange, commit and close: the only places where the ranks of a container talk to each other.
-/// Order of writes in a commit: records and their FTI headers (all ranks), skeleton pages, stream
-/// table, step index, then the root, twice; file blocks last. A crash before the root leaves the
-/// previous step, since nothing that it refers to was touched.
+/// Source of the order of writes: docs/format.md, "Order of writes in a commit".
 #include "core/container/container.hpp"
 
 #include <algorithm>
