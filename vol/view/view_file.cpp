@@ -187,13 +187,25 @@ constexpr haddr_t kMaxAddress = (static_cast<haddr_t>(1) << 62) - 1;
 // No block ever ends at the end of the address space, so the library never extends one in place.
 constexpr haddr_t kEndOfSpace = static_cast<haddr_t>(1) << 61;
 
+// Counted and never copied: a copy could fail for want of memory, after which the library counts
+// its reference to the driver once too few.
 struct ViewInfo {
   std::shared_ptr<ViewFile> file;
+  int owners = 1;
 };
+
+ViewInfo* one_more(ViewInfo* info) {
+  ++info->owners;
+  return info;
+}
+void one_less(ViewInfo* info) {
+  if (--info->owners == 0) delete info;
+}
 
 struct OpenView {
   H5FD_t pub;  // must be first: the library knows only this part
-  std::shared_ptr<ViewFile> file;
+  ViewInfo* info;
+  ViewFile* file;
 };
 
 OpenView* self(H5FD_t* file) {
@@ -204,33 +216,34 @@ const OpenView* self(const H5FD_t* file) {
 }
 
 void* drv_fapl_get(H5FD_t* file) {
-  return new (std::nothrow) ViewInfo{self(file)->file};
+  return one_more(self(file)->info);
 }
 void* drv_fapl_copy(const void* info) {
-  return new (std::nothrow) ViewInfo(*static_cast<const ViewInfo*>(info));
+  return one_more(static_cast<ViewInfo*>(const_cast<void*>(info)));
 }
 herr_t drv_fapl_free(void* info) {
-  delete static_cast<ViewInfo*>(info);
+  one_less(static_cast<ViewInfo*>(info));
   return 0;
 }
 
 H5FD_t* drv_open(const char*, unsigned, hid_t fapl, haddr_t) {
-  const auto* const info = static_cast<const ViewInfo*>(H5Pget_driver_info(fapl));
-  if (info == nullptr) return nullptr;
-  auto* const open = new (std::nothrow) OpenView{};
+  const void* const info = H5Pget_driver_info(fapl);
+  auto* const open = info != nullptr ? new (std::nothrow) OpenView{} : nullptr;
   if (open == nullptr) return nullptr;
-  open->file = info->file;
+  open->info = static_cast<ViewInfo*>(drv_fapl_copy(info));
+  open->file = open->info->file.get();
   return reinterpret_cast<H5FD_t*>(open);
 }
 
 herr_t drv_close(H5FD_t* file) {
+  one_less(self(file)->info);
   delete self(file);
   return 0;
 }
 
 int drv_cmp(const H5FD_t* a, const H5FD_t* b) {
-  const auto* const left = self(a)->file.get();
-  const auto* const right = self(b)->file.get();
+  const auto* const left = self(a)->file;
+  const auto* const right = self(b)->file;
   if (left == right) return 0;
   return std::less<>{}(left, right) ? -1 : 1;
 }
@@ -311,12 +324,12 @@ hid_t& driver_id() {
 herr_t set_fapl_view(hid_t fapl, std::shared_ptr<ViewFile> file) {
   hid_t& driver = driver_id();
   if (driver < 0 || H5Iis_valid(driver) <= 0) driver = H5FDregister(&driver_class());
-  const ViewInfo info{std::move(file)};
-  if (driver < 0 || H5Pset_vol(fapl, native_connector(), nullptr) < 0 ||
-      H5Pset_driver(fapl, driver, &info) < 0 ||
-      H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) < 0)
-    return -1;
-  return 0;
+  auto* const info = new ViewInfo{std::move(file)};
+  const bool set = driver >= 0 && H5Pset_vol(fapl, native_connector(), nullptr) >= 0 &&
+                   H5Pset_driver(fapl, driver, info) >= 0 &&
+                   H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) >= 0;
+  one_less(info);
+  return set ? 0 : -1;
 }
 
 void view_driver_forget() {
