@@ -20,8 +20,8 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/comm/communicator.hpp"
-#include "core/container/catalogue_sweep.hpp"
 #include "core/container/container.hpp"
+#include "core/container/view_table.hpp"
 #include "tests/fuzz/vol/hostile_file.hpp"
 #include "tests/fuzz/vol/targets.hpp"
 #include "vol/view/edited_view.hpp"
@@ -55,11 +55,12 @@ int run_apart(const std::function<void()>& look) {
 HostileFile change_view(const Sample& sample, std::mt19937_64& random) {
   HostileFile hostile;
   hostile.files = sample.files;
-  std::vector<CatalogueRange> ranges;
+  const FilePlan& plan = sample.plan.file(0);
+  ViewTable table;
   for (const auto& blob : sample.blobs)
     if (blob.kind == SampleBlob::Kind::kViewTable)
-      if (auto found = decode_ranges(std::span(blob.bytes).subspan(16))) ranges = *found;
-  const FilePlan& plan = sample.plan.file(0);
+      if (auto found = decode_view_table(blob.bytes)) table = std::move(*found);
+  const auto& ranges = table.ranges;
   for (auto n = random() % 4 + 1; n > 0 && !ranges.empty(); --n) {
     const auto& range = ranges[random() % ranges.size()];
     const Position at = range.begin + random() % (range.end - range.begin);
