@@ -41,13 +41,13 @@ class Plan:
         self.settings = {
             "chunk": pick(["32K", "32K", "64K", "64K", "128K", "256K", "1M", "4M", None]),
             "buffer": pick(["64K", "256K", "4M", None]),
-            "files": pick([None, "2", "3"]),
             "align": pick([None, "1", "64", "4K", "16K"]),
             "checksum": pick([None, "xxh3", "md5", "none"]),
             "keep": pick([None, "2", "4", "all"]),
             "durability": pick([None, None, "power"]),
             "view_maps": pick([None, None, "16", "100000"]),
             "minmax": pick([None, None, "on"]),
+            "verify": pick([None, "all", "none"]),
         }
         self.datasets = {}  # name -> values, as of now
         self.properties = {}
@@ -55,6 +55,8 @@ class Plan:
         self.written = 0
         self.sessions = [self.session(number) for number in range(int(self.random.integers(1, 4)))]
         self.view = self.sessions[-1]["view"]
+        # A container has at most one physical file per rank that creates it.
+        self.settings["files"] = pick([None, *[str(n) for n in (2, 3) if n <= self.sessions[0]["ranks"]]])
         self.readers = int(pick([n for n in range(1, MOST_RANKS) if n != self.sessions[-1]["ranks"]]))
 
     def pick(self, choices):
@@ -217,10 +219,20 @@ def compare(file, plan, who):
 
 
 def write(first, count):
-    import h5py
+    import traceback
+
     from mpi4py import MPI
 
-    world = MPI.COMM_WORLD
+    try:
+        write_all(first, count, MPI.COMM_WORLD)
+    except BaseException:
+        traceback.print_exc()
+        MPI.COMM_WORLD.Abort(1)  # the others wait
+
+
+def write_all(first, count, world):
+    import h5py
+
     for seed in range(first, first + count):
         plan = Plan(seed)
         if world.rank == 0:
@@ -235,11 +247,7 @@ def write(first, count):
                     for operation in session["operations"] if session else ():
                         perform(file, part.rank, operation)
                     if session is None:
-                        try:
-                            compare(file, plan, f"reading rank {part.rank} of {ranks}")
-                        except SystemExit as reason:
-                            print(reason, flush=True)
-                            world.Abort(1)
+                        compare(file, plan, f"reading rank {part.rank} of {ranks}")
             world.Barrier()
             part.Free()
         if world.rank == 0:
