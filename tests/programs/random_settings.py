@@ -49,6 +49,8 @@ class Plan:
             "minmax": pick([None, None, "on"]),
             "verify": pick([None, "all", "none"]),
         }
+        if self.settings["checksum"] == "none" and self.settings["verify"] == "all":
+            self.settings["verify"] = None  # it says that there is nothing to verify with
         self.datasets = {}  # name -> values, as of now
         self.properties = {}
         self.attributes = {}
