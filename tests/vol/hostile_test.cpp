@@ -13,7 +13,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/fuzz/vol/hostile_file.hpp"
-#include "tests/fuzz/vol/memory_watch.hpp"
+#include "tests/support/test_memory.hpp"
 #include "tests/fuzz/vol/targets.hpp"
 
 namespace bento::fuzz {
@@ -35,7 +35,7 @@ Bytes script_of(std::uint64_t seed) {
 
 void check(const Bytes& script, const std::string& what) {
   const auto begin = Clock::now();
-  const MemoryWatch watch;
+  const test::MemoryWatch watch;
   container(script);
   INFO(what << ": " << watch.peak() << " bytes");
   CHECK(Clock::now() - begin < kLongest);

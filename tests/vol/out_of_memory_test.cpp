@@ -3,34 +3,15 @@
 //
 // Memory that runs out inside a callback of the library: a C++ exception must not pass through the
 // library's C functions, which would leave what they have open for ever.
-#include <cstdlib>
-#include <new>
+#include <cstdint>
 #include <string>
 
 #include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 
+#include "tests/support/test_memory.hpp"
 #include "tests/vol/skeleton_support.hpp"
 #include "vol/bento_list.hpp"
-
-namespace {
-// How many allocations of this thread succeed before one fails; negative: all.
-thread_local long g_left = -1;
-}  // namespace
-
-// NOLINTBEGIN(misc-new-delete-overloads)
-void* operator new(std::size_t bytes) {
-  if (g_left >= 0 && g_left-- == 0) throw std::bad_alloc();
-  if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-// NOLINTEND(misc-new-delete-overloads)
 
 namespace bento::vol {
 namespace {
@@ -53,17 +34,16 @@ TEST_CASE("Memory that runs out during a copy leaves nothing open in the library
   const FileHandle file(H5Fopen("memory.h5", H5F_ACC_RDWR, list->get()));
   const ssize_t open = H5Fget_obj_count(file.get(), H5F_OBJ_ALL);
   int failed = 0;
-  for (long at = 0;; ++at) {
+  for (std::uint64_t at = 1;; ++at) {
     INFO("allocation " << at);
     const std::string name = fmt::format("to {}", at);
     herr_t copied = -1;
     bool out_of_memory = false;
     {
       const test::Quiet quiet;
-      g_left = at;
+      const bento::test::FailingMemory memory(at);
       copied = H5Ocopy(file.get(), "from", file.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT);
-      out_of_memory = g_left < 0;
-      g_left = -1;
+      out_of_memory = bento::test::FailingMemory::failed();
     }
     CHECK(H5Fget_obj_count(file.get(), H5F_OBJ_ALL) == open);
     CHECK(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL) == open);

@@ -11,7 +11,7 @@
 #include "core/io/memory_file.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
-#include "tests/support/failing_memory.hpp"
+#include "tests/support/test_memory.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento {
