@@ -338,6 +338,15 @@ Status Container::owner_commit(const CommitMessage& message, bool closing, const
   BENTO_ASSIGN(File* const first, file(0));
   BENTO_TRY(owner_mirror(*first));
   BENTO_TRY(owner_sweep(*first));
+  // What a commit without a root has stored is in nobody's way.
+  struct GiveBack {
+    Container& container;
+    CatalogueSpace before;
+    ~GiveBack() {
+      if (container.placed_.sequence == container.root_.sequence)
+        container.space_ = std::move(before);
+    }
+  } give_back{*this, space_};
   Catalogue catalogue(*first, plan_.file(0), options_.logical_limit);
   auto places = page_places_;
   ContainerPlan plan = plan_;

@@ -318,7 +318,7 @@ TEST_CASE("recovery: a dead program's container gets its native view", "[vol][vi
   CHECK(report->notes.empty());
   REQUIRE(report->lost.size() == 1);
   CHECK(report->lost[0].bytes == kRows * kColumns * 4);
-  CHECK(report->lost[0].file == kFile);
+  CHECK(report->lost[0].file.ends_with(std::string("/") + kFile));
   CHECK(read(open_native(H5F_ACC_RDONLY)) == numbers(1000));
   CHECK(read(open_bento(H5F_ACC_RDWR)) == numbers(1000));
 }
