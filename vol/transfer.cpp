@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "vol/filtered_data.hpp"
+#include "vol/h5/error_bridge.hpp"
+#include "vol/h5/quiet_errors.hpp"
 #include "vol/selection.hpp"
 
 namespace bento::vol {
@@ -20,6 +22,22 @@ struct Plan {
   hid_t mem_space = H5I_INVALID_HID;  ///< scattered memory; invalid if memory is one run
   std::int64_t mem_offset = -1;       ///< first element of a single run, -1 if scattered
 };
+
+/// A data transform of the transfer list would be left out in silence: the native connector, which
+/// applies it, never sees these elements.
+Status refuse_transform(hid_t dxpl) {
+  if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT) return {};
+  ssize_t length = 0;
+  {
+    const QuietErrors quiet;
+    const ErrorStackKeeper keep;
+    length = H5Pget_data_transform(dxpl, nullptr, 0);
+  }
+  if (length <= 0) return {};
+  return fail(Code::kUnsupported,
+              "H5Pset_data_transform is not supported for data of a container: transform the "
+              "elements in the program");
+}
 
 Result<SelectionShape> whole_shape(const Dims& extent) {
   SelectionShape shape;
@@ -182,6 +200,7 @@ Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* 
 
 Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const TransferArgs& args,
                                      const void* buffer) {
+  BENTO_TRY(refuse_transform(args.dxpl));
   BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
@@ -229,6 +248,7 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
 
 Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const TransferArgs& args,
                                     void* buffer) {
+  BENTO_TRY(refuse_transform(args.dxpl));
   BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};

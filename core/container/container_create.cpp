@@ -75,6 +75,7 @@ Result<std::unique_ptr<File>> Container::owner_claim(bool exclusive, bool& made)
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
     made = false;
+    lock_.reset();
     auto first = exclusive ? Result<std::unique_ptr<File>>(fail(Code::kNotFound, {}))
                            : options_.opener(path_, OpenMode::kReadWrite);
     if (!first && first.error().code == Code::kNotFound) {

@@ -173,6 +173,7 @@ Result<Bytes> Container::owner_open() {
 Result<std::unique_ptr<File>> Container::owner_open_first() {
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
+    lock_.reset();
     auto first = options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead);
     if (!first || !writable_) return first;
     BENTO_TRY(owner_lock(**first));

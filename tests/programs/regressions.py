@@ -46,6 +46,20 @@ except OSError as error:
     right = "container" in str(error)
 print(right)
 """,
+    # A transform of the transfer list was left out: the elements came as they are.
+    "a data transform is applied or refused": """
+import ctypes, h5py, numpy
+twice = h5py.h5p.create(h5py.h5p.DATASET_XFER)
+assert ctypes.CDLL(h5py.h5p.__file__).H5Pset_data_transform(ctypes.c_int64(twice.id), b"2*x") >= 0
+with h5py.File("t.h5", "w") as f:
+    d = f.create_dataset("x", data=numpy.arange(4.0))
+    got = numpy.zeros(4)
+    try:
+        d.id.read(d.id.get_space(), d.id.get_space(), got, dxpl=twice)
+        print("right" if got.tolist() == [0, 2, 4, 6] else got)
+    except OSError as error:
+        print("right" if "H5Pset_data_transform" in str(error) else error)
+""",
     # A chunk too small for one element made the writer skip through all blocks a file may have.
     "an element larger than a chunk is refused at once, naming the key": """
 import h5py, numpy
