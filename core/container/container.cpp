@@ -123,6 +123,16 @@ void Container::remove(DatasetNumber dataset) {
   pending_.deleted.push_back(dataset);
 }
 
+// A chunk begins with its headers; behind them there has to be room for a record that is aligned.
+Status Container::check_align(std::uint64_t chunk_bytes) const {
+  const std::uint64_t align = options_.stream.align;
+  if (align <= chunk_bytes / 2) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("'{}': align={} leaves no room for data in chunks of {} bytes: align= may "
+                          "be half a chunk at most; use a smaller align= or a larger chunk=",
+                          path_, align, chunk_bytes));
+}
+
 Status Container::set_extent(DatasetNumber dataset, const Dims& extent) {
   BENTO_TRY(check_home());
   const ExtentEvent event{dataset, collective_, extent};

@@ -229,6 +229,7 @@ class Container {
   Result<std::unique_ptr<File>> create_physical(const ContainerPlan& plan, std::uint32_t index,
                                                 const std::optional<FileId>& replaced);
   Status begin_physical(File& handle, const ContainerPlan& plan, std::uint32_t index);
+  Status check_align(std::uint64_t chunk_bytes) const;
   Status owner_lock(File& first);
   Status leave_to_readers(std::unique_ptr<File>& first, std::size_t old_files);
   Status accept_created(std::span<const std::byte> blob);

@@ -96,6 +96,7 @@ Status Container::owner_fill(std::unique_ptr<File> first, bool made) {
   const std::uint32_t fs_block = file_system_block(*first);
   BENTO_ASSIGN(plan_, ContainerPlan::make(static_cast<std::uint32_t>(comm_->size()), options_.files,
                                           fs_block));
+  BENTO_TRY(check_align(plan_.choose_chunk(0, options_.chunk_bytes)));
   std::optional<FileId> replaced;
   std::vector<std::string> old_parts;
   if (!made) {

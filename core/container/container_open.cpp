@@ -125,6 +125,7 @@ Result<Bytes> Container::owner_open() {
                 EACCES);
 
   // Nothing is touched before everything was asked that may refuse the open.
+  if (writable_) BENTO_TRY(check_align(plan_.file(0).chunk_bytes));
   const ContainerPlan stored_plan = plan_;
   BENTO_TRY(add_writers());
   const ContainerPlan grown = std::exchange(plan_, stored_plan);

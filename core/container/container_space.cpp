@@ -115,6 +115,14 @@ Status Container::owner_sweep(File& first) {
   const std::uint64_t older = options_.keep == 0 ? kMostSteps : options_.keep - 1;
   held_until_ = root_.step + std::clamp<std::uint64_t>(older, 1, kMostSteps);
   swept_ = true;
+  // What earlier sessions have left behind need not wait: sessions of one commit would never come to
+  // it, and the file would grow for ever.
+  if (root_.session != session_) {
+    CatalogueSpace more = space_;
+    more.release(held_);
+    space_ = std::move(more);
+    held_.clear();
+  }
   return {};
 }
 
