@@ -92,12 +92,15 @@ Status Container::owner_sweep(File& first) {
   constexpr std::uint64_t kLeastBytes = 256u << 10;
   constexpr std::uint64_t kMostSteps = 16;
   if (root_.index.bytes == 0) return {};
-  if (!held_.empty()) {
-    if (root_.step < held_until_) return {};
+  const auto release_held = [this] {
     CatalogueSpace more = space_;  // all of it or nothing: no range may be free twice
     more.release(held_);
     space_ = std::move(more);
     held_.clear();
+  };
+  if (!held_.empty()) {
+    if (root_.step < held_until_) return {};
+    release_held();
   }
   const bool due = swept_ ? space_.taken_bytes() > std::max(kLeastBytes, catalogue_used_)
                           : space_.end() > kLeastBytes;
@@ -117,12 +120,7 @@ Status Container::owner_sweep(File& first) {
   swept_ = true;
   // What earlier sessions have left behind need not wait: sessions of one commit would never come to
   // it, and the file would grow for ever.
-  if (root_.session != session_) {
-    CatalogueSpace more = space_;
-    more.release(held_);
-    space_ = std::move(more);
-    held_.clear();
-  }
+  if (root_.session != session_) release_held();
   return {};
 }
 
