@@ -134,7 +134,8 @@ def test():
 
     for ranks in (2, 3):
         found = mpirun(ranks, command("recreated"), bento_env())
-        check(found.out.split() == ["right"] * ranks, found.tail())
+        # mpirun may put the lines of two ranks into one.
+        check(found.out.count("right") == ranks, found.tail())
         say(f"a collective read of a dataset that was created again, {ranks} ranks: everybody's data")
     found = run(command("refreshed"), bento_env(string="bento chunk=4M"))
     check(found.out.split() == ["right"], found.tail())

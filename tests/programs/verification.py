@@ -143,7 +143,8 @@ def test(bits):
         for verify in ("all", "small", "none") if ranks == 1 else ("all",):
             few = bits if verify == "all" else 0
             found = ranks_run(ranks, "--read", "f.h5", verify, few, H5BENTO_VERIFY=verify)
-            check(found.out.split() == ["right"] * ranks, found.tail())
+            # mpirun may put the lines of two ranks into one.
+            check(found.out.count("right") == ranks, found.tail())
         say(f"{ranks} ranks, checksum={checksum}: each flipped bit is found with verify=all, others as documented")
         os.remove("f.h5")
 
