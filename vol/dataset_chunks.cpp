@@ -222,7 +222,8 @@ Status write_chunk(Object* object, DatasetState& state,
   const Box inside = intersect(whole, Box::whole(grid.extent));
   if (filters != nullptr && inside == whole &&
       given.size() <= state.file->container().largest_record())
-    return state.file->container().write_filtered(state.number, whole, args.filters, given);
+    return state.file->container().write_filtered(state.number, whole, args.filters, given,
+                                                  ValueRange::everything(), state.all_members());
 
   std::vector<std::byte> chunk(chunk_bytes(grid, state));
   const bool unfiltered =
@@ -236,7 +237,7 @@ Status write_chunk(Object* object, DatasetState& state,
     BENTO_TRY(filters->unfilter(grid.chunk, given, args.filters, chunk.data()));
   std::vector<std::byte> part(inside.elements() * state.element_bytes);
   copy_box(inside, whole, chunk.data(), inside, part.data(), state.element_bytes);
-  return write_box(object, state, inside, part.data());
+  return write_box(object, state, inside, part.data(), state.all_members());
 }
 
 Status read_chunk(Object* object, DatasetState& state, H5VL_native_dataset_chunk_read_t& args) {

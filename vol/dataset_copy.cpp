@@ -161,13 +161,14 @@ Status copy_records(Object* source, DatasetState& from, const Dims& extent, Obje
         record.stored_bytes <= to.file->container().largest_record()) {
       BENTO_ASSIGN(const auto stored,
                    read_of_one_step(container, [&] { return container.read_stored(record); }));
-      BENTO_TRY(
-          to.file->container().write_filtered(to.number, record.box, record.filter_mask, stored));
+      BENTO_TRY(to.file->container().write_filtered(to.number, record.box, record.filter_mask,
+                                                    stored, ValueRange::everything(),
+                                                    to.all_members()));
       continue;
     }
     BENTO_TRY(copy_elements(source, from, piece.part,
                             [&](const Box& box, const std::vector<std::byte>& data) {
-                              return write_box(target, to, box, data.data());
+                              return write_box(target, to, box, data.data(), to.all_members());
                             }));
   }
   return {};

@@ -81,6 +81,12 @@ Result<const std::vector<std::byte>*> DatasetState::fill_value(const Object* obj
   return &fill_;
 }
 
+const TypeMembers* DatasetState::members() {
+  if (!compound) return nullptr;
+  if (!members_) members_ = TypeMembers(file_type.get());
+  return &*members_;
+}
+
 Result<FilterScratch*> DatasetState::filters(const Object* object) {
   if (!filters_known_) {
     BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));

@@ -19,6 +19,7 @@
 #include "vol/filter_scratch.hpp"
 #include "vol/h5/handle.hpp"
 #include "vol/object.hpp"
+#include "vol/type_members.hpp"
 #include "vol/value_range.hpp"
 
 namespace bento::vol {
@@ -37,14 +38,18 @@ struct DatasetState {
   std::uint32_t flags = 0;            ///< kDiverted: DatasetFlags
   std::size_t element_bytes = 0;      ///< kDiverted, like what follows
   TypeHandle file_type;               ///< transient copy
-  bool compound = false;
-  bool refuses_parallel = false;  ///< kSkeleton: what stock HDF5 refuses to write in parallel
-  bool sources_checked = false;   ///< not kDiverted: no virtual source is a container
+  bool compound = false;              ///< its elements have members
+  bool refuses_parallel = false;      ///< kSkeleton: what stock HDF5 refuses to write in parallel
+  bool sources_checked = false;       ///< not kDiverted: no virtual source is a container
 
   /// Current extent; asked from the native dataset again after any change of extent in this file.
   Result<Dims> extent(const Object* object);
   /// One element of the fill value in the file type; zeros if none is defined.
   Result<const std::vector<std::byte>*> fill_value(const Object* object);
+  /// The members of its elements; null if they have none.
+  const TypeMembers* members();
+  /// What a write of whole elements brings; null if they have no members.
+  const WrittenMembers* all_members() { return compound ? &members()->all() : nullptr; }
   /// The dataset's filters; null if it has none or is not chunked.
   Result<FilterScratch*> filters(const Object* object);
   /// Range of elements that are about to be written as they are, or through `filters`;
@@ -56,6 +61,7 @@ struct DatasetState {
   Dims extent_;
   std::uint64_t extent_version_ = 0;
   std::vector<std::byte> fill_;
+  std::optional<TypeMembers> members_;
   bool filters_known_ = false;
   std::unique_ptr<FilterScratch> filters_;
   std::optional<ValueOrder> order_;  ///< minmax=on

@@ -38,13 +38,14 @@ Status for_each_region(const Box& box, const Dims& chunk, unsigned d, Box& regio
 class FilteredWriter {
  public:
   FilteredWriter(DatasetState& state, FilterScratch& filters, const Dims& extent, const Box& box,
-                 const std::byte* data)
+                 const std::byte* data, const WrittenMembers* written)
       : state_(state),
         filters_(filters),
         container_(state.file->container()),
         extent_(extent),
         box_(box),
-        data_(data) {}
+        data_(data),
+        written_(written) {}
 
   Status write() {
     Box region = box_;
@@ -66,7 +67,7 @@ class FilteredWriter {
   Status write_plain(const Box& part) {
     const auto elements = elements_of(part);
     return container_.write(state_.number, part, state_.element_bytes, elements,
-                            state_.range_of(elements));
+                            state_.range_of(elements), written_);
   }
 
   [[nodiscard]] bool worth_filtering(const Box& region, const Dims& piece) const {
@@ -113,7 +114,7 @@ class FilteredWriter {
     const std::uint64_t most = container_.largest_record();
     if (stored_.size() <= most)
       return container_.write_filtered(state_.number, piece, mask, stored_,
-                                       state_.range_of(elements, &filters_));
+                                       state_.range_of(elements, &filters_), written_);
     // Stored bytes cannot be cut, elements can: as many slabs as should fit, an eighth to spare.
     unsigned d = 0;
     while (d < piece.rank() && piece.count[d] == 1) ++d;
@@ -138,21 +139,23 @@ class FilteredWriter {
   const Dims& extent_;
   const Box& box_;
   const std::byte* data_;
+  const WrittenMembers* written_;
   std::vector<std::byte> packed_;
   std::vector<std::byte> stored_;
 };
 
 }  // namespace
 
-Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data) {
+Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
+                 const WrittenMembers* written) {
   BENTO_ASSIGN(FilterScratch* const filters, state.filters(object));
   const std::uint64_t bytes = box.elements() * state.element_bytes;
   if (filters == nullptr || bytes < kFilteredChunkBytes ||
       filters->chunk().product() * state.element_bytes < kFilteredChunkBytes)
     return state.file->container().write(state.number, box, state.element_bytes, {data, bytes},
-                                         state.range_of({data, bytes}));
+                                         state.range_of({data, bytes}), written);
   BENTO_ASSIGN(const Dims extent, state.extent(object));
-  return FilteredWriter(state, *filters, extent, box, data).write();
+  return FilteredWriter(state, *filters, extent, box, data, written).write();
 }
 
 Status check_filtered(const Record& record, const Dims& chunk) {

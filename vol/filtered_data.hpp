@@ -23,9 +23,10 @@ inline constexpr std::uint64_t kFilteredChunkBytes = 1024;
 /// would otherwise leave thousands of tiny compressed ones.
 inline constexpr std::uint64_t kFilteredPartBytes = 16u << 10;
 
-/// Writes one box, row-major in the file type. Errors: those of Container::write, and
-/// kInvalidArgument for a filter that fails or is not available.
-Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data);
+/// Writes one box, row-major in the file type; `written` as for Container::write. Errors: those of
+/// Container::write, and kInvalidArgument for a filter that fails or is not available.
+Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
+                 const WrittenMembers* written);
 
 /// Errors: kCorrupt unless a filtered record lies in one chunk of this grid, which also bounds what
 /// it decodes to.

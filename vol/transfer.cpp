@@ -209,6 +209,12 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   const hid_t file_type = state.file_type.get();
   const std::size_t mem_bytes = H5Tget_size(args.mem_type);
   const bool same = same_type(args.mem_type, file_type);
+  WrittenMembers some;
+  const WrittenMembers* written = state.all_members();
+  if (!same && state.compound) {
+    BENTO_ASSIGN(some, state.members()->written_by(args.mem_type));
+    written = &some;
+  }
   std::vector<std::byte> converted;
   const auto* packed = static_cast<const std::byte*>(buffer);
   if (same && plan.mem_offset >= 0) {
@@ -221,7 +227,7 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
       std::vector<std::byte> background;
       if (state.compound) {
         background.resize(count * state.element_bytes);
-        BENTO_TRY(read_packed(object, state, plan.shape, background.data()));
+        if (some.partial) BENTO_TRY(read_packed(object, state, plan.shape, background.data()));
       }
       if (H5Tconvert(args.mem_type, file_type, count, converted.data(),
                      background.empty() ? nullptr : background.data(), args.dxpl) < 0)
@@ -233,7 +239,7 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
 
   const std::uint64_t bytes = count * state.element_bytes;
   if (plan.shape.form == SelectionShape::Form::kBox) {
-    BENTO_TRY(write_box(object, state, plan.shape.box, packed));
+    BENTO_TRY(write_box(object, state, plan.shape.box, packed, written));
     return bytes;
   }
   std::vector<std::byte> scratch;
@@ -241,7 +247,7 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
                          [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {
                            scratch.resize(box.elements() * state.element_bytes);
                            pack(packed, scratch.data());
-                           return write_box(object, state, box, scratch.data());
+                           return write_box(object, state, box, scratch.data(), written);
                          }));
   return bytes;
 }

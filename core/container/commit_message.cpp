@@ -3,6 +3,9 @@
 #include "core/container/commit_message.hpp"
 
 #include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
@@ -27,6 +30,10 @@ Bytes encode(const CommitMessage& message) {
     out.varint(run.fill.size());
     for (const auto used : run.fill) out.varint(used);
   }
+  out.varint(message.partial.size());
+  for (const DatasetNumber dataset : message.partial) out.varint(dataset);
+  out.varint(message.member_writes.size());
+  out.bytes(message.member_writes);
   out.bytes(message.entries);
   return std::move(out).take();
 }
@@ -60,6 +67,17 @@ Result<CommitMessage> decode_commit_message(std::span<const std::byte> bytes) {
       BENTO_ASSIGN(used, in.varint());
     }
   }
+  BENTO_ASSIGN(const std::uint64_t partial, in.varint());
+  BENTO_TRY(in.fits(partial, 1));
+  for (std::uint64_t i = 0; i < partial; ++i) {
+    BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
+    if (dataset >> 32 != 0)
+      return fail(Code::kCorrupt, fmt::format("commit message: dataset {}", dataset));
+    message.partial.push_back(static_cast<DatasetNumber>(dataset));
+  }
+  BENTO_ASSIGN(const std::uint64_t writes, in.varint());
+  BENTO_ASSIGN(const auto member_writes, in.bytes(writes));
+  message.member_writes.assign(member_writes.begin(), member_writes.end());
   BENTO_ASSIGN(const auto entries, in.bytes(in.remaining()));
   message.entries.assign(entries.begin(), entries.end());
   return message;
@@ -95,6 +113,12 @@ Result<CommitMessage> merge(std::span<const std::byte> lower, std::span<const st
   }
   merge_fills(left.fills, std::move(right.fills));
   left.new_bytes += right.new_bytes;
+  std::vector<DatasetNumber> partial;
+  std::set_union(left.partial.begin(), left.partial.end(), right.partial.begin(),
+                 right.partial.end(), std::back_inserter(partial));
+  left.partial = std::move(partial);
+  left.member_writes.insert(left.member_writes.end(), right.member_writes.begin(),
+                            right.member_writes.end());
   if (left.differs || !left.status) return left;  // nobody will look at the entries
   if (left.entries.empty()) {
     left.entries = std::move(right.entries);

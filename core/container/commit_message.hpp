@@ -12,6 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/comm/communicator.hpp"
 #include "core/container/chunk_fill.hpp"
+#include "core/index/record.hpp"
 
 namespace bento {
 
@@ -31,7 +32,10 @@ struct CommitMessage {
   std::optional<std::uint32_t> differs;  ///< the first rank with another count or hash
   std::vector<FillRun> fills;            ///< of writers that have begun, ascending
   std::uint64_t new_bytes = 0;           ///< StreamWriter::new_bytes() of all ranks
-  Bytes entries;                         ///< contribution to the step index
+  /// Datasets of which some rank has written some members only, ascending.
+  std::vector<DatasetNumber> partial;
+  Bytes member_writes;  ///< decode_member_writes(); if the owner asked for them
+  Bytes entries;        ///< contribution to the step index
 };
 
 Bytes encode(const CommitMessage& message);

@@ -48,9 +48,8 @@ Container::~Container() = default;
 Result<File*> Container::file(std::uint32_t index) {
   if (files_.size() < plan_.files()) files_.resize(plan_.files());
   if (!files_[index]) {
-    BENTO_ASSIGN(auto handle,
-                 names_.open(index, writable_ ? OpenMode::kReadWrite : OpenMode::kRead,
-                             options_.opener));
+    BENTO_ASSIGN(auto handle, names_.open(index, writable_ ? OpenMode::kReadWrite : OpenMode::kRead,
+                                          options_.opener));
     BENTO_TRY(check_identity(*handle, index));
     files_[index] = std::move(handle);
   }
@@ -119,6 +118,7 @@ std::vector<DatasetDeclaration> Container::datasets() const {
 
 void Container::remove(DatasetNumber dataset) {
   stream_.forget(dataset);
+  member_writes_.forget(dataset);
   index_.remove(dataset);
   pending_.deleted.push_back(dataset);
 }
@@ -127,16 +127,18 @@ void Container::remove(DatasetNumber dataset) {
 Status Container::check_align(std::uint64_t chunk_bytes) const {
   const std::uint64_t align = options_.stream.align;
   if (align <= chunk_bytes / 2) return {};
-  return fail(Code::kInvalidArgument,
-              fmt::format("'{}': align={} leaves no room for data in chunks of {} bytes: align= may "
-                          "be half a chunk at most; use a smaller align= or a larger chunk=",
-                          path_, align, chunk_bytes));
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("'{}': align={} leaves no room for data in chunks of {} bytes: align= may "
+                  "be half a chunk at most; use a smaller align= or a larger chunk=",
+                  path_, align, chunk_bytes));
 }
 
 Status Container::set_extent(DatasetNumber dataset, const Dims& extent) {
   BENTO_TRY(check_home());
   const ExtentEvent event{dataset, collective_, extent};
   BENTO_TRY(index_.clip(event));
+  member_writes_.clip(dataset, extent);
   pending_.extents.push_back(event);
   return {};
 }
@@ -188,15 +190,17 @@ Status Container::attach() {
 // -------------------------------------------------------------------------------------------------
 
 Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
-                        std::span<const std::byte> data, const ValueRange& range) {
+                        std::span<const std::byte> data, const ValueRange& range,
+                        const WrittenMembers* written) {
   Record record;
   record.dataset = dataset;
   record.box = box;
-  return write_record(std::move(record), element_bytes, data, range);
+  return write_record(std::move(record), element_bytes, data, range, written);
 }
 
 Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
-                                 std::span<const std::byte> stored, const ValueRange& range) {
+                                 std::span<const std::byte> stored, const ValueRange& range,
+                                 const WrittenMembers* written) {
   // Known now and not only at the commit, while data still gathers in memory.
   if (writable_ && stored.size() > largest_record())
     return fail(Code::kNoSpace,
@@ -209,7 +213,7 @@ Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uin
   record.box = box;
   record.encoding = Encoding::kFiltered;
   record.filter_mask = filter_mask;
-  return write_record(std::move(record), 0, stored, range);
+  return write_record(std::move(record), 0, stored, range, written);
 }
 
 std::uint64_t Container::largest_record() const {
@@ -221,7 +225,9 @@ std::uint64_t Container::largest_record() const {
 }
 
 Status Container::write_record(Record record, std::uint64_t element_bytes,
-                               std::span<const std::byte> data, const ValueRange& range) {
+                               std::span<const std::byte> data, const ValueRange& range,
+                               const WrittenMembers* written) {
+  if (comm_->size() == 1) written = nullptr;  // what the only rank sees is all there is
   if (!writable_)
     return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
   BENTO_TRY(check_home());
@@ -229,8 +235,12 @@ Status Container::write_record(Record record, std::uint64_t element_bytes,
   if (layout_fixed_) done = attach();
   if (done) {
     record.order = {collective_, now_ns(), my_rank()};
-    done = stream_.write(record, element_bytes, data, range);
+    const bool may_grow = written == nullptr ||
+                          member_writes_.continues(record.dataset, written->members, exchanges_);
+    done = stream_.write(record, element_bytes, data, range, may_grow);
   }
+  if (done && written != nullptr)
+    member_writes_.add(record, written->members, written->partial, exchanges_, stream_.grew());
   if (!done && deferred_) deferred_ = done;
   return done;
 }

@@ -32,6 +32,7 @@
 #include "core/container/stream_liveness.hpp"
 #include "core/container/stream_writer.hpp"
 #include "core/index/index.hpp"
+#include "core/index/member_writes.hpp"
 #include "core/index/step.hpp"
 #include "core/io/file.hpp"
 #include "core/io/file_lock.hpp"
@@ -63,6 +64,12 @@ struct ContainerOptions {
   /// Open for writing although another program changed the native view: the next close replaces it.
   bool drop_edited_view = false;
   FileOpener opener = &open_posix_file;
+};
+
+/// Of elements that have members, what one write brings.
+struct WrittenMembers {
+  MemberSet members;
+  bool partial = false;  ///< some are missing
 };
 
 class Container {
@@ -137,16 +144,19 @@ class Container {
   void declared(std::uint64_t bytes_per_rank);
 
   /// Writes one box of a dataset. Task-local. `data` holds the elements in row-major order; `range`
-  /// is kept with minmax only. Errors at once on this rank (kNoSpace, kIo, ...), and again on every
-  /// rank at the next commit.
+  /// is kept with minmax only. `written`: for elements that have members, which of them the program
+  /// writes; the others are what find() gave. Errors at once on this rank (kNoSpace, kIo, ...), and
+  /// again on every rank at the next commit.
   Status write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
-               std::span<const std::byte> data, const ValueRange& range = ValueRange::everything());
+               std::span<const std::byte> data, const ValueRange& range = ValueRange::everything(),
+               const WrittenMembers* written = nullptr);
   /// The same for one box whose elements went through the dataset's filters already: `stored` is
   /// kept as it is and never cut. `filter_mask` has a bit for each filter that was skipped. Errors:
   /// as write(); kNoSpace naming chunk= for more than largest_record() bytes.
   Status write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
                         std::span<const std::byte> stored,
-                        const ValueRange& range = ValueRange::everything());
+                        const ValueRange& range = ValueRange::everything(),
+                        const WrittenMembers* written = nullptr);
   /// Most bytes that a record which cannot be cut may have; before the layout is fixed a number
   /// that holds for any layout it may get. 0 in a container that is open for reading.
   [[nodiscard]] std::uint64_t largest_record() const;
@@ -251,16 +261,22 @@ class Container {
   Status store_layout();
   Status attach();
   Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
-                      const ValueRange& range);
+                      const ValueRange& range, const WrittenMembers* written);
   Status explain_divergence();
   Status commit_impl(bool closing, const ViewBuilder& view);
   Status prepare(bool closing);
-  Result<Bytes> contribution(const Status& mine, const std::set<DatasetNumber>& exact_times) const;
-  Result<Bytes> contribute(Status& mine, const std::set<DatasetNumber>& exact_times);
+  /// What the owner has asked for in a second round; empty in the first one.
+  struct Asked {
+    std::set<DatasetNumber> exact_times;
+    std::set<DatasetNumber> member_writes;
+  };
+  Result<Bytes> contribution(const Status& mine, const Asked& asked) const;
+  Result<Bytes> contribute(Status& mine, const Asked& asked);
   ByteWriter owner_answer(const Bytes& merged, bool first_round, bool closing,
                           const ViewBuilder& view);
   Status accept_commit(std::span<const std::byte> message, bool closing);
-  Result<std::vector<DatasetNumber>> owner_judge(const CommitMessage& message, bool first_round);
+  Result<Asked> owner_ask(const CommitMessage& message) const;
+  Status owner_check_members(const CommitMessage& message) const;
   Status owner_commit(const CommitMessage& message, bool closing, const ViewBuilder& view,
                       Root& next);
   Status owner_complete(const ViewBuilder& view, Root& next);
@@ -297,7 +313,7 @@ class Container {
   Root root_;                         ///< last committed, equal on all ranks
   std::optional<AbsoluteStep> step_;  ///< asked for at open
   bool layout_fixed_ = false;
-  bool layout_stored_ = true;  ///< META1 says so too, as far as this rank writes it
+  bool layout_stored_ = true;     ///< META1 says so too, as far as this rank writes it
   bool layout_unsynced_ = false;  ///< this rank has written META1 since its last sync
   std::pair<std::uint64_t, std::uint64_t> identity_{};
   ContainerNames names_;
@@ -322,8 +338,8 @@ class Container {
   Root placed_;                      ///< owner: the newest one in slot 0, equal to root_ at rest
   bool mirrored_ = true;             ///< owner: slot 1 holds placed_, too
   std::uint64_t last_sequence_ = 0;  ///< owner: of all roots that it tried to write
-  bool reuse_dead_ = false;  ///< at open: containers without content are dead for everybody
-  Index index_;              ///< all declarations; records and extents since the last commit only
+  bool reuse_dead_ = false;          ///< at open: containers without content are dead for everybody
+  Index index_;  ///< all declarations; records and extents since the last commit only
   CommittedIndex committed_;
   bool committed_known_ = false;  ///< committed_ shows root_
   bool has_read_ = false;         ///< something of this step was given out
@@ -341,7 +357,9 @@ class Container {
   std::vector<RetiredStream> retired_;
   RecordReader reader_;
   std::vector<std::uint64_t>
-      known_until_ns_;  ///< per rank: its records up to here came by exchange()
+      known_until_ns_;           ///< per rank: its records up to here came by exchange()
+  std::uint64_t exchanges_ = 0;  ///< of this session, equal on all ranks
+  MemberWrites member_writes_;   ///< since the last commit; of a group of more than one rank
 
   Segment pending_;  ///< declarations, deletions, extents since the last commit; no records
   DatasetNumber next_dataset_ = 0;

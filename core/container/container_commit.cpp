@@ -70,6 +70,7 @@ Status Container::exchange() {
   BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "exchange message");
   BENTO_TRY(get_status(in));
+  ++exchanges_;
   BENTO_ASSIGN(const Segment merged,
                decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
   BENTO_TRY(add_others(merged));
@@ -125,8 +126,7 @@ Status Container::prepare(bool closing) {
   return mine;
 }
 
-Result<Bytes> Container::contribution(const Status& mine,
-                                      const std::set<DatasetNumber>& exact_times) const {
+Result<Bytes> Container::contribution(const Status& mine, const Asked& asked) const {
   const std::uint32_t rank = my_rank();
   CommitMessage message;
   if (!mine) {
@@ -140,6 +140,8 @@ Result<Bytes> Container::contribution(const Status& mine,
   if (!stream_.fill().empty()) message.fills.push_back({stream_.writer(), 1, stream_.fill()});
   if (options_.keep != 0) message.new_bytes = stream_.new_bytes();  // else nothing is ever dead
   if (!mine || stream_.uncommitted().empty()) return encode(message);
+  message.partial = member_writes_.partial();
+  message.member_writes = member_writes_.encode(asked.member_writes);
 
   // In the order of the stream, because that is regular.
   std::vector<std::pair<Record, ValueRange>> records;
@@ -150,7 +152,7 @@ Result<Bytes> Container::contribution(const Status& mine,
   });
   ContributionBuilder::Options options;
   options.ranges = options_.minmax;
-  options.exact_times = exact_times;
+  options.exact_times = asked.exact_times;
   options.all_exact_times = comm_->size() == 1;
   ContributionBuilder builder(options);
   for (const auto& [record, range] : records)
@@ -160,10 +162,10 @@ Result<Bytes> Container::contribution(const Status& mine,
 }
 
 // What this rank brings to the commit, its failure included: the others wait for it.
-Result<Bytes> Container::contribute(Status& mine, const std::set<DatasetNumber>& exact_times) {
+Result<Bytes> Container::contribute(Status& mine, const Asked& asked) {
   Bytes out;
   auto brought = guarded([&]() -> Status {
-    BENTO_ASSIGN(out, contribution(mine, exact_times));
+    BENTO_ASSIGN(out, contribution(mine, asked));
     return {};
   });
   if (brought) return out;
@@ -173,9 +175,9 @@ Result<Bytes> Container::contribute(Status& mine, const std::set<DatasetNumber>&
 
 Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   Status mine = guarded([&] { return prepare(closing); });
-  std::set<DatasetNumber> exact_times;
+  Asked asked;
   for (bool first_round = true;; first_round = false) {
-    BENTO_ASSIGN(const Bytes brought, contribute(mine, exact_times));
+    BENTO_ASSIGN(const Bytes brought, contribute(mine, asked));
     BENTO_ASSIGN(const Bytes merged, comm_->combine(brought, &merge_commit_messages));
     ByteWriter out;
     if (comm_->rank() == 0) out = owner_answer(merged, first_round, closing, view);
@@ -186,13 +188,15 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
     if (answer == static_cast<std::uint8_t>(Answer::kDiverged)) return explain_divergence();
     BENTO_TRY(std::move(verdict));
     if (answer == static_cast<std::uint8_t>(Answer::kVerdict)) {
-      if (comm_->rank() == 0) unordered_overlaps_ += exact_times.size();
+      if (comm_->rank() == 0) unordered_overlaps_ += asked.exact_times.size();
       return accept_commit(std::span<const std::byte>(blob).subspan(in.offset()), closing);
     }
-    BENTO_ASSIGN(const std::uint64_t datasets, in.varint());
-    for (std::uint64_t i = 0; i < datasets; ++i) {
-      BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
-      exact_times.insert(static_cast<DatasetNumber>(dataset));
+    for (auto* const datasets : {&asked.exact_times, &asked.member_writes}) {
+      BENTO_ASSIGN(const std::uint64_t count, in.varint());
+      for (std::uint64_t i = 0; i < count; ++i) {
+        BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
+        datasets->insert(static_cast<DatasetNumber>(dataset));
+      }
     }
   }
 }
@@ -202,6 +206,7 @@ ByteWriter Container::owner_answer(const Bytes& merged, bool first_round, bool c
                                    const ViewBuilder& view) {
   ByteWriter out;
   Answer answer = Answer::kVerdict;
+  Status lost;
   Status done = guarded([&]() -> Status {
     BENTO_ASSIGN(const CommitMessage message, decode_commit_message(merged));
     if (message.differs && message.status) {
@@ -209,13 +214,19 @@ ByteWriter Container::owner_answer(const Bytes& merged, bool first_round, bool c
       return {};
     }
     BENTO_TRY(message.status);
-    BENTO_ASSIGN(const auto again, owner_judge(message, first_round));
-    if (!again.empty()) {
-      answer = Answer::kAgain;
-      out.varint(again.size());
-      for (const DatasetNumber dataset : again) out.varint(dataset);
-      return {};
+    if (first_round && comm_->size() > 1) {
+      BENTO_ASSIGN(const Asked again, owner_ask(message));
+      if (!again.exact_times.empty() || !again.member_writes.empty()) {
+        answer = Answer::kAgain;
+        for (const auto* const datasets : {&again.exact_times, &again.member_writes}) {
+          out.varint(datasets->size());
+          for (const DatasetNumber dataset : *datasets) out.varint(dataset);
+        }
+        return {};
+      }
     }
+    lost = owner_check_members(message);
+    BENTO_TRY(lost);
     Root next = root_;
     BENTO_TRY(owner_commit(message, closing, view, next));
     BENTO_ASSIGN(const Bytes liveness,
@@ -229,7 +240,7 @@ ByteWriter Container::owner_answer(const Bytes& merged, bool first_round, bool c
     // A root that the ranks do not know of must not be followed by one that does not either.
     if (placed_.sequence != root_.sequence) give_up(done);
     out = ByteWriter();
-    if (comm_->size() > 1) done = fail(std::move(done).error().with_context("rank 0"));
+    if (comm_->size() > 1 && lost) done = fail(std::move(done).error().with_context("rank 0"));
   }
   ByteWriter whole;
   whole.u8(static_cast<std::uint8_t>(answer));
@@ -256,6 +267,7 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     root_ = std::move(next);
     pending_ = {};
     index_.clear_records();
+    member_writes_.clear();
     forget_read_records();
     skeleton_.clear_dirty();
     if (closing) return {};
@@ -306,14 +318,6 @@ Status Container::explain_divergence() {
               fmt::format("'{}': the ranks have not made the same collective calls: {}; metadata "
                           "calls must be made by all ranks in the same order",
                           path_, text));
-}
-
-// Where ranks have written the same place at the same collective count, the owner needs to know
-// when: for those datasets it asks once more.
-Result<std::vector<DatasetNumber>> Container::owner_judge(const CommitMessage& message,
-                                                          bool first_round) {
-  if (!first_round || comm_->size() == 1) return std::vector<DatasetNumber>{};
-  return datasets_that_need_exact_times(message.entries);
 }
 
 Status Container::owner_commit(const CommitMessage& message, bool closing, const ViewBuilder& view,

@@ -111,7 +111,10 @@ Status StreamWriter::resume(bool reuse_dead) {
 }
 
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
-                           std::span<const std::byte> data, const ValueRange& range) {
+                           std::span<const std::byte> data, const ValueRange& range,
+                           bool may_grow) {
+  grew_ = false;
+  mergeable_ = mergeable_ && may_grow;
   if (!attached() || data.size() < kLargeRecordBytes) {
     if (attached() && !buffer_.empty() && buffer_.size() + data.size() > options_.buffer_bytes)
       BENTO_TRY(flush());
@@ -162,6 +165,7 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
       grown.order = record.order;
       index_.replace(grown.dataset, last.slot.position, grown);
       note_range(last.slot, range_of(last.slot).joined(range));
+      grew_ = true;
       by_box_.erase(last.key);
       last.key = box_key(grown.dataset, grown.box);
       by_box_[last.key] = pending_.size() - 1;

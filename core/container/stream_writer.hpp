@@ -73,9 +73,12 @@ class StreamWriter {
   /// Adds one record. `record` comes without location and hash; `data` is its bytes and must hold
   /// box.elements() * element_bytes bytes unless filtered. The index knows the record when this
   /// returns. Errors: kNoSpace, kIo (nothing of the record is then visible), kNoSpace naming chunk=
-  /// for an element that fits no chunk.
+  /// for an element that fits no chunk. Unless it `may_grow`, the last write's record does not
+  /// become longer by this one.
   Status write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data,
-               const ValueRange& range = ValueRange::everything());
+               const ValueRange& range = ValueRange::everything(), bool may_grow = true);
+  /// Did the last write() make the record before it longer?
+  [[nodiscard]] bool grew() const { return grew_; }
 
   /// Bytes of a chunk that a record of its own cannot have: FB and header, up to the alignment.
   [[nodiscard]] static std::uint64_t bytes_in_front(const StreamOptions& options);
@@ -178,6 +181,7 @@ class StreamWriter {
   /// The last write went to the end of the buffer, so the next one may continue its record: a
   /// record that grew across another write would claim to be later than it.
   bool mergeable_ = false;
+  bool grew_ = false;
   std::vector<Slot> uncommitted_;
   std::size_t told_ = 0;  ///< the first so many of uncommitted_ other ranks know
   std::map<std::pair<DatasetNumber, std::size_t>, ValueRange> ranges_;  ///< of uncommitted records

@@ -191,27 +191,23 @@ RunView::Span RunView::span_of(const Node& node, const Row& row, std::uint64_t p
   return span;
 }
 
-bool RunView::free_of_conflicts(QueryBudget& budget) const {
+bool RunView::apart(Overlap allowed, QueryBudget& budget) const {
   if (records_ <= 1 || (rank_ != 0 && disjoint_lattice())) return true;
-  return all_apart(list_, first_, Overlap::kOfOneRank, budget);
+  return all_apart(list_, first_, allowed, budget);
 }
 
-bool RunView::disjoint(QueryBudget& budget) const {
-  if (records_ <= 1 || (rank_ != 0 && disjoint_lattice())) return true;
-  return all_apart(list_, first_, Overlap::kNone, budget);
-}
-
-bool RunView::free_of_conflicts(const RunView& other, QueryBudget& budget) const {
+bool RunView::apart(const RunView& other, Overlap allowed, QueryBudget& budget) const {
   if (!overlaps(bounds_, other.bounds_)) return true;
   const unsigned collective = 2 * rank_ + kFieldCollective;
-  if (same_collective_ && other.same_collective_ && first_[collective] != other.first_[collective])
+  if (allowed == Overlap::kOfOneRankOrOrdered && same_collective_ && other.same_collective_ &&
+      first_[collective] != other.first_[collective])
     return true;
   // Neighbours in a plane have bounds that overlap nearly everywhere, and few parts that do.
   const auto parts = parts_in(other.bounds_);
   const auto others = other.parts_in(bounds_);
   for (const auto& a : parts)
     for (const auto& b : others)
-      if (!apart(a, b, Overlap::kOfOneRank, budget)) return false;
+      if (!apart(a, b, allowed, budget)) return false;
   return true;
 }
 
@@ -279,7 +275,8 @@ bool RunView::apart(const Span& a, const Span& b, Overlap allowed, QueryBudget& 
     const auto writer = [&](const Span& span) {
       return field(span, kFieldTask) + field(span, kFieldRankGap);
     };
-    return field(a, kFieldCollective) != field(b, kFieldCollective) || writer(a) == writer(b);
+    return writer(a) == writer(b) || (allowed == Overlap::kOfOneRankOrOrdered &&
+                                      field(a, kFieldCollective) != field(b, kFieldCollective));
   }
   if (big.power > 1) {
     const std::uint64_t half = big.power / 2;

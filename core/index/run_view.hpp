@@ -29,12 +29,16 @@ class RunView {
   /// Calls visit(position in the run, row) for the records that overlap `selection`. Cost O(tokens
   /// + hits * depth). Errors: visit's, the budget's.
   Status find(const Box& selection, QueryBudget& budget, const Visit& visit) const;
-  /// True only if no two records of different ranks and with the same collective count overlap (in
-  /// this run; in this one and `other`). False also once `budget` is used up.
-  [[nodiscard]] bool free_of_conflicts(QueryBudget& budget) const;
-  [[nodiscard]] bool free_of_conflicts(const RunView& other, QueryBudget& budget) const;
-  /// True only if no two records of this run overlap at all; false as above.
-  [[nodiscard]] bool disjoint(QueryBudget& budget) const;
+  /// Which records may overlap.
+  enum class Overlap {
+    kNone,
+    kOfOneRank,
+    kOfOneRankOrOrdered,  ///< also of different ranks, with different collective counts
+  };
+  /// True only if no two records overlap but those that may (in this run; in this one and `other`).
+  /// False also once `budget` is used up.
+  [[nodiscard]] bool apart(Overlap allowed, QueryBudget& budget) const;
+  [[nodiscard]] bool apart(const RunView& other, Overlap allowed, QueryBudget& budget) const;
   /// Elements of all boxes together, if the run has few enough shapes to add them up; else 0.
   [[nodiscard]] std::uint64_t volume() const;
 
@@ -68,7 +72,6 @@ class RunView {
   struct Span;
   [[nodiscard]] Span span_of(const Node& node, const Row& row, std::uint64_t power) const;
   [[nodiscard]] std::vector<Span> parts_in(const Box& box) const;
-  enum class Overlap { kNone, kOfOneRank };
   bool all_apart(const std::vector<Node>& list, Row row, Overlap allowed,
                  QueryBudget& budget) const;
   bool all_apart(const Node& node, const Row& row, std::uint64_t power, Overlap allowed,

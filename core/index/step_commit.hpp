@@ -40,6 +40,11 @@ struct StepCommitted {
 Result<std::vector<DatasetNumber>> datasets_that_need_exact_times(
     std::span<const std::byte> contribution);
 
+/// Those of `datasets` in which records of different ranks overlap, or it would cost too much to
+/// prove that they do not. Errors: kCorrupt.
+Result<std::vector<DatasetNumber>> datasets_that_ranks_share(
+    std::span<const std::byte> contribution, std::span<const DatasetNumber> datasets);
+
 /// `previous`: root of the index so far, absent for the first step. Errors: kCorrupt,
 /// kInvalidArgument (a step that is not new, records of a dataset that nobody declared), the
 /// source's and the sink's. On an error nothing that `previous` refers to has changed.

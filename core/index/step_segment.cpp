@@ -120,8 +120,10 @@ bool all_pairs(std::span<const std::uint64_t> corners, unsigned rank, std::size_
 
 }  // namespace
 
-Result<bool> needs_exact_times(const ContributionPart& part) {
-  if (part.exact_times || part.records <= 1) return false;
+namespace {
+
+/// May records overlap that are not `allowed` to? May say yes for no.
+Result<bool> may_overlap(const ContributionPart& part, RunView::Overlap allowed) {
   BENTO_ASSIGN(const auto runs, decode_runs(part));
   const unsigned width = part.shape.width();
   const unsigned rank = part.shape.rank;
@@ -136,12 +138,12 @@ Result<bool> needs_exact_times(const ContributionPart& part) {
   };
   for (const auto* const run : sorted.runs) {
     BENTO_ASSIGN(RunView view, RunView::make(*run, rank));
-    if (!view.free_of_conflicts(budget)) return true;
+    if (!view.apart(allowed, budget)) return true;
     put_corners(view.bounds());
     views.push_back(std::move(view));
   }
   if (!all_pairs(corners, rank, views.size(), [&](std::size_t a, std::size_t b) {
-        return budget.spend() && views[a].free_of_conflicts(views[b], budget);
+        return budget.spend() && views[a].apart(views[b], allowed, budget);
       }))
     return true;
 
@@ -152,7 +154,8 @@ Result<bool> needs_exact_times(const ContributionPart& part) {
   };
   const auto conflict = [&](std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
     const unsigned collective = part.shape.field(kFieldCollective);
-    return a[collective] == b[collective] && writer(a) != writer(b);
+    return writer(a) != writer(b) &&
+           (allowed == RunView::Overlap::kOfOneRank || a[collective] == b[collective]);
   };
   corners.clear();
   for (std::size_t i = 0; i < singles; ++i) put_corners(row_box(rows.subspan(i * width), rank));
@@ -174,6 +177,18 @@ Result<bool> needs_exact_times(const ContributionPart& part) {
     }
   }
   return false;
+}
+
+}  // namespace
+
+Result<bool> needs_exact_times(const ContributionPart& part) {
+  if (part.exact_times || part.records <= 1) return false;
+  return may_overlap(part, RunView::Overlap::kOfOneRankOrOrdered);
+}
+
+Result<bool> ranks_may_overlap(const ContributionPart& part) {
+  if (part.records <= 1) return false;
+  return may_overlap(part, RunView::Overlap::kOfOneRank);
 }
 
 Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content) {
@@ -215,7 +230,7 @@ Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& cont
       BENTO_ASSIGN(const RunView view, RunView::make(run, rank));
       grow(bounds, view.bounds(), page.empty());
       QueryBudget budget{1u << 16};
-      if (alone && view.disjoint(budget)) entry.volume = view.volume();
+      if (alone && view.apart(RunView::Overlap::kNone, budget)) entry.volume = view.volume();
       ByteWriter size;
       run.encode(size);
       bytes += size.size();

@@ -44,6 +44,8 @@ struct SegmentEntry {
 /// be collected again with exact times. May say yes for no (it stops after some work), not the
 /// reverse.
 Result<bool> needs_exact_times(const ContributionPart& part);
+/// Could records of different ranks overlap at all, whatever their collective counts? As above.
+Result<bool> ranks_may_overlap(const ContributionPart& part);
 
 /// Errors: kCorrupt (runs that leave the space), the sink's.
 Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content);

@@ -58,7 +58,7 @@ void check_run(std::span<const std::byte> bytes) {
                             .has_value();
   if (complete && !view->bounds().empty()) require(hits <= run->records(), "each is hit once");
   QueryBudget apart{10000};
-  (void)view->disjoint(apart);
+  (void)view->apart(RunView::Overlap::kNone, apart);
   (void)view->volume();
 }
 

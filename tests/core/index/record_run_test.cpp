@@ -119,7 +119,7 @@ TEST_CASE("record run: slabs and blocks are few tokens whatever the number of ra
     REQUIRE(view->bounds() == Box::whole(one.extent));
     REQUIRE(view->volume() == one.extent.product());
     QueryBudget budget{10000};
-    REQUIRE(view->disjoint(budget));
+    REQUIRE(view->apart(RunView::Overlap::kNone, budget));
   }
 }
 
@@ -166,7 +166,7 @@ TEST_CASE("run view: a selection finds what going through all records finds",
     bool apart = true;
     for (std::size_t i = 0; i < boxes.size(); ++i)
       for (std::size_t j = 0; j < i; ++j) apart = apart && !overlaps(boxes[i], boxes[j]);
-    REQUIRE(view->disjoint(budget) == apart);
+    REQUIRE(view->apart(RunView::Overlap::kNone, budget) == apart);
   }
 }
 
@@ -224,7 +224,7 @@ TEST_CASE("run view: what arithmetic says of any nested run is what its boxes sa
       for (std::size_t j = 0; j < i; ++j) apart = apart && !overlaps(box(rows[i]), box(rows[j]));
     }
     QueryBudget budget;
-    REQUIRE(view->disjoint(budget) == apart);
+    REQUIRE(view->apart(RunView::Overlap::kNone, budget) == apart);
     if (view->volume() != 0) REQUIRE(view->volume() == volume);
     if (apart) ++disjoint;
     Box selection{Dims(rank), Dims(rank)};
@@ -266,7 +266,7 @@ TEST_CASE("run view: block-cyclic rows are known to be disjoint", "[core][index]
   const auto view = RunView::make(run, 2);
   REQUIRE(view);
   QueryBudget budget{100};
-  REQUIRE(view->disjoint(budget));
+  REQUIRE(view->apart(RunView::Overlap::kNone, budget));
   REQUIRE(budget.visits == 100);
 }
 

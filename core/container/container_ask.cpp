@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What the owner of a commit must know besides the records where ranks have written the same
+/// elements, and what it refuses there.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/container/container.hpp"
+#include "core/index/lost_members.hpp"
+#include "core/index/step_commit.hpp"
+
+namespace bento {
+
+// Where ranks have written the same place at the same collective count, it is when they did. Where
+// some have written members only, into elements that others wrote, it is which ones.
+Result<Container::Asked> Container::owner_ask(const CommitMessage& message) const {
+  Asked asked;
+  BENTO_ASSIGN(const auto timed, datasets_that_need_exact_times(message.entries));
+  asked.exact_times.insert(timed.begin(), timed.end());
+  BENTO_ASSIGN(const auto shared, datasets_that_ranks_share(message.entries, message.partial));
+  asked.member_writes.insert(shared.begin(), shared.end());
+  return asked;
+}
+
+// A write of some members takes the others from what its rank sees. Values that another rank has
+// brought meanwhile would be lost without a word.
+Status Container::owner_check_members(const CommitMessage& message) const {
+  BENTO_ASSIGN(const auto datasets, decode_member_writes(message.member_writes));
+  for (const auto& [dataset, writes] : datasets) {
+    const auto lost = find_lost_members(writes);
+    if (!lost) continue;
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format(
+            "'{}': dataset {} (counted from 0 in the order of their creation): rank {} wrote some "
+            "members of elements that rank {} had written, and could not see yet, at element [{}] "
+            "for one: rank {}'s members would be lost. Let all ranks call H5Fflush, or read "
+            "the dataset collectively, between writes of different ranks to members of the same "
+            "elements. This file commits again once such elements are written whole",
+            path_, dataset, lost->by, lost->writer, fmt::join(lost->where.start.view(), ", "),
+            lost->writer));
+  }
+  return {};
+}
+
+}  // namespace bento
