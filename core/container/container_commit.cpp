@@ -71,6 +71,7 @@ Status Container::exchange() {
   ByteReader in(blob, std::endian::little, "exchange message");
   BENTO_TRY(get_status(in));
   ++exchanges_;
+  ++collective_;  // what comes now is later than what all ranks see, whatever their clocks say
   BENTO_ASSIGN(const Segment merged,
                decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
   BENTO_TRY(add_others(merged));

@@ -128,4 +128,25 @@ TEST_CASE("container: members that were seen, or are of other elements, commit",
   for (const auto& status : statuses) require_ok(status);
 }
 
+TEST_CASE("container: what is written after an exchange is later, whatever the clocks say",
+          "[core][container]") {
+  const MemoryFileSystem disk;
+  const auto statuses = run_ranks(2, [&](Communicator& comm) {
+    return with_container(disk, comm, [&](Container& container, const auto&) -> Status {
+      const Box box{Dims{0, 0}, Dims{1, kColumns}};
+      std::uint64_t before = 0;
+      for (int round = 0; round < 3; ++round) {
+        BENTO_TRY(write_rows(container, 0, 1, {kBoth, false}, 1));
+        BENTO_ASSIGN(const RecordLookup found, container.find(0, box));
+        const std::uint64_t collective = found.records.front().order.collective;
+        BENTO_TRY(expect(round == 0 || collective > before, "the order of an exchange"));
+        before = collective;
+        BENTO_TRY(container.exchange());
+      }
+      return container.close();
+    });
+  });
+  for (const auto& status : statuses) require_ok(status);
+}
+
 }  // namespace bento
