@@ -20,6 +20,29 @@ WrittenMembers only(std::size_t member) {
   return written;
 }
 
+/// Counts the rounds of commits.
+class CountingCommunicator : public Communicator {
+ public:
+  explicit CountingCommunicator(Communicator& comm) : comm_(comm) {}
+  [[nodiscard]] int rank() const override { return comm_.rank(); }
+  [[nodiscard]] int size() const override { return comm_.size(); }
+  Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) override {
+    return comm_.gather(payload);
+  }
+  Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) override {
+    ++rounds;
+    return comm_.combine(payload, merge);
+  }
+  Result<Bytes> broadcast(std::span<const std::byte> payload) override {
+    return comm_.broadcast(payload);
+  }
+  [[nodiscard]] std::string node() const override { return comm_.node(); }
+  int rounds = 0;
+
+ private:
+  Communicator& comm_;
+};
+
 /// A container of two ranks with one dataset; `body` writes some of it on each.
 Status with_container(
     const MemoryFileSystem& disk, Communicator& comm,
@@ -122,6 +145,30 @@ TEST_CASE("container: members that were seen, or are of other elements, commit",
       container.note_collective("delete", {});
       container.remove(0);
       BENTO_TRY(container.commit());
+      return container.close();
+    });
+  });
+  for (const auto& status : statuses) require_ok(status);
+}
+
+TEST_CASE("container: members of elements of each rank's own cost no further round",
+          "[core][container]") {
+  const MemoryFileSystem disk;
+  const auto statuses = run_ranks(3, [&](Communicator& plain) {
+    CountingCommunicator comm(plain);
+    return with_container(disk, comm, [&](Container& container, const auto&) -> Status {
+      const auto me = static_cast<std::uint64_t>(comm.rank());
+      for (const bool interleaved : {false, true}) {
+        for (const std::size_t member : {std::size_t{0}, std::size_t{1}}) {
+          container.note_collective("write", {});
+          for (std::uint64_t i = 0; i < 4; ++i)
+            BENTO_TRY(
+                write_rows(container, interleaved ? 3 * i + me : 4 * me + i, 1, only(member), 1));
+        }
+        const int before = comm.rounds;
+        BENTO_TRY(container.commit());
+        BENTO_TRY(expect(comm.rounds == before + 1, "one round"));
+      }
       return container.close();
     });
   });
