@@ -2,10 +2,11 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// What the owner of a commit must know besides the records where ranks have written the same
-/// elements, and what it refuses there.
+/// elements, or have made different calls, and what it refuses there.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/bytes/byte_writer.hpp"
 #include "core/container/container.hpp"
 #include "core/index/lost_members.hpp"
 #include "core/index/step_commit.hpp"
@@ -42,6 +43,22 @@ Status Container::owner_check_members(const CommitMessage& message) const {
             lost->writer));
   }
   return {};
+}
+
+// The second round, which only a wrong program pays for.
+Status Container::explain_divergence() {
+  BENTO_ASSIGN(const auto logs, comm_->gather(operations_.encode()));
+  ByteWriter out;
+  if (comm_->rank() == 0) {
+    const std::string text = first_difference(logs);
+    out.bytes(std::as_bytes(std::span(text)));
+  }
+  BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
+  const std::string_view text(reinterpret_cast<const char*>(blob.data()), blob.size());
+  return fail(Code::kInvalidArgument,
+              fmt::format("'{}': the ranks have not made the same collective calls: {}; metadata "
+                          "calls must be made by all ranks in the same order",
+                          path_, text));
 }
 
 }  // namespace bento

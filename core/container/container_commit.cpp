@@ -305,22 +305,6 @@ void Container::follow_plan() {
   stream_.become(my_writer());
 }
 
-// The second round, which only a wrong program pays for.
-Status Container::explain_divergence() {
-  BENTO_ASSIGN(const auto logs, comm_->gather(operations_.encode()));
-  ByteWriter out;
-  if (comm_->rank() == 0) {
-    const std::string text = first_difference(logs);
-    out.bytes(std::as_bytes(std::span(text)));
-  }
-  BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
-  const std::string_view text(reinterpret_cast<const char*>(blob.data()), blob.size());
-  return fail(Code::kInvalidArgument,
-              fmt::format("'{}': the ranks have not made the same collective calls: {}; metadata "
-                          "calls must be made by all ranks in the same order",
-                          path_, text));
-}
-
 Status Container::owner_commit(const CommitMessage& message, bool closing, const ViewBuilder& view,
                                Root& next) {
   std::vector<ChunkFill> fills = fills_;
