@@ -43,20 +43,28 @@ struct CreationList {
   std::uint32_t flags = 0;  ///< DatasetFlags
 };
 
-/// Early allocation would reserve the dataset's bytes in the skeleton, so its list says otherwise
-/// there.
+/// What of the user's list would make the library allocate or look for data in the skeleton, so
+/// that its list says otherwise there. The flags say what the user is shown.
 Result<CreationList> creation_list(hid_t dcpl) {
   CreationList list;
-  H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
   const H5D_layout_t layout = H5Pget_layout(dcpl);
-  if (layout == H5D_COMPACT || H5Pget_alloc_time(dcpl, &when) < 0 || when != H5D_ALLOC_TIME_EARLY)
-    return list;
+  H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
+  if (layout != H5D_COMPACT && H5Pget_alloc_time(dcpl, &when) >= 0 && when == H5D_ALLOC_TIME_EARLY)
+    list.flags |= kUserAllocatedEarly;
+  unsigned options = 0;
+  if (layout == H5D_CHUNKED && H5Pget_chunk_opts(dcpl, &options) >= 0 &&
+      (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0)
+    list.flags |= kUserSparesPartialChunks;
+  if (list.flags == 0) return list;
   list.edited = PlistHandle(H5Pcopy(dcpl));
-  if (!list.edited.valid() ||
-      H5Pset_alloc_time(list.edited.get(),
-                        layout == H5D_CHUNKED ? H5D_ALLOC_TIME_INCR : H5D_ALLOC_TIME_LATE) < 0)
-    return fail(Code::kInternal, "allocation time cannot be set");
-  list.flags = kUserAllocatedEarly;
+  bool done = list.edited.valid();
+  if ((list.flags & kUserAllocatedEarly) != 0)
+    done = done &&
+           H5Pset_alloc_time(list.edited.get(), layout == H5D_CHUNKED ? H5D_ALLOC_TIME_INCR
+                                                                      : H5D_ALLOC_TIME_LATE) >= 0;
+  if ((list.flags & kUserSparesPartialChunks) != 0)
+    done = done && H5Pset_chunk_opts(list.edited.get(), 0) >= 0;
+  if (!done) return fail(Code::kInternal, "the creation list cannot be changed");
   return list;
 }
 
@@ -72,8 +80,7 @@ Status declare(const TokenBytes& token, const std::shared_ptr<FileContext>& file
     H5Sget_simple_extent_dims(space, now.data(), limit.data());
     for (unsigned d = 0; d < extent.rank(); ++d) unlimited = unlimited || limit[d] == H5S_UNLIMITED;
   }
-  file->declare(token, element_bytes, extent.rank(), flags, extent.product() * element_bytes,
-                unlimited);
+  file->declare(token, element_bytes, extent.rank(), flags, extent.bytes(element_bytes), unlimited);
   return {};
 }
 
@@ -148,11 +155,17 @@ bool collective_transfer(hid_t dxpl) {
          H5Pget_dxpl_mpio(dxpl, &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
 }
 
-/// Native code on a skeleton refuses collective transfers, so it gets a list without them.
-PlistHandle independent_copy(hid_t dxpl) {
-  PlistHandle copy(H5Pcopy(dxpl));
-  if (copy.valid()) H5Pset_dxpl_mpio(copy.get(), H5FD_MPIO_INDEPENDENT);
-  return copy;
+/// Native code on a skeleton refuses collective transfers, so it gets a list without them. The
+/// library writes to that list once more when the application's call ends, so it has to live until
+/// then: it is closed by the next of these calls.
+hid_t independent_copy(hid_t dxpl) {
+  static hid_t last = H5I_INVALID_HID;
+  const ErrorStackKeeper keep;
+  // The library itself closes the last one when it ends; it may have begun anew since.
+  if (last >= 0 && H5Iis_valid(last) > 0 && H5Iget_type(last) == H5I_GENPROP_LST) H5Pclose(last);
+  last = H5Pcopy(dxpl);
+  if (last >= 0) H5Pset_dxpl_mpio(last, H5FD_MPIO_INDEPENDENT);
+  return last;
 }
 
 /// What every file of a collective transfer must do first, on all ranks, before anything can fail
@@ -240,13 +253,11 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
     }
     if (state.home == Home::kSkeleton) BENTO_TRY(state.file->container().check_home());
     if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
-      return fail(Code::kUnsupported,
-                  "Parallel IO does not support writing VL or reference datatypes yet");
-    const PlistHandle independent = batch.collective ? independent_copy(dxpl) : PlistHandle();
+      return fail(Code::kUnsupported, state.refuses_parallel);
+    const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
     const bool wrote =
         H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
-                          &mem_space[i], &file_space[i],
-                          independent.valid() ? independent.get() : dxpl, &buf[i], req) >= 0;
+                          &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
     if (!wrote) return fail(native_failed("dataset write"));
     counts.bytes_written += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
   }
@@ -290,11 +301,10 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
       counts.bytes_read += bytes;
       continue;
     }
-    const PlistHandle independent = batch.collective ? independent_copy(dxpl) : PlistHandle();
+    const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
     const bool got =
         H5VLdataset_read(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
-                         &mem_space[i], &file_space[i],
-                         independent.valid() ? independent.get() : dxpl, &buf[i], req) >= 0;
+                         &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
     if (!got) return fail(native_failed("dataset read"));
     counts.bytes_read += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
   }
@@ -318,6 +328,16 @@ herr_t dataset_read(size_t count, void* dset[], hid_t mem_type[], hid_t mem_spac
 // --- get, specific, optional, close
 // -----------------------------------------------------------------------
 
+/// Puts back what creation_list() took out.
+Status show_user_list(const DatasetState& state, hid_t dcpl) {
+  const bool early = (state.flags & kUserAllocatedEarly) != 0;
+  const bool spares = (state.flags & kUserSparesPartialChunks) != 0;
+  if ((early && H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) < 0) ||
+      (spares && H5Pset_chunk_opts(dcpl, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) < 0))
+    return fail(Code::kInternal, "the creation list cannot be shown as it was given");
+  return {};
+}
+
 herr_t dataset_get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** req) {
   return guard<herr_t>("dataset get", [&]() -> Status {
     auto* const object = static_cast<Object*>(obj);
@@ -329,10 +349,7 @@ herr_t dataset_get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** 
     BENTO_ASSIGN(DatasetState* const state, resolve(object));
     if (state->home != Home::kDiverted) return {};
     if (args->op_type == H5VL_DATASET_GET_DCPL) {
-      if ((state->flags & kUserAllocatedEarly) != 0 &&
-          H5Pset_alloc_time(args->args.get_dcpl.dcpl_id, H5D_ALLOC_TIME_EARLY) < 0)
-        return fail(Code::kInternal, "allocation time cannot be shown");
-      return {};
+      return show_user_list(*state, args->args.get_dcpl.dcpl_id);
     }
     BENTO_ASSIGN(const Allocation allocation, allocation_of(object, *state));
     if (args->op_type == H5VL_DATASET_GET_SPACE_STATUS)
@@ -350,8 +367,10 @@ Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl
     BENTO_ASSIGN(before, state->extent(object));
   }
   note_collective(object, "set_extent", nullptr);
-  if (H5VLdataset_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
+  if (H5VLdataset_specific(object->under, object->under_vol_id, args, dxpl, req) < 0) {
+    if (state->file) state->file->note_extent_unknown();  // it may have changed all the same
     return fail(native_failed("set extent"));
+  }
   if (state->home != Home::kDiverted) return {};
   Dims after(before.rank());
   bool shrinks = false;
@@ -359,8 +378,7 @@ Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl
     after[d] = args->args.set_extent.size[d];
     shrinks = shrinks || after[d] < before[d];
   }
-  return state->file->set_extent(state->number, after, shrinks,
-                                 after.product() * state->element_bytes);
+  return state->file->set_extent(state->number, after, shrinks, after.bytes(state->element_bytes));
 }
 
 herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxpl, void** req) {

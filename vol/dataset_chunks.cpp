@@ -145,7 +145,7 @@ Result<ChunkList> allocated_chunks(DatasetState& state, const Grid& grid) {
 }
 
 std::size_t chunk_bytes(const Grid& grid, const DatasetState& state) {
-  return grid.chunk.product() * state.element_bytes;
+  return grid.chunk.bytes(state.element_bytes);
 }
 
 Result<Dims> chunk_at(const Grid& grid, const hsize_t* offset) {
@@ -345,7 +345,7 @@ Result<Allocation> allocation_of(Object* object, DatasetState& state) {
       result.status = H5D_SPACE_STATUS_PART_ALLOCATED;
     return result;
   }
-  const std::uint64_t bytes = extent.product() * state.element_bytes;
+  const std::uint64_t bytes = extent.bytes(state.element_bytes);
   if (bytes == 0 && layout != H5D_COMPACT) return result;
   BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, Box::whole(extent)));
   if (layout == H5D_COMPACT || allocated_early(state, dcpl.get()) || !lookup.pieces.empty())

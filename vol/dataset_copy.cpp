@@ -12,6 +12,7 @@
 #include "vol/dataset_state.hpp"
 #include "vol/filtered_data.hpp"
 #include "vol/selection.hpp"
+#include "vol/shared_groups.hpp"
 #include "vol/skeleton/driver.hpp"
 #include "vol/transfer.hpp"
 
@@ -27,6 +28,13 @@ H5VL_loc_params_t by_name(H5I_type_t type, const char* name) {
   loc.type = H5VL_OBJECT_BY_NAME;
   loc.loc_data.loc_by_name.name = name;
   loc.loc_data.loc_by_name.lapl_id = H5P_LINK_ACCESS_DEFAULT;
+  return loc;
+}
+
+H5VL_loc_params_t by_self(H5I_type_t type) {
+  H5VL_loc_params_t loc{};
+  loc.obj_type = type;
+  loc.type = H5VL_OBJECT_BY_SELF;
   return loc;
 }
 
@@ -80,9 +88,7 @@ Result<std::vector<std::string>> names_below(Object* group) {
   args.args.iterate.idx_p = nullptr;
   args.args.iterate.op = collect_name;
   args.args.iterate.op_data = &names;
-  H5VL_loc_params_t here{};
-  here.type = H5VL_OBJECT_BY_SELF;
-  here.obj_type = H5I_GROUP;
+  const H5VL_loc_params_t here = by_self(H5I_GROUP);
   if (H5VLlink_specific(group->under, &here, group->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
                         nullptr) < 0)
     return fail(Code::kInternal, "the copied group cannot be walked");
@@ -127,7 +133,7 @@ Status copy_elements(Object* source, DatasetState& state, const Box& whole, cons
     todo.pop_back();
     unsigned d = 0;
     while (d < box.rank() && box.count[d] == 1) ++d;
-    if (box.elements() * state.element_bytes > kPieceBytes && d < box.rank()) {
+    if (box.count.bytes(state.element_bytes) > kPieceBytes && d < box.rank()) {
       Box tail = box;
       tail.start[d] += box.count[d] / 2;
       tail.count[d] -= box.count[d] / 2;
@@ -174,6 +180,25 @@ Status copy_records(Object* source, DatasetState& from, const Dims& extent, Obje
   return {};
 }
 
+/// Copies to a dataset of an ordinary file. Where little was written, only that: all else shows the
+/// fill value there by itself.
+Status copy_to_ordinary(Object* source, DatasetState& from, const Dims& extent, Object* target) {
+  if (extent.product() == 0) return {};
+  const auto write = [&](const Box& box, const std::vector<std::byte>& data) {
+    return write_native(target, from.file_type.get(), extent, box, data.data());
+  };
+  const Box whole = Box::whole(extent);
+  BENTO_ASSIGN(const RecordLookup written, read_of_one_step(from.file->container(), [&] {
+                 return from.file->container().find(from.number, whole);
+               }));
+  std::uint64_t elements = 0;
+  for (const auto& piece : written.pieces) elements += piece.part.elements();
+  if (elements >= extent.product() / 2) return copy_elements(source, from, whole, write);
+  for (const auto& piece : written.pieces)
+    BENTO_TRY(copy_elements(source, from, piece.part, write));
+  return {};
+}
+
 Status copy_one(Object* source, Object* target) {
   if (source->type != H5I_DATASET || target->type != H5I_DATASET) return {};
   BENTO_ASSIGN(DatasetState* const from, resolve(source));
@@ -184,15 +209,9 @@ Status copy_one(Object* source, Object* target) {
     return {};
   }
   BENTO_ASSIGN(const Dims extent, from->extent(source));
-  if (!file) {
-    if (extent.product() == 0) return {};
-    return copy_elements(
-        source, *from, Box::whole(extent), [&](const Box& box, const std::vector<std::byte>& data) {
-          return write_native(target, from->file_type.get(), extent, box, data.data());
-        });
-  }
+  if (!file) return copy_to_ordinary(source, *from, extent, target);
   file->declare(identity.token, from->element_bytes, extent.rank(), from->flags,
-                extent.product() * from->element_bytes, false);
+                extent.bytes(from->element_bytes), false);
   if (file->container().comm().rank() != 0) return {};
   BENTO_ASSIGN(DatasetState* const to, resolve(target));
   return copy_records(source, *from, extent, target, *to);
@@ -219,6 +238,8 @@ Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const c
     Status copied;
     H5E_BEGIN_TRY {
       Opened new_object(new_root.get(), H5I_GROUP, name);
+      if (new_object.get() != nullptr && new_object.get()->type == H5I_GROUP)
+        note_shared_group(new_object.get(), by_self(H5I_GROUP), 2);
       if (new_object.get() != nullptr && new_object.get()->type == H5I_DATASET) {
         const auto identity = identity_of(new_object.get());
         if (identity && done.insert(identity->token).second) {

@@ -91,6 +91,9 @@ Result<FilterScratch*> DatasetState::filters(const Object* object) {
   if (!filters_known_) {
     BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
     if (H5Pget_layout(dcpl.get()) == H5D_CHUNKED) {
+      if ((flags & kUserSparesPartialChunks) != 0 &&
+          H5Pset_chunk_opts(dcpl.get(), H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) < 0)
+        return fail(Code::kInternal, "the chunk options cannot be set");
       BENTO_ASSIGN(filters_, FilterScratch::make(dcpl.get(), file_type.get()));
     }
     filters_known_ = true;
@@ -105,6 +108,25 @@ ValueRange DatasetState::range_of(std::span<const std::byte> elements,
   if (filters != nullptr && !filters->keeps_values()) return ValueRange::everything();
   return order_->range_of(elements);
 }
+
+namespace {
+
+/// Why ranks cannot write a dataset whose values lie in the skeleton, of which only rank 0's is
+/// stored. Null if they can, because the values are elsewhere: in external files, or in those of a
+/// virtual dataset.
+Result<const char*> refused_in_parallel(const Object* object, hid_t type) {
+  if (has_variable_length(type) || has_reference(type))
+    return "Parallel IO does not support writing VL or reference datatypes yet";
+  BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+  const H5D_layout_t layout = H5Pget_layout(dcpl.get());
+  if (layout == H5D_VIRTUAL) return nullptr;
+  if (layout == H5D_CONTIGUOUS && H5Pget_external_count(dcpl.get()) > 0) return nullptr;
+  return "this dataset was copied from an ordinary file, so its values lie in the container's "
+         "metadata, which ranks cannot write in parallel: write it in a serial program, or create "
+         "a dataset and write that";
+}
+
+}  // namespace
 
 Result<DatasetState*> resolve(Object* object) {
   if (object->dataset_resolved) return object->dataset.get();
@@ -130,8 +152,7 @@ Result<DatasetState*> resolve(Object* object) {
                                 dataset->number, dataset->rank, extent.rank()));
     } else {
       state->home = Home::kSkeleton;
-      state->refuses_parallel =
-          has_variable_length(state->file_type.get()) || has_reference(state->file_type.get());
+      BENTO_ASSIGN(state->refuses_parallel, refused_in_parallel(object, state->file_type.get()));
     }
   }
   object->dataset = std::move(state);

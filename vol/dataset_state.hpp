@@ -38,9 +38,9 @@ struct DatasetState {
   std::uint32_t flags = 0;            ///< kDiverted: DatasetFlags
   std::size_t element_bytes = 0;      ///< kDiverted, like what follows
   TypeHandle file_type;               ///< transient copy
-  bool compound = false;              ///< its elements have members
-  bool refuses_parallel = false;      ///< kSkeleton: what stock HDF5 refuses to write in parallel
-  bool sources_checked = false;       ///< not kDiverted: no virtual source is a container
+  bool compound = false;                   ///< its elements have members
+  const char* refuses_parallel = nullptr;  ///< kSkeleton: why ranks cannot write it, if so
+  bool sources_checked = false;            ///< not kDiverted: no virtual source is a container
 
   /// Current extent; asked from the native dataset again after any change of extent in this file.
   Result<Dims> extent(const Object* object);

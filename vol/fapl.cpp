@@ -129,6 +129,13 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
   if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 ||
       set_fapl_skeleton(list.get(), host, name) < 0)
     return fail(Code::kInternal, "skeleton driver refused");
+  // HDF5's image of its metadata cache has nothing to speed up in a file that is all in memory, and
+  // with shared header messages it leaves one that cannot be opened again.
+  H5AC_cache_image_config_t image{};
+  image.version = H5AC__CURR_CACHE_IMAGE_CONFIG_VERSION;
+  image.entry_ageout = H5AC__CACHE_IMAGE__ENTRY_AGEOUT__NONE;
+  if (!access.parallel && H5Pset_mdc_image_config(list.get(), &image) < 0)
+    return fail(Code::kInternal, "the cache image cannot be turned off");
   if (access.parallel) {
     BENTO_TRY(forbid_eviction(list.get()));
     // What the mpio driver would have made of the default.

@@ -87,14 +87,32 @@ std::string_view native_because(unsigned flags, hid_t fcpl, hid_t fapl) {
   return (flags & H5F_ACC_SWMR_WRITE) != 0 ? "SWMR writing" : std::string_view{};
 }
 
+/// The creation list for a skeleton. With small pages and free space that persists, HDF5 1.14.5
+/// never comes to an end of closing a file that holds metadata alone: such pages are made larger.
+PlistHandle skeleton_creation_list(hid_t fcpl) {
+  constexpr hsize_t kSmallestPage = 4096;
+  H5F_fspace_strategy_t strategy = H5F_FSPACE_STRATEGY_FSM_AGGR;
+  hbool_t persist = 0;
+  hsize_t threshold = 0;
+  hsize_t page = 0;
+  if (H5Pget_file_space_strategy(fcpl, &strategy, &persist, &threshold) < 0 ||
+      strategy != H5F_FSPACE_STRATEGY_PAGE || !persist ||
+      H5Pget_file_space_page_size(fcpl, &page) < 0 || page >= kSmallestPage)
+    return {};
+  PlistHandle list(H5Pcopy(fcpl));
+  if (list.valid()) H5Pset_file_space_page_size(list.get(), kSmallestPage);
+  return list;
+}
+
 Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
                           void** req) {
   const auto native = native_because(flags, fcpl, fapl);
   // Ranks that create a file together must agree on this, too.
   if (!native.empty() && H5Pget_driver(fapl) != H5FD_MPIO)
     return pass_create(name, flags, fcpl, fapl, dxpl, req);
+  const PlistHandle changed = skeleton_creation_list(fcpl);
   const auto native_create = [&](hid_t list) {
-    return H5VLfile_create(name, flags, fcpl, list, dxpl, req);
+    return H5VLfile_create(name, flags, changed.valid() ? changed.get() : fcpl, list, dxpl, req);
   };
   BENTO_ASSIGN(AgreedFile file, agree_on_create({"H5Fcreate", name, flags, fapl, native}));
   if (file.passes()) return pass_create(name, flags, fcpl, fapl, dxpl, req);

@@ -17,8 +17,10 @@
 namespace bento::vol {
 
 namespace {
-constexpr std::uint64_t kUnlimitedBytes = 64u
-                                          << 20;  // what an unlimited dataset counts for, per rank
+/// What an unlimited dataset counts for, per rank.
+constexpr std::uint64_t kUnlimitedBytes = 64u << 20;
+/// What a dataset counts at most for the size of chunks: more would make no larger chunk.
+constexpr std::uint64_t kLargestDeclared = std::uint64_t{1} << 48;
 
 // The device's number is another one on every node, so a rank asks for its own. If the name leads
 // it elsewhere, which may be a stale answer of a network file system, rank 0's has to do.
@@ -136,6 +138,7 @@ Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool s
 }
 
 void FileContext::note_declared(DatasetNumber dataset, std::uint64_t bytes) {
+  bytes = std::min(bytes, kLargestDeclared);
   auto& mine = declared_[dataset];
   declared_total_ += bytes - mine;
   mine = bytes;

@@ -54,8 +54,9 @@ struct OpenSettings {
 
 /// Bits of DatasetDeclaration::flags. Persistent: never renumber.
 enum DatasetFlags : std::uint32_t {
-  kUserAllocatedEarly =
-      1,  ///< the creation list said H5D_ALLOC_TIME_EARLY; the skeleton's says otherwise
+  // What the creation list said; the skeleton's says otherwise.
+  kUserAllocatedEarly = 1,       ///< H5D_ALLOC_TIME_EARLY
+  kUserSparesPartialChunks = 2,  ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
 };
 
 class FileContext final : public SkeletonHost {
@@ -113,6 +114,8 @@ class FileContext final : public SkeletonHost {
   Status refresh();
   /// Grows with every change of any extent: what caches of dimensions are compared with.
   [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
+  /// A change of some extent failed: what it is now has to be asked.
+  void note_extent_unknown() { ++extent_version_; }
 
  private:
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);

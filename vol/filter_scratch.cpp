@@ -157,7 +157,7 @@ Result<void*> FilterScratch::dataset(const Dims& shape, Use use, std::uint32_t m
   std::copy_n(shape.view().begin(), shape.rank(), dims.begin());
   const auto rank = static_cast<int>(shape.rank());
   const SpaceHandle space(H5Screate_simple(rank, dims.data(), nullptr));
-  const std::uint64_t decoded = use == Use::kRead ? shape.product() * H5Tget_size(type_) : 0;
+  const std::uint64_t decoded = use == Use::kRead ? shape.bytes(H5Tget_size(type_)) : 0;
   BENTO_ASSIGN(const PlistHandle list, scratch_list(dcpl_.get(), mask, decoded));
   if (H5Pset_chunk(list.get(), rank, dims.data()) < 0)
     return fail(Code::kInvalidArgument, "no chunk of this shape");
@@ -217,7 +217,7 @@ Status FilterScratch::unfilter(const Dims& shape, std::span<const std::byte> sto
       static_cast<std::uint32_t>((std::uint64_t{1} << H5Pget_nfilters(dcpl_.get())) - 1);
   mask &= all_skipped;
   if (mask == all_skipped) {
-    const std::uint64_t plain_bytes = shape.product() * H5Tget_size(type_);
+    const std::uint64_t plain_bytes = shape.bytes(H5Tget_size(type_));
     if (stored.size() < plain_bytes)
       return fail(Code::kCorrupt, fmt::format("{} unfiltered bytes stored for a piece of {}",
                                               stored.size(), plain_bytes));

@@ -78,7 +78,7 @@ class FilteredWriter {
       covers_chunks =
           covers_chunks && region.start[d] % chunk == 0 && (end % chunk == 0 || end == extent_[d]);
     }
-    const std::uint64_t bytes = piece.product() * state_.element_bytes;
+    const std::uint64_t bytes = piece.bytes(state_.element_bytes);
     if (covers_chunks) return bytes >= kFilteredChunkBytes;
     // While everything gathers in memory, records that cannot be cut must not pile up: of those
     // that cover their chunk only the newest is kept.
@@ -149,9 +149,9 @@ class FilteredWriter {
 Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
                  const WrittenMembers* written) {
   BENTO_ASSIGN(FilterScratch* const filters, state.filters(object));
-  const std::uint64_t bytes = box.elements() * state.element_bytes;
+  const std::uint64_t bytes = box.count.bytes(state.element_bytes);
   if (filters == nullptr || bytes < kFilteredChunkBytes ||
-      filters->chunk().product() * state.element_bytes < kFilteredChunkBytes)
+      filters->chunk().bytes(state.element_bytes) < kFilteredChunkBytes)
     return state.file->container().write(state.number, box, state.element_bytes, {data, bytes},
                                          state.range_of({data, bytes}), written);
   BENTO_ASSIGN(const Dims extent, state.extent(object));

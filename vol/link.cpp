@@ -6,6 +6,7 @@
 #include "vol/file_context.hpp"
 #include "vol/object.hpp"
 #include "vol/reserved_name.hpp"
+#include "vol/shared_groups.hpp"
 
 namespace bento::vol {
 
@@ -39,6 +40,8 @@ herr_t link_create(H5VL_link_create_args_t* args, void* obj, const H5VL_loc_para
     Object* const known = either(obj, current);
     if (refuses_reserved_name(known, name_in(*loc))) return -1;
     note_collective(known, "link_create", name_in(*loc));
+    if (args->op_type == H5VL_LINK_CREATE_HARD)
+      note_shared_group(at(current != nullptr ? current : obj), args->args.hard.curr_loc_params, 1);
     return H5VLlink_create(&native, under(obj), loc, known->under_vol_id, lcpl, lapl, dxpl, req);
   });
 }
@@ -50,6 +53,7 @@ herr_t link_copy(void* source, const H5VL_loc_params_t* from, void* target,
     Object* const known = either(target, source);
     if (refuses_reserved_name(known, name_in(*to))) return -1;
     note_collective(known, "link_copy", name_in(*to));
+    note_shared_group(at(source != nullptr ? source : target), *from, 1);
     return H5VLlink_copy(under(source), from, under(target), to, known->under_vol_id, lcpl, lapl,
                          dxpl, req);
   });

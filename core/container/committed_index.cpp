@@ -49,7 +49,7 @@ RecordLookup take_seen(StepLookup found) {
 
 Box whole_space(unsigned rank) {
   Box box{Dims(rank), Dims(rank)};
-  for (unsigned d = 0; d < rank; ++d) box.count[d] = (1ull << 62) - 1;
+  for (unsigned d = 0; d < rank; ++d) box.count[d] = kMostElements;
   return box;
 }
 

@@ -230,6 +230,12 @@ Status Container::write_record(Record record, std::uint64_t element_bytes,
   if (comm_->size() == 1) written = nullptr;  // what the only rank sees is all there is
   if (!writable_)
     return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
+  for (unsigned d = 0; d < record.box.rank(); ++d)
+    if (record.box.start[d] + record.box.count[d] > kMostElements)
+      return fail(Code::kUnsupported,
+                  fmt::format("'{}': dataset {} is written beyond element {} of dimension {}, where "
+                              "the step index ends",
+                              path_, record.dataset, kMostElements - 1, d));
   BENTO_TRY(check_home());
   Status done;
   if (layout_fixed_) done = attach();

@@ -16,10 +16,14 @@ Dims::Dims(std::span<const std::uint64_t> values) : rank_(static_cast<unsigned>(
   std::copy(values.begin(), values.end(), at_.begin());
 }
 
-std::uint64_t Dims::product() const {
-  std::uint64_t product = 1;
-  for (unsigned d = 0; d < rank_; ++d) product *= at_[d];
-  return product;
+std::uint64_t Dims::bytes(std::uint64_t element_bytes) const {
+  std::uint64_t product = element_bytes;
+  bool fits = true;
+  for (unsigned d = 0; d < rank_; ++d) {
+    if (at_[d] == 0) return 0;
+    fits = fits && !__builtin_mul_overflow(product, at_[d], &product);
+  }
+  return fits ? product : ~std::uint64_t{0};
 }
 
 std::optional<std::uint64_t> Dims::checked_product() const {

@@ -36,9 +36,12 @@ class Dims {
   std::uint64_t& operator[](unsigned d) { return at_[d]; }
   std::uint64_t operator[](unsigned d) const { return at_[d]; }
   [[nodiscard]] std::span<const std::uint64_t> view() const { return {at_.data(), rank_}; }
-  /// Product of all values; 1 for rank 0 (a scalar). Does not check overflow: decode with
-  /// checked_mul.
-  [[nodiscard]] std::uint64_t product() const;
+  /// Product of all values; 1 for rank 0 (a scalar). The largest number of 64 bits stands for all
+  /// that are larger.
+  [[nodiscard]] std::uint64_t product() const { return bytes(1); }
+  /// Bytes of so many elements of `element_bytes` bytes; the largest number of 64 bits stands for
+  /// all that are larger.
+  [[nodiscard]] std::uint64_t bytes(std::uint64_t element_bytes) const;
   /// The same, nothing if 64 bits are too few.
   [[nodiscard]] std::optional<std::uint64_t> checked_product() const;
   bool operator==(const Dims& other) const;
@@ -54,6 +57,7 @@ struct Box {
   Dims count;
 
   [[nodiscard]] unsigned rank() const { return count.rank(); }
+  /// As Dims::product().
   [[nodiscard]] std::uint64_t elements() const { return count.product(); }
   /// Is some count 0? The number of elements may be too large for 64 bits.
   [[nodiscard]] bool empty() const;

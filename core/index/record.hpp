@@ -20,6 +20,9 @@ namespace bento {
 /// variable id.
 using DatasetNumber = std::uint32_t;
 
+/// Elements along one dimension that records can lie in.
+inline constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 62) - 1;
+
 /// Which write is later: lexicographic. Source: design, "Which write is later".
 struct Order {
   std::uint64_t collective = 0;  ///< collective calls on this file so far

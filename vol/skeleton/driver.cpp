@@ -3,6 +3,7 @@
 #include "vol/skeleton/driver.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <new>
 
@@ -128,7 +129,11 @@ Result<H5FD_t*> open_file(const char* name, unsigned flags, hid_t fapl, haddr_t 
     BENTO_ASSIGN(file->host, foreign_host(name, flags, info->host));
   }
   if (file->host) {
-    BENTO_TRY(attach_host(*file, name, flags));
+    if (auto attached = attach_host(*file, name, flags); !attached) {
+      // The library tries further names for a link, and forgets what it was told of this one.
+      if (!own) fmt::print(stderr, "h5bento: {}\n", attached.error().text);
+      return fail(attached.error());
+    }
     // Nobody else will: the native library opens this one by itself.
     if (!own) file->host->armed = true;
   } else {
@@ -330,8 +335,9 @@ std::shared_ptr<SkeletonHost> host_of_fileno(unsigned long fileno) {
 
 std::shared_ptr<SkeletonHost> host_of_identity(const FileIdentity& identity) {
   for (const auto& host : armed_hosts())
-    if (const auto known = host->identity();
-        same_inode(known, identity) && known.step == identity.step && known.inherited == identity.inherited)
+    if (const auto known = host->identity(); same_inode(known, identity) &&
+                                             known.step == identity.step &&
+                                             known.inherited == identity.inherited)
       return host;
   return nullptr;
 }

@@ -118,7 +118,7 @@ Result<MadeDataset> DatasetViews::make_diverted(const std::shared_ptr<const Subj
   const Subject& subject = *given;
   BENTO_ASSIGN(RecordLookup seen, job_.committed.find(subject.number, Box::whole(subject.extent)));
   BENTO_ASSIGN(const ViewPieces pieces, view_pieces(std::move(seen), job_.plan));
-  const std::uint64_t bytes = subject.extent.product() * subject.element_bytes;
+  const std::uint64_t bytes = subject.extent.bytes(subject.element_bytes);
   MadeDataset made;
   if (pieces.mappings.empty()) {
     made.dataset = DatasetHandle(H5Dcreate_anon(main_, subject.type.get(), subject.space.get(),
@@ -204,7 +204,7 @@ Result<MadeDataset> DatasetViews::make_copy(const std::shared_ptr<const Subject>
     constexpr std::uint64_t kChunkBytes = 1u << 20;
     Dims chunk = subject.extent;
     for (unsigned d = 0; d < chunk.rank(); ++d)
-      while (chunk[d] > 1 && chunk.product() * subject.element_bytes > kChunkBytes)
+      while (chunk[d] > 1 && chunk.bytes(subject.element_bytes) > kChunkBytes)
         chunk[d] = (chunk[d] + 1) / 2;
     std::array<hsize_t, kMaxRank> dims{};
     for (unsigned d = 0; d < chunk.rank(); ++d) dims[d] = chunk[d];
