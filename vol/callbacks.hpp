@@ -32,7 +32,6 @@ auto hand_on(const char* callback, Body&& body) noexcept -> std::invoke_result_t
   return detail::failure_value<std::invoke_result_t<Body>>();
 }
 
-extern const H5VL_info_class_t kInfoClass;
 extern const H5VL_wrap_class_t kWrapClass;
 extern const H5VL_attr_class_t kAttributeClass;
 extern const H5VL_dataset_class_t kDatasetClass;
@@ -50,8 +49,5 @@ herr_t connector_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, voi
 /// The class record that the plugin hands to the library.
 const H5VL_class_t& connector_class();
 extern const H5VL_class_value_t kConnectorValue;
-
-/// Forgets what native_connector() found; called when the connector terminates. Makes no HDF5 call.
-void native_connector_forget() noexcept;
 
 }  // namespace bento::vol

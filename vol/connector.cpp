@@ -7,6 +7,8 @@
 #include "vol/callbacks.hpp"
 #include "vol/container_open.hpp"
 #include "vol/h5/error_bridge.hpp"
+#include "vol/h5/native_connector.hpp"
+#include "vol/info.hpp"
 #include "vol/skeleton/driver.hpp"
 #include "vol/stats.hpp"
 #include "vol/view/view_file.hpp"

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "vol/filtered_data.hpp"
+#include "vol/filtered_record.hpp"
 #include "vol/transfer.hpp"
 
 namespace bento::vol {

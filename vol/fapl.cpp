@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "vol/callbacks.hpp"
+#include "vol/h5/native_connector.hpp"
 #include "vol/info.hpp"
 #include "vol/mpi/mpi_comm.hpp"
 #include "vol/object.hpp"

@@ -15,6 +15,7 @@
 #include "vol/file_context.hpp"
 #include "vol/file_optional.hpp"
 #include "vol/h5/error_bridge.hpp"
+#include "vol/h5/native_connector.hpp"
 #include "vol/object.hpp"
 #include "vol/skeleton/driver.hpp"
 #include "vol/stats.hpp"

@@ -11,7 +11,7 @@
 #include <H5VLnative.h>
 #include <fmt/format.h>
 
-#include "vol/object.hpp"
+#include "vol/h5/native_connector.hpp"
 #include "vol/value_range.hpp"
 
 namespace bento::vol {

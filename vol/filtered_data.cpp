@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "vol/filter_scratch.hpp"
+#include "vol/filtered_record.hpp"
 
 namespace bento::vol {
 
@@ -156,19 +157,6 @@ Status write_box(Object* object, DatasetState& state, const Box& box, const std:
                                          state.range_of({data, bytes}), written);
   BENTO_ASSIGN(const Dims extent, state.extent(object));
   return FilteredWriter(state, *filters, extent, box, data, written).write();
-}
-
-Status check_filtered(const Record& record, const Dims& chunk) {
-  bool inside = record.box.rank() == chunk.rank();
-  for (unsigned d = 0; inside && d < chunk.rank(); ++d) {
-    const std::uint64_t first = record.box.start[d];
-    inside = record.box.count[d] != 0 &&
-             first / chunk[d] == (first + record.box.count[d] - 1) / chunk[d];
-  }
-  if (inside) return {};
-  return fail(Code::kCorrupt, fmt::format("a filtered record of dataset {} that lies in no chunk "
-                                          "of it",
-                                          record.dataset));
 }
 
 Status read_part(Object* object, DatasetState& state, const Record& record, const Box& part,

@@ -28,10 +28,6 @@ inline constexpr std::uint64_t kFilteredPartBytes = 16u << 10;
 Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
                  const WrittenMembers* written);
 
-/// Errors: kCorrupt unless a filtered record lies in one chunk of this grid, which also bounds what
-/// it decodes to.
-Status check_filtered(const Record& record, const Dims& chunk);
-
 /// Copies the elements of `part`, which lies in both boxes, from a record to the row-major buffer
 /// of `to_box`. Errors: those of Container::read, and kCorrupt for bytes that do not pass the
 /// filters.

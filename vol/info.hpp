@@ -8,10 +8,15 @@
 
 #include <string>
 
+#include <hdf5.h>
+
 namespace bento::vol {
 
 struct Info {
   std::string text;
 };
+
+/// How the library copies, compares, prints, parses and frees one.
+extern const H5VL_info_class_t kInfoClass;
 
 }  // namespace bento::vol

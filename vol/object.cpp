@@ -8,7 +8,6 @@
 
 #include <H5VLnative.h>
 
-#include "vol/callbacks.hpp"
 #include "vol/dataset_state.hpp"
 #include "vol/file_context.hpp"
 #include "vol/h5/error_bridge.hpp"
@@ -19,8 +18,6 @@
 namespace bento::vol {
 
 namespace {
-
-hid_t g_native = H5I_INVALID_HID;
 
 // Never destroyed: the library may close objects after static destructors have run.
 std::set<const Object*>& open_datasets() {
@@ -83,21 +80,6 @@ void wrap_free(Object* object) noexcept {
   if (object->type == H5I_DATASET) open_datasets().erase(object);
   delete object;
   H5Idec_ref(under_vol_id);
-}
-
-hid_t native_connector() {
-  // 1.14 has one id for it; newer versions register another with each look-up, so the first one is
-  // kept. Its reference is never dropped: no HDF5 call may be made in terminate, and the library
-  // then drops it itself.
-  if (g_native < 0) {
-    const ErrorStackKeeper keep;
-    g_native = H5VLget_connector_id_by_name("native");
-  }
-  return g_native;
-}
-
-void native_connector_forget() noexcept {
-  g_native = H5I_INVALID_HID;
 }
 
 std::shared_ptr<FileContext> context_of(const Object* object) {

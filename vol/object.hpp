@@ -37,9 +37,6 @@ Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept
 /// object.
 void wrap_free(Object* object) noexcept;
 
-/// The id of the native connector (H5VL_NATIVE), valid while the connector is registered.
-hid_t native_connector();
-
 /// The container that `object` lives in, null for an object of an ordinary file. Makes no
 /// communication.
 std::shared_ptr<FileContext> context_of(const Object* object);

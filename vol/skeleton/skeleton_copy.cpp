@@ -5,7 +5,7 @@
 #include <atomic>
 #include <memory>
 
-#include "vol/object.hpp"
+#include "vol/h5/native_connector.hpp"
 #include "vol/skeleton/driver.hpp"
 
 namespace bento::vol {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "vol/filter_scratch.hpp"
-#include "vol/filtered_data.hpp"
+#include "vol/filtered_record.hpp"
 #include "vol/selection.hpp"
 #include "vol/view/spaces.hpp"
 

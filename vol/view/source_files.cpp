@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "vol/object.hpp"
+#include "vol/h5/native_connector.hpp"
 #include "vol/view/group_properties.hpp"
 #include "vol/view/spaces.hpp"
 

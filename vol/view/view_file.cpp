@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
-#include "vol/object.hpp"
+#include "vol/h5/native_connector.hpp"
 
 namespace bento::vol {
 
