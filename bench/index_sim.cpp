@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "core/index/step_commit.hpp"
-#include "core/index/step_index.hpp"
+#include "core/steps/step_commit.hpp"
+#include "core/steps/step_index.hpp"
 
 namespace {
 

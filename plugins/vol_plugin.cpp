@@ -6,7 +6,7 @@
 /// folder and closes those that it did not look for.
 #include <H5PLextern.h>
 
-#include "vol/callbacks.hpp"
+#include "vol/callbacks/callbacks.hpp"
 
 extern "C" {
 

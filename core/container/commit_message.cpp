@@ -10,7 +10,7 @@
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/status_message.hpp"
-#include "core/index/contribution.hpp"
+#include "core/steps/contribution.hpp"
 
 namespace bento {
 

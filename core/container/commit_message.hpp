@@ -11,8 +11,8 @@
 
 #include "core/base/error.hpp"
 #include "core/comm/communicator.hpp"
-#include "core/container/chunk_fill.hpp"
-#include "core/index/record.hpp"
+#include "core/layout/chunk_fill.hpp"
+#include "core/records/record.hpp"
 
 namespace bento {
 

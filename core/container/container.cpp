@@ -9,9 +9,9 @@
 
 #include "core/base/guarded.hpp"
 #include "core/bytes/byte_reader.hpp"
-#include "core/container/holder.hpp"
-#include "core/container/sion_view.hpp"
+#include "core/catalogue/sion_view.hpp"
 #include "core/io/host.hpp"
+#include "core/layout/holder.hpp"
 
 namespace bento {
 
@@ -232,10 +232,11 @@ Status Container::write_record(Record record, std::uint64_t element_bytes,
     return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
   for (unsigned d = 0; d < record.box.rank(); ++d)
     if (record.box.start[d] + record.box.count[d] > kMostElements)
-      return fail(Code::kUnsupported,
-                  fmt::format("'{}': dataset {} is written beyond element {} of dimension {}, where "
-                              "the step index ends",
-                              path_, record.dataset, kMostElements - 1, d));
+      return fail(
+          Code::kUnsupported,
+          fmt::format("'{}': dataset {} is written beyond element {} of dimension {}, where "
+                      "the step index ends",
+                      path_, record.dataset, kMostElements - 1, d));
   BENTO_TRY(check_home());
   Status done;
   if (layout_fixed_) done = attach();

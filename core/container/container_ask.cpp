@@ -8,8 +8,8 @@
 
 #include "core/bytes/byte_writer.hpp"
 #include "core/container/container.hpp"
-#include "core/index/lost_members.hpp"
-#include "core/index/step_commit.hpp"
+#include "core/records/lost_members.hpp"
+#include "core/steps/step_commit.hpp"
 
 namespace bento {
 

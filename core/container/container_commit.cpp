@@ -12,13 +12,13 @@
 #include "core/base/guarded.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/catalogue/sion_view.hpp"
 #include "core/comm/agree.hpp"
 #include "core/comm/status_message.hpp"
-#include "core/container/overflow.hpp"
-#include "core/container/sion_view.hpp"
-#include "core/index/contribution.hpp"
-#include "core/index/segment_codec.hpp"
-#include "core/index/step_commit.hpp"
+#include "core/layout/overflow.hpp"
+#include "core/steps/contribution.hpp"
+#include "core/steps/segment_codec.hpp"
+#include "core/steps/step_commit.hpp"
 
 namespace bento {
 

@@ -12,9 +12,9 @@
 
 #include "core/bytes/byte_writer.hpp"
 #include "core/container/container.hpp"
-#include "core/container/holder.hpp"
 #include "core/container/shared_lock.hpp"
 #include "core/io/host.hpp"
+#include "core/layout/holder.hpp"
 
 namespace bento {
 

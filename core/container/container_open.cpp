@@ -8,14 +8,14 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/catalogue/sion_view.hpp"
 #include "core/comm/status_message.hpp"
 #include "core/container/container.hpp"
-#include "core/container/holder.hpp"
-#include "core/container/identity.hpp"
-#include "core/container/overflow.hpp"
-#include "core/container/sion_view.hpp"
-#include "core/index/segment_codec.hpp"
 #include "core/io/host.hpp"
+#include "core/layout/holder.hpp"
+#include "core/layout/identity.hpp"
+#include "core/layout/overflow.hpp"
+#include "core/steps/segment_codec.hpp"
 
 namespace bento {
 

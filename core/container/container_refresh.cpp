@@ -8,7 +8,7 @@
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/status_message.hpp"
 #include "core/container/container.hpp"
-#include "core/index/segment_codec.hpp"
+#include "core/steps/segment_codec.hpp"
 
 namespace bento {
 

@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "core/base/guarded.hpp"
-#include "core/container/catalogue_sweep.hpp"
-#include "core/container/sion_view.hpp"
+#include "core/catalogue/catalogue_sweep.hpp"
+#include "core/catalogue/sion_view.hpp"
 
 namespace bento {
 
@@ -118,8 +118,8 @@ Status Container::owner_sweep(File& first) {
   const std::uint64_t older = options_.keep == 0 ? kMostSteps : options_.keep - 1;
   held_until_ = root_.step + std::clamp<std::uint64_t>(older, 1, kMostSteps);
   swept_ = true;
-  // What earlier sessions have left behind need not wait: sessions of one commit would never come to
-  // it, and the file would grow for ever.
+  // What earlier sessions have left behind need not wait: sessions of one commit would never come
+  // to it, and the file would grow for ever.
   if (root_.session != session_) release_held();
   return {};
 }

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "core/catalogue/sion_view.hpp"
 #include "core/container/container.hpp"
-#include "core/container/sion_view.hpp"
 
 namespace bento {
 
@@ -57,8 +57,7 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next) {
   BENTO_ASSIGN(File* const first, file(0));
   BENTO_ASSIGN(const Superblock before, read_superblock(*first, plan_.file(0)));
   const Hash128 hash_before = hash128(before);
-  const bool old_one =
-      hash_before == next.superblock_before && hash_before != next.superblock;
+  const bool old_one = hash_before == next.superblock_before && hash_before != next.superblock;
   next.view_before = old_one ? next.view_before : next.view;
   next.view = {};
   NativeView built;
@@ -116,8 +115,8 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next) {
   return make_durable(*first);
 }
 
-// What was written to a physical file that was replaced meanwhile is lost with its name. A container
-// that was moved or removed as a whole is nobody's mistake.
+// What was written to a physical file that was replaced meanwhile is lost with its name. A
+// container that was moved or removed as a whole is nobody's mistake.
 Status Container::owner_check_names() {
   BENTO_ASSIGN(File* const first, file(0));
   if (!leads_to(names_.first(), *first)) return {};
@@ -140,7 +139,8 @@ Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& ne
   BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
   newest.set_room([this] { return room(); });
   const auto declared = datasets();
-  ViewJob job{names_.first(), next.sequence, skeleton_, newest, declared, plan_, reader_, data_bytes, {}};
+  ViewJob job{names_.first(), next.sequence, skeleton_,  newest, declared,
+              plan_,          reader_,       data_bytes, {}};
   for (std::uint32_t index = 0; index < plan_.files(); ++index) {
     BENTO_ASSIGN(File* const handle, file(index));
     const FilePlan& part = plan_.file(index);

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/container/catalogue_space.hpp"
-#include "core/container/chunk_fill.hpp"
-#include "core/container/committed_index.hpp"
-#include "core/container/paged_image.hpp"
-#include "core/container/plan.hpp"
-#include "core/container/record_reader.hpp"
-#include "core/container/view_table.hpp"
+#include "core/catalogue/catalogue_space.hpp"
+#include "core/catalogue/committed_index.hpp"
+#include "core/catalogue/paged_image.hpp"
+#include "core/catalogue/view_table.hpp"
+#include "core/container/superblock.hpp"
 #include "core/io/file.hpp"
-#include "core/view/superblock.hpp"
+#include "core/layout/chunk_fill.hpp"
+#include "core/layout/plan.hpp"
+#include "core/stream/record_reader.hpp"
 
 namespace bento {
 

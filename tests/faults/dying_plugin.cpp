@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "core/io/file.hpp"
-#include "vol/callbacks.hpp"
-#include "vol/container_open.hpp"
+#include "vol/callbacks/callbacks.hpp"
+#include "vol/file/container_open.hpp"
 
 namespace {
 

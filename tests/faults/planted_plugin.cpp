@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The connector with a mistake planted in its calls that write and read a dataset, for the test that a
-/// sanitized run finds mistakes of this kind. Environment:
+/// The connector with a mistake planted in its calls that write and read a dataset, for the test
+/// that a sanitized run finds mistakes of this kind. Environment:
 ///   BENTO_PLANTED  over_read, leak, undefined or race; anything else: none
 #include <H5PLextern.h>
 
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <thread>
 
-#include "vol/callbacks.hpp"
+#include "vol/callbacks/callbacks.hpp"
 
 namespace bento::planted {
 namespace {
@@ -59,8 +59,9 @@ void mistake() {
   if (which == "race") race();
 }
 
-herr_t bento_planted_read(size_t count, void* datasets[], hid_t memory_types[], hid_t memory_spaces[],
-                          hid_t file_spaces[], hid_t transfer, void* buffers[], void** request) {
+herr_t bento_planted_read(size_t count, void* datasets[], hid_t memory_types[],
+                          hid_t memory_spaces[], hid_t file_spaces[], hid_t transfer,
+                          void* buffers[], void** request) {
   mistake();
   return vol::connector_class().dataset_cls.read(count, datasets, memory_types, memory_spaces,
                                                  file_spaces, transfer, buffers, request);

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Stream tables: u16 writers, u8 log2 of the chunk size, then the table.
-#include "core/container/chunk_fill.hpp"
+#include "core/layout/chunk_fill.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace bento::fuzz {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/index/contribution.hpp"
-#include "core/index/run_view.hpp"
-#include "core/index/step_index.hpp"
+#include "core/steps/contribution.hpp"
+#include "core/steps/run_view.hpp"
+#include "core/steps/step_index.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace bento::fuzz {

@@ -7,9 +7,9 @@
 #include <array>
 
 #include "core/base/hash.hpp"
-#include "core/container/root.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/layout/root.hpp"
 #include "tests/fuzz/target.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento::fuzz {
 namespace {

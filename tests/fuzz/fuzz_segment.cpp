@@ -5,8 +5,8 @@
 /// an index can hold and search it.
 #include <algorithm>
 
-#include "core/index/index.hpp"
-#include "core/index/segment_codec.hpp"
+#include "core/records/index.hpp"
+#include "core/steps/segment_codec.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace bento::fuzz {

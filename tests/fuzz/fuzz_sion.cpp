@@ -5,11 +5,11 @@
 /// reader accepts, it can read to the last byte, and no more than the files hold.
 #include <algorithm>
 
-#include "core/io/memory_file.hpp"
 #include "core/sion/dump.hpp"
 #include "core/sion/keyval.hpp"
 #include "core/sion/reader.hpp"
 #include "tests/fuzz/sion_input.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento::fuzz {
 

@@ -7,7 +7,7 @@
 
 #include <cstdio>
 
-#include "vol/view/edited_view.hpp"
+#include "vol/library/edited_view.hpp"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

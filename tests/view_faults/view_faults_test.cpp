@@ -12,12 +12,12 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/container/container.hpp"
-#include "core/io/fault_file.hpp"
+#include "hdf5/base/handle.hpp"
+#include "hdf5/view/view_builder.hpp"
+#include "tests/support/fault_file.hpp"
 #include "tests/view_faults/faults.hpp"
 #include "tests/vol/fake_host.hpp"
-#include "vol/callbacks.hpp"
-#include "vol/h5/handle.hpp"
-#include "vol/view/view_builder.hpp"
+#include "vol/callbacks/callbacks.hpp"
 
 namespace bento::vol {
 namespace {

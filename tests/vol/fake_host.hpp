@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "vol/skeleton/host.hpp"
+#include "hdf5/skeleton/host.hpp"
 
 namespace bento::vol::test {
 

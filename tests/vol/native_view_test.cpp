@@ -15,11 +15,11 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "core/container/container.hpp"
+#include "hdf5/base/handle.hpp"
+#include "hdf5/view/source_files.hpp"
 #include "tests/vol/fake_host.hpp"
-#include "vol/callbacks.hpp"
-#include "vol/h5/handle.hpp"
-#include "vol/view/edited_view.hpp"
-#include "vol/view/source_files.hpp"
+#include "vol/callbacks/callbacks.hpp"
+#include "vol/library/edited_view.hpp"
 
 namespace bento::vol {
 namespace {

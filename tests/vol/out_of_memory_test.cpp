@@ -11,7 +11,7 @@
 
 #include "tests/support/test_memory.hpp"
 #include "tests/vol/skeleton_support.hpp"
-#include "vol/bento_list.hpp"
+#include "vol/library/bento_list.hpp"
 
 namespace bento::vol {
 namespace {

@@ -13,9 +13,9 @@
 #include <unistd.h>
 #include <catch2/catch_test_macros.hpp>
 
+#include "hdf5/base/handle.hpp"
 #include "tests/vol/fake_host.hpp"
-#include "vol/bento_list.hpp"
-#include "vol/h5/handle.hpp"
+#include "vol/library/bento_list.hpp"
 
 namespace bento::vol {
 namespace {

@@ -14,9 +14,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/plain_file.hpp"
 #include "tests/vol/skeleton_support.hpp"
-#include "vol/skeleton/driver.hpp"
-#include "vol/skeleton/plain_file.hpp"
 
 using namespace bento;
 using namespace bento::vol;

@@ -10,9 +10,9 @@
 
 #include <hdf5.h>
 
+#include "hdf5/base/handle.hpp"
+#include "hdf5/skeleton/driver.hpp"
 #include "tests/vol/fake_host.hpp"
-#include "vol/h5/handle.hpp"
-#include "vol/skeleton/driver.hpp"
 
 namespace bento::vol::test {
 

@@ -3,7 +3,7 @@
 /// \file
 /// The skeleton driver under the native connector, with a fake host in the connector's place: one
 /// file, its life, and its bytes. Links to other files: skeleton_link_test.cpp.
-#include "vol/skeleton/driver.hpp"
+#include "hdf5/skeleton/driver.hpp"
 
 #include <cstdlib>
 #include <fstream>

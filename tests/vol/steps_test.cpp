@@ -8,10 +8,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "hdf5/base/handle.hpp"
 #include "tests/vol/fake_host.hpp"
-#include "vol/bento_list.hpp"
-#include "vol/h5/handle.hpp"
-#include "vol/steps.hpp"
+#include "vol/library/bento_list.hpp"
+#include "vol/library/steps.hpp"
 
 namespace bento::vol {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
-#include "vol/type_members.hpp"
+#include "vol/file/type_members.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "hdf5/base/handle.hpp"
 #include "tests/support/matchers.hpp"
-#include "vol/h5/handle.hpp"
 
 namespace bento::vol {
 namespace {

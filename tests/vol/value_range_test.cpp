@@ -10,8 +10,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "vol/h5/handle.hpp"
-#include "vol/value_range.hpp"
+#include "hdf5/base/handle.hpp"
+#include "hdf5/data/value_range.hpp"
 
 namespace bento::vol {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/verify_streams.hpp"
+#include "core/offline/verify_streams.hpp"
 #include "core/sion/reader.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/fake_view.hpp"
@@ -272,7 +272,8 @@ Status live_as(const std::shared_ptr<Communicator>& comm, const CrashSession& se
     BENTO_TRY(carry_out(*container, step));
     raise(life.attempted, step);
     const bool last = step == from + session.steps && session.closes;
-    const ViewBuilder view = session.view_pages == 0 ? ViewBuilder{} : fake_view(session.view_pages);
+    const ViewBuilder view =
+        session.view_pages == 0 ? ViewBuilder{} : fake_view(session.view_pages);
     BENTO_TRY(last ? container->close(view) : container->commit());
     raise(life.committed, step);
   }

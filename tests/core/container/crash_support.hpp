@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/container/container.hpp"
-#include "core/io/fault_file.hpp"
-#include "core/io/memory_file.hpp"
+#include "tests/support/fault_file.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento::test {
 
@@ -67,7 +67,7 @@ struct Life {
 struct CrashSession {
   int ranks = 3;
   std::uint64_t steps = 4;
-  bool closes = true;  ///< else it ends without a word after its last commit
+  bool closes = true;            ///< else it ends without a word after its last commit
   std::uint64_t view_pages = 0;  ///< of the native view that the close builds; 0: none
 };
 

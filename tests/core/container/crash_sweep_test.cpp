@@ -10,7 +10,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/recover.hpp"
+#include "core/offline/recover.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
 #include "tests/core/container/fake_view.hpp"
@@ -123,8 +123,8 @@ void check_remains(const Sweep& sweep, const MemoryFileSystem& disk, bool first,
   check_view(sweep, disk, {*found + 1});
 }
 
-/// What a power loss leaves. Our own roots stand any tear. A superblock that stock programs read has
-/// no second copy: it relies on a device that writes 512 bytes whole or not at all.
+/// What a power loss leaves. Our own roots stand any tear. A superblock that stock programs read
+/// has no second copy: it relies on a device that writes 512 bytes whole or not at all.
 Survives survival(const Sweep& sweep, std::uint64_t seed) {
   const Survives dice = random_survival(seed);
   if (sweep.view_pages == 0) return dice;
@@ -239,7 +239,8 @@ TEST_CASE("crash: power fails, many ways to survive", "[core][container][crash][
 
 // Superblocks of several files and the closed root change one after the other.
 TEST_CASE("crash: a close with view, two files", "[core][container][crash][full]") {
-  run_sweep({.files = 2, .sessions = {{3, 1}, {3, 1}}, .torn = {100}, .stride = 2, .view_pages = 5});
+  run_sweep(
+      {.files = 2, .sessions = {{3, 1}, {3, 1}}, .torn = {100}, .stride = 2, .view_pages = 5});
 }
 
 TEST_CASE("crash: a close with view, power fails, two files", "[core][container][crash][full]") {

@@ -9,9 +9,9 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/container/container.hpp"
-#include "core/io/fault_file.hpp"
-#include "core/io/memory_file.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/fault_file.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento {
 namespace {

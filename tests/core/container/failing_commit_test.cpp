@@ -7,10 +7,10 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/io/fault_file.hpp"
-#include "core/io/memory_file.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
+#include "tests/support/fault_file.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/test_memory.hpp"
 #include "tests/support/thread_comm.hpp"
 

@@ -11,7 +11,7 @@
 #include "core/base/hash.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
-#include "core/container/root.hpp"
+#include "core/layout/root.hpp"
 
 namespace bento::test {
 
@@ -54,8 +54,8 @@ std::optional<Page> decode(std::span<const std::byte> bytes) {
 
 Superblock superblock_at(std::uint64_t first_page) {
   Superblock bytes{};
-  constexpr std::array<unsigned char, 12> kHead = {0x89, 'H', 'D', 'F', '\r', '\n',
-                                                   0x1A, '\n', 2,  8,   8,    0};
+  constexpr std::array<unsigned char, 12> kHead = {0x89, 'H',  'D', 'F', '\r', '\n',
+                                                   0x1A, '\n', 2,   8,   8,    0};
   for (std::size_t i = 0; i < kHead.size(); ++i) bytes[i] = static_cast<std::byte>(kHead[i]);
   for (std::size_t i = 0; i < 8; ++i)
     bytes[kRootAt + i] = static_cast<std::byte>(first_page >> (8 * i));

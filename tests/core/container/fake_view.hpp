@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/container/native_view.hpp"
-#include "core/io/memory_file.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento::test {
 

@@ -9,8 +9,8 @@
 
 #include "core/comm/communicator.hpp"
 #include "core/container/container.hpp"
-#include "core/io/memory_file.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento {
 namespace {

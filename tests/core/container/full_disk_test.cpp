@@ -8,7 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/recover.hpp"
+#include "core/offline/recover.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
 #include "tests/support/thread_comm.hpp"

@@ -5,9 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/bytes/byte_writer.hpp"
-#include "core/container/catalogue.hpp"
-#include "core/container/view_table.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/catalogue/catalogue.hpp"
+#include "core/catalogue/view_table.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento {
 namespace {

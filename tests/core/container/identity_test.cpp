@@ -3,16 +3,16 @@
 /// \file
 /// What physical files say of themselves: the bytes, sessions that die at every change, ranks on
 /// which names lead to other files, readers beside later sessions.
-#include "core/container/identity.hpp"
+#include "core/layout/identity.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/replace.hpp"
-#include "core/io/fault_file.hpp"
 #include "core/io/host.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/layout/replace.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/fault_file.hpp"
 #include "tests/support/matchers.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento {
@@ -54,7 +54,8 @@ Status session(const FileOpener& opener, std::uint64_t step) {
 
 /// The step that all of the data is of; nothing if none is.
 Result<std::uint64_t> step_read(const FileOpener& opener) {
-  BENTO_ASSIGN(auto box, Container::open("box", false, options_of(opener), make_self_communicator()));
+  BENTO_ASSIGN(auto box,
+               Container::open("box", false, options_of(opener), make_self_communicator()));
   BENTO_ASSIGN(const auto values, read_all(*box, 0));
   for (std::uint64_t step = 1; step < 9; ++step)
     if (values == whole_values(step)) return step;
@@ -178,8 +179,7 @@ TEST_CASE("identity: readers open files that later sessions have written since",
          BENTO_ASSIGN(auto box,
                       Container::open("box", false, options_of(disk.opener()), shared(comm)));
          if (comm.rank() == 0)
-           for (std::uint64_t step = 2; step < 5; ++step)
-             BENTO_TRY(session(disk.opener(), step));
+           for (std::uint64_t step = 2; step < 5; ++step) BENTO_TRY(session(disk.opener(), step));
          BENTO_TRY(comm.broadcast({}));
          // Rank 1 opens all files only now.
          BENTO_ASSIGN(const auto old, read_all(*box, 0));

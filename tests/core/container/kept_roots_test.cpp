@@ -7,12 +7,12 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/verify_streams.hpp"
-#include "core/io/fault_file.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/offline/verify_streams.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
 #include "tests/core/container/fake_view.hpp"
+#include "tests/support/fault_file.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento {
@@ -92,8 +92,8 @@ struct Steps {
 };
 
 std::unique_ptr<Container> reader_of(const MemoryFileSystem& disk) {
-  auto opened = Container::open("box", false, small_options(disk.opener()),
-                                make_self_communicator());
+  auto opened =
+      Container::open("box", false, small_options(disk.opener()), make_self_communicator());
   if (!opened) FAIL(opened.error().text);
   return std::move(*opened);
 }
@@ -155,9 +155,9 @@ TEST_CASE("kept roots: a slot that cannot be written", "[core][container][live]"
       const MemoryFileSystem disk;
       bool refuse = false;
       std::uint64_t at = ~0ull;
-      Steps writer(picky(disk, [&](const std::string&, std::uint64_t offset) {
-                     return refuse && offset == at;
-                   }), keep);
+      Steps writer(picky(disk, [&](const std::string&,
+                                   std::uint64_t offset) { return refuse && offset == at; }),
+                   keep);
       // Large records, which go to the file before the commit.
       const Box box{Dims{0}, Dims{9000}};
       const DatasetNumber large = writer.container->declare({std::byte{1}}, 8, 1, 0);

@@ -7,8 +7,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/io/memory_file.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento {
 namespace {

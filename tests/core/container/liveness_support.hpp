@@ -11,11 +11,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/offline.hpp"
-#include "core/container/verify_streams.hpp"
 #include "core/fti/verify.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/offline/offline.hpp"
+#include "core/offline/verify_streams.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento::test {

@@ -4,8 +4,8 @@
 // What the streams of a closed container say of their records: which are dead, where the live ones
 // lie in their dataset, and with which hash.
 #include "core/fti/md5.hpp"
-#include "core/io/fault_file.hpp"
 #include "tests/core/container/liveness_support.hpp"
+#include "tests/support/fault_file.hpp"
 
 namespace bento {
 namespace {

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/io/memory_file.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/support/matchers.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento {

@@ -6,8 +6,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "core/container/container.hpp"
-#include "core/io/memory_file.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento {

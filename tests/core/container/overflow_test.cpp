@@ -3,17 +3,17 @@
 /// \file
 /// Sessions whose physical files reach their size limit go on in new ones: what is read afterwards,
 /// the SION view, the streams, later sessions of more and fewer ranks, crashes.
-#include "core/container/overflow.hpp"
+#include "core/layout/overflow.hpp"
 
 #include <cerrno>
 #include <map>
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/offline.hpp"
-#include "core/io/fault_file.hpp"
+#include "core/offline/offline.hpp"
 #include "core/sion/reader.hpp"
 #include "tests/core/container/liveness_support.hpp"
+#include "tests/support/fault_file.hpp"
 
 namespace bento {
 namespace {

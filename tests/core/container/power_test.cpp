@@ -4,13 +4,13 @@
 // Single promises of durability=power, and of what a session leaves to the next one.
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/holder.hpp"
-#include "core/container/sion_view.hpp"
-#include "core/container/verify_streams.hpp"
-#include "core/io/fault_file.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/catalogue/sion_view.hpp"
+#include "core/layout/holder.hpp"
+#include "core/offline/verify_streams.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
+#include "tests/support/fault_file.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento {
@@ -51,15 +51,14 @@ TEST_CASE("power: META1 of a file in which nobody has written", "[core][containe
     box->note_collective("declare", {});
     box->declare({}, 8, 1, 0);
     box->declared(1u << 20);
-    if (comm->rank() == 0)
-      BENTO_TRY(box->write(0, {Dims{0}, Dims{2}}, 8, bytes_of({1, 2})));
+    if (comm->rank() == 0) BENTO_TRY(box->write(0, {Dims{0}, Dims{2}}, 8, bytes_of({1, 2})));
     BENTO_TRY(box->commit());
     box->abandon();
     return {};
   }));
   REQUIRE(faults.power_loss());
-  auto opened = Container::open("box", false, crash_options(disk.opener()),
-                                make_self_communicator());
+  auto opened =
+      Container::open("box", false, crash_options(disk.opener()), make_self_communicator());
   INFO((opened ? std::string() : opened.error().text));
   REQUIRE(opened);
   CHECK((*opened)->step().number() == 1);
@@ -75,10 +74,9 @@ TEST_CASE("power: a sync that failed fails every later commit", "[core][containe
       bool met = false;
       REQUIRE(on_ranks(2, [&](const std::shared_ptr<Communicator>& comm) -> Status {
         const bool mine = comm->rank() == sick;
-        BENTO_ASSIGN(auto box,
-                     Container::create(
-                         "box", false,
-                         power_options(mine ? faults.opener() : disk.opener()), comm));
+        BENTO_ASSIGN(auto box, Container::create(
+                                   "box", false,
+                                   power_options(mine ? faults.opener() : disk.opener()), comm));
         if (comm->rank() == 0) box->skeleton().write(0, skeleton_bytes(1));
         box->note_collective("declare", {});
         box->declare({}, 8, 2, 0);
@@ -189,8 +187,8 @@ TEST_CASE("stream: small records share blocks of at most so many bytes", "[core]
     REQUIRE(box->write(0, {Dims{at, 0}, Dims{1, 5000}}, 8, bytes_of(row)));
   }
   REQUIRE(box->close());
-  auto again = Container::open("box", false, small_options(disk.opener()),
-                               make_self_communicator()).value();
+  auto again =
+      Container::open("box", false, small_options(disk.opener()), make_self_communicator()).value();
   const auto found = again->find(0, Box::whole(Dims{records, 5000}));
   REQUIRE(found);
   for (const auto& record : found->records) CHECK(record.header_distance < 100000);

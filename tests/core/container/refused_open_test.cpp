@@ -5,8 +5,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/container/container.hpp"
-#include "core/io/memory_file.hpp"
 #include "tests/support/matchers.hpp"
+#include "tests/support/memory_file.hpp"
 
 using namespace bento;
 using namespace bento::test;

@@ -10,12 +10,12 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/container/container.hpp"
-#include "core/container/root.hpp"
 #include "core/fti/v11.hpp"
-#include "core/io/fault_file.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/layout/root.hpp"
 #include "core/sion/reader.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/fault_file.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento {

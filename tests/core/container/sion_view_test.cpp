@@ -3,7 +3,7 @@
 /// \file
 /// The bytes that make a physical file of ours a SION container: they never change by accident, and
 /// core/sion reads from them what was meant.
-#include "core/container/sion_view.hpp"
+#include "core/catalogue/sion_view.hpp"
 
 #include <algorithm>
 #include <string>
@@ -13,8 +13,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/base/hash.hpp"
-#include "core/io/memory_file.hpp"
 #include "core/sion/reader.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento {
 namespace {

@@ -5,10 +5,10 @@
 /// a rank wrote is overwritten by others, and its space is found all the same.
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/offline.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/offline/offline.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento {

@@ -8,12 +8,12 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/granule_table.hpp"
-#include "core/container/recover.hpp"
-#include "core/container/verify_streams.hpp"
 #include "core/fti/granules.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/offline/recover.hpp"
+#include "core/offline/verify_streams.hpp"
+#include "core/stream/granule_table.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento {
 namespace {

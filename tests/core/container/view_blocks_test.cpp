@@ -12,8 +12,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include "core/container/superblock.hpp"
 #include "core/sion/reader.hpp"
-#include "core/view/superblock.hpp"
 #include "tests/core/container/liveness_support.hpp"
 
 namespace bento {

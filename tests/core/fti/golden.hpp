@@ -18,8 +18,8 @@
 #include "core/fti/evolve.hpp"
 #include "core/fti/model.hpp"
 #include "core/fti/writer.hpp"
-#include "core/io/memory_file.hpp"
 #include "tests/core/fti/json.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento::test {
 

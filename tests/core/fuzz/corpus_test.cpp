@@ -13,13 +13,13 @@
 #include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/container/root.hpp"
 #include "core/fti/reader.hpp"
-#include "core/index/segment_codec.hpp"
-#include "core/index/step_index.hpp"
-#include "core/io/memory_file.hpp"
+#include "core/layout/root.hpp"
 #include "core/sion/reader.hpp"
+#include "core/steps/segment_codec.hpp"
+#include "core/steps/step_index.hpp"
 #include "tests/fuzz/sion_input.hpp"
+#include "tests/support/memory_file.hpp"
 
 namespace bento {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/io/fault_file.hpp"
-#include "core/io/memory_file.hpp"
+#include "tests/support/fault_file.hpp"
 #include "tests/support/matchers.hpp"
+#include "tests/support/memory_file.hpp"
 
 using namespace bento;
 using namespace bento::test;

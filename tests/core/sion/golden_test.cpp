@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/io/memory_file.hpp"
 #include "core/sion/dump.hpp"
 #include "core/sion/reader.hpp"
 #include "core/sion/writer.hpp"
 #include "tests/core/sion/oracle.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/matchers.hpp"
+#include "tests/support/memory_file.hpp"
 
 using namespace bento;
 using namespace bento::test;

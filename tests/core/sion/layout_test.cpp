@@ -5,11 +5,11 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/io/memory_file.hpp"
 #include "core/sion/dump.hpp"
 #include "core/sion/layout.hpp"
 #include "core/sion/mapping.hpp"
 #include "tests/support/matchers.hpp"
+#include "tests/support/memory_file.hpp"
 
 using namespace bento;
 using namespace bento::test;

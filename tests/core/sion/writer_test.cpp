@@ -6,14 +6,14 @@
 #include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 
-#include "core/io/fault_file.hpp"
-#include "core/io/memory_file.hpp"
 #include "core/sion/keyval.hpp"
 #include "core/sion/reader.hpp"
 #include "core/sion/writer.hpp"
 #include "tests/core/sion/oracle.hpp"
+#include "tests/support/fault_file.hpp"
 #include "tests/support/golden.hpp"
 #include "tests/support/matchers.hpp"
+#include "tests/support/memory_file.hpp"
 #include "tests/support/scratch.hpp"
 
 using namespace bento;

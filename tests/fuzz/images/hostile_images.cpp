@@ -19,12 +19,12 @@
 #include <unistd.h>
 
 #include "core/bytes/byte_reader.hpp"
+#include "core/catalogue/view_table.hpp"
 #include "core/comm/communicator.hpp"
 #include "core/container/container.hpp"
-#include "core/container/view_table.hpp"
 #include "tests/fuzz/vol/hostile_file.hpp"
 #include "tests/fuzz/vol/targets.hpp"
-#include "vol/view/edited_view.hpp"
+#include "vol/library/edited_view.hpp"
 
 namespace bento::fuzz {
 namespace {

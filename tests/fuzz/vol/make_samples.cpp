@@ -4,9 +4,9 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "hdf5/base/handle.hpp"
 #include "tests/fuzz/vol/sample.hpp"
-#include "vol/bento_list.hpp"
-#include "vol/h5/handle.hpp"
+#include "vol/library/bento_list.hpp"
 
 namespace bento::fuzz {
 

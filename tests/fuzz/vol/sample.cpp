@@ -10,9 +10,9 @@
 #include <memory>
 #include <stdexcept>
 
-#include "core/container/catalogue.hpp"
-#include "core/container/catalogue_sweep.hpp"
-#include "core/container/committed_index.hpp"
+#include "core/catalogue/catalogue.hpp"
+#include "core/catalogue/catalogue_sweep.hpp"
+#include "core/catalogue/committed_index.hpp"
 #include "core/io/file.hpp"
 
 namespace bento::fuzz {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "core/container/plan.hpp"
-#include "core/container/root.hpp"
-#include "core/index/record.hpp"
+#include "core/layout/plan.hpp"
+#include "core/layout/root.hpp"
+#include "core/records/record.hpp"
 
 namespace bento::fuzz {
 

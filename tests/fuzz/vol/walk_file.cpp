@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
-#include "core/container/recover.hpp"
-#include "core/container/verify_streams.hpp"
-#include "vol/bento_list.hpp"
-#include "vol/h5/handle.hpp"
-#include "vol/steps.hpp"
-#include "vol/view/edited_view.hpp"
+#include "core/offline/recover.hpp"
+#include "core/offline/verify_streams.hpp"
+#include "hdf5/base/handle.hpp"
+#include "vol/library/bento_list.hpp"
+#include "vol/library/edited_view.hpp"
+#include "vol/library/steps.hpp"
 
 namespace bento::fuzz {
 

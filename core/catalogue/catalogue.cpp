@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/catalogue/catalogue.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.hpp"
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+
+namespace bento {
+
+namespace {
+
+constexpr std::size_t kPlaceBytes = 8 + 16;
+
+/// Parts that lie in each other would make much of little.
+Status check_apart(std::vector<CatalogueRange> ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const CatalogueRange& a, const CatalogueRange& b) { return a.begin < b.begin; });
+  for (std::size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].begin < ranges[i - 1].end)
+      return fail(Code::kCorrupt,
+                  fmt::format("catalogue: what begins at position {} is named again at {}",
+                              ranges[i - 1].begin, ranges[i].begin));
+  return {};
+}
+
+}  // namespace
+
+Status Catalogue::transfer_write(Position at, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const std::size_t here = static_cast<std::size_t>(
+        std::min<std::uint64_t>(bytes.size(), plan_.chunk_bytes - at % plan_.chunk_bytes));
+    const std::uint64_t address = plan_.address(plan_.catalogue_task(), at);
+    if (address + here > limit_)
+      return fail(
+          Code::kNoSpace,
+          fmt::format("metadata and index of '{}' would grow beyond {} bytes and cannot go on in "
+                      "another physical file, as data can; use another chunk= (now {}) or more "
+                      "files= (errno = {})",
+                      file_.path(), limit_, plan_.chunk_bytes, EFBIG),
+          EFBIG);
+    BENTO_TRY(file_.write_at(address, bytes.first(here)));
+    bytes = bytes.subspan(here);
+    at += here;
+  }
+  return {};
+}
+
+Status Catalogue::transfer_read(Position at, std::span<std::byte> into) {
+  while (!into.empty()) {
+    const std::size_t here = static_cast<std::size_t>(
+        std::min<std::uint64_t>(into.size(), plan_.chunk_bytes - at % plan_.chunk_bytes));
+    BENTO_TRY(file_.read_at(plan_.address(plan_.catalogue_task(), at), into.first(here)));
+    into = into.subspan(here);
+    at += here;
+  }
+  return {};
+}
+
+Result<CatalogueRef> Catalogue::append(CatalogueSpace& space, std::span<const std::byte> bytes) {
+  const CatalogueRef ref{space.take(bytes.size()), bytes.size(), hash128(bytes)};
+  BENTO_TRY(transfer_write(ref.position, bytes));
+  return ref;
+}
+
+// A reference comes from a checksummed parent, but where it ends is still held against the file
+// before its size becomes an allocation, or its position an address.
+Status Catalogue::check_inside(Position position, std::uint64_t bytes, std::uint64_t file_bytes,
+                               std::string_view what) {
+  const auto end = checked_add(position, bytes);
+  // Each block of the file holds one chunk of the catalogue.
+  if (!end || *end > kMaxLogicalBytes || bytes > file_bytes || plan_.chunk_bytes == 0 ||
+      (bytes != 0 && (*end - 1) / plan_.chunk_bytes > file_bytes / plan_.block_bytes()))
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': {} of {} bytes at catalogue position {} lies outside the file",
+                            file_.path(), what, bytes, position));
+  return {};
+}
+
+Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::string_view what) {
+  BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
+  BENTO_TRY(check_inside(ref.position, ref.bytes, file_bytes, what));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(ref.bytes));
+  BENTO_TRY(transfer_read(ref.position, bytes));
+  if (hash128(bytes) != ref.hash)
+    return fail(
+        Code::kCorrupt,
+        fmt::format("'{}': {} at byte {} ({} bytes) does not match its checksum", file_.path(),
+                    what, plan_.address(plan_.catalogue_task(), ref.position), ref.bytes));
+  return bytes;
+}
+
+Result<CatalogueRef> Catalogue::store(const PagedImage& image, std::vector<PagePlace>& places,
+                                      CatalogueSpace& space) {
+  std::vector<PagePlace> fresh = places;
+  fresh.resize(image.pages());
+  const auto changed = [&](std::size_t page) { return page >= places.size() || image.dirty(page); };
+  // Runs of pages that fill one hole or lie at the end are one write.
+  for (std::size_t page = 0; page < image.pages();) {
+    if (!changed(page)) {
+      ++page;
+      continue;
+    }
+    constexpr std::size_t kMostPages = 256;
+    ByteWriter run;
+    std::size_t next = page;
+    for (; next < image.pages() && next - page < kMostPages && changed(next); ++next)
+      run.bytes(image.page(next));
+    Position at = space.take(run.size());
+    BENTO_TRY(transfer_write(at, run.view()));
+    for (; page < next; ++page) {
+      fresh[page] = {at, hash128(image.page(page))};
+      at += image.page(page).size();
+    }
+  }
+
+  ByteWriter table;
+  for (const auto& place : fresh) {
+    table.u64(place.position);
+    table.bytes(place.hash);
+  }
+  BENTO_ASSIGN(const CatalogueRef ref, append(space, table.view()));
+  places = std::move(fresh);
+  return ref;
+}
+
+Result<std::vector<Catalogue::PagePlace>> Catalogue::load_places(const CatalogueRef& table,
+                                                                 std::uint64_t image_bytes) {
+  const std::uint64_t pages = image_bytes / kPageBytes + (image_bytes % kPageBytes != 0 ? 1 : 0);
+  BENTO_ASSIGN(const auto bytes, read(table, "skeleton page table"));
+  if (bytes.size() / kPlaceBytes != pages || bytes.size() % kPlaceBytes != 0)
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': skeleton page table of {} bytes for an image of {}",
+                            file_.path(), bytes.size(), image_bytes));
+  ByteReader in(bytes, std::endian::little, "skeleton page table");
+  std::vector<PagePlace> places(static_cast<std::size_t>(pages));
+  for (auto& place : places) {
+    BENTO_ASSIGN(place.position, in.u64());
+    BENTO_ASSIGN(const auto hash, in.bytes(16));
+    std::copy(hash.begin(), hash.end(), place.hash.begin());
+  }
+  return places;
+}
+
+Result<PagedImage> Catalogue::load(const CatalogueRef& table, std::uint64_t image_bytes,
+                                   std::vector<PagePlace>& places) {
+  BENTO_ASSIGN(places, load_places(table, image_bytes));
+  BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
+  std::vector<CatalogueRange> pages;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto bytes = std::min<std::uint64_t>(kPageBytes, image_bytes - i * kPageBytes);
+    BENTO_TRY(check_inside(places[i].position, bytes, file_bytes, "skeleton page"));
+    pages.push_back({places[i].position, places[i].position + bytes});
+  }
+  BENTO_TRY(check_apart(std::move(pages)));
+  std::vector<std::byte> image(static_cast<std::size_t>(image_bytes));
+  // Pages of one commit lie side by side: read runs, then check each page.
+  for (std::size_t first = 0; first < places.size();) {
+    std::size_t last = first + 1;
+    while (last < places.size() && places[last].position == places[last - 1].position + kPageBytes)
+      ++last;
+    const std::size_t at = first * kPageBytes;
+    const std::size_t length = std::min(last * kPageBytes, image.size()) - at;
+    BENTO_TRY(transfer_read(places[first].position, std::span(image).subspan(at, length)));
+    first = last;
+  }
+  PagedImage result(std::move(image));
+  for (std::size_t page = 0; page < places.size(); ++page)
+    if (hash128(result.page(page)) != places[page].hash)
+      return fail(
+          Code::kCorrupt,
+          fmt::format("'{}': skeleton page {} at byte {} does not match its checksum", file_.path(),
+                      page, plan_.address(plan_.catalogue_task(), places[page].position)));
+  return result;
+}
+
+}  // namespace bento

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The catalogue's bytes: blobs in the last task of physical file 0, each found through a
+/// checksummed reference. Only the owner (rank 0) writes; every rank may read.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/catalogue/catalogue_space.hpp"
+#include "core/catalogue/paged_image.hpp"
+#include "core/layout/root.hpp"
+
+namespace bento {
+
+class Catalogue {
+ public:
+  /// Writes nothing beyond file address `limit`.
+  Catalogue(File& file, const FilePlan& plan, std::uint64_t limit = kMaxLogicalBytes)
+      : file_(file), plan_(plan), limit_(limit) {}
+
+  /// Writes `bytes` where `space` has room. Blobs may cross chunk ends. Errors: kNoSpace (also
+  /// beyond the logical limit, naming chunk=), kIo.
+  Result<CatalogueRef> append(CatalogueSpace& space, std::span<const std::byte> bytes);
+  /// Errors: kCorrupt (outside the file, checksum), kIo.
+  Result<std::vector<std::byte>> read(const CatalogueRef& ref, std::string_view what);
+
+  /// The apparent size of the file: no more can be stored in it. Errors: kIo.
+  Result<std::uint64_t> file_bytes() { return file_.size(); }
+
+  /// Stores the changed pages of `image` and a new page table; unchanged pages keep their place in
+  /// `places`, which has one entry per page and is updated.
+  struct PagePlace {
+    Position position = 0;
+    Hash128 hash{};
+  };
+  Result<CatalogueRef> store(const PagedImage& image, std::vector<PagePlace>& places,
+                             CatalogueSpace& space);
+  /// The page table alone. Errors: as load().
+  Result<std::vector<PagePlace>> load_places(const CatalogueRef& table, std::uint64_t image_bytes);
+  /// Reads an image back. `image_bytes` is its size; `places` gets the page table.
+  Result<PagedImage> load(const CatalogueRef& table, std::uint64_t image_bytes,
+                          std::vector<PagePlace>& places);
+
+ private:
+  Status transfer_write(Position at, std::span<const std::byte> bytes);
+  Status transfer_read(Position at, std::span<std::byte> into);
+  Status check_inside(Position position, std::uint64_t bytes, std::uint64_t file_bytes,
+                      std::string_view what);
+
+  File& file_;
+  FilePlan plan_;
+  std::uint64_t limit_;
+};
+
+}  // namespace bento

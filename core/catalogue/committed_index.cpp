@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/catalogue/committed_index.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+#include "core/fti/v11.hpp"
+#include "core/records/box_tree.hpp"
+
+namespace bento {
+
+namespace {
+
+/// A dataset of so few records is taken into memory at the first question; one of up to
+/// kMostRecords when it was asked for kOften times, since each question then costs more than a
+/// share of the whole.
+constexpr std::uint64_t kFewRecords = 4096;
+constexpr std::uint64_t kMostRecords = 1u << 20;
+constexpr unsigned kOften = 16;
+
+/// What a question may find and visit before the sizes of the files are held against it.
+constexpr std::uint64_t kFewFound = 1u << 16;
+constexpr std::uint64_t kFewVisits = 1u << 21;
+/// A record takes its dbvar and something behind it.
+constexpr std::uint64_t kLeastRecordBytes = fti::v11::kDbVarBytes;
+
+/// Leaves out records of which nothing can be seen.
+RecordLookup take_seen(StepLookup found) {
+  RecordLookup out;
+  const std::size_t none = found.records.size();
+  std::vector<std::size_t> place(none, none);
+  for (auto& piece : found.pieces) {
+    if (place[piece.record] == none) {
+      place[piece.record] = out.records.size();
+      out.records.push_back(std::move(found.records[piece.record].record));
+    }
+    piece.record = place[piece.record];
+  }
+  out.pieces = std::move(found.pieces);
+  out.uncovered = std::move(found.uncovered);
+  return out;
+}
+
+}  // namespace
+
+Box whole_space(unsigned rank) {
+  Box box{Dims(rank), Dims(rank)};
+  for (unsigned d = 0; d < rank; ++d) box.count[d] = kMostElements;
+  return box;
+}
+
+// --- blobs
+// -------------------------------------------------------------------------------------------
+
+Result<Blob> CatalogueBlobs::read(const BlobRef& ref) {
+  BENTO_ASSIGN(auto bytes, catalogue_.read(catalogue_ref(ref), "index blob"));
+  return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+}
+
+Result<BlobRef> CatalogueBlobs::append(std::span<const std::byte> bytes) {
+  if (space_ == nullptr) return fail(Code::kInternal, "these blobs are for reading only");
+  BENTO_ASSIGN(const CatalogueRef ref, catalogue_.append(*space_, bytes));
+  return blob_ref(ref);
+}
+
+std::vector<std::byte> encode_payload(const StepPayload& payload) {
+  ByteWriter out;
+  put_ref(out, blob_ref(payload.skeleton));
+  out.varint(payload.skeleton_bytes);
+  return std::move(out).take();
+}
+
+Result<StepPayload> decode_payload(std::span<const std::byte> bytes) {
+  ByteReader in(bytes, std::endian::little, "step payload");
+  StepPayload payload;
+  BENTO_ASSIGN(const BlobRef skeleton, get_ref(in));
+  payload.skeleton = catalogue_ref(skeleton);
+  BENTO_ASSIGN(payload.skeleton_bytes, in.varint());
+  return payload;
+}
+
+// --- index
+// -------------------------------------------------------------------------------------------
+
+/// The visible pieces of one dataset.
+class CommittedIndex::Known {
+ public:
+  Known(RecordLookup all, unsigned rank) : all_(std::move(all)), rank_(rank) {
+    for (const auto& piece : all_.pieces) {
+      const auto start = piece.part.start.view();
+      const auto count = piece.part.count.view();
+      corners_.insert(corners_.end(), start.begin(), start.end());
+      corners_.insert(corners_.end(), count.begin(), count.end());
+    }
+    if (rank_ != 0) tree_.build(corners_, rank_, all_.pieces.size());
+  }
+
+  [[nodiscard]] Result<RecordLookup> find(const Box& selection) const {
+    if (selection.rank() != rank_)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("a selection of {} dimensions in a dataset of {}", selection.rank(), rank_));
+    std::vector<std::size_t> hits;
+    if (rank_ == 0) {
+      for (std::size_t i = 0; i < all_.pieces.size(); ++i) hits.push_back(i);
+    } else {
+      tree_.find(corners_, selection, hits);
+    }
+    std::sort(hits.begin(), hits.end());
+    RecordLookup out;
+    std::map<std::size_t, std::size_t> place;  // in all_ -> in out
+    std::uint64_t covered = 0;
+    std::vector<Candidate> candidates;
+    for (const std::size_t hit : hits) {
+      const Piece& piece = all_.pieces[hit];
+      const auto [at, fresh] = place.try_emplace(piece.record, out.records.size());
+      if (fresh) out.records.push_back(all_.records[piece.record]);
+      const Box part = intersect(piece.part, selection);
+      covered += part.elements();
+      candidates.push_back({at->second, {}, part});
+      out.pieces.push_back({at->second, part});
+    }
+    if (covered != selection.elements()) {
+      Lookup rest;
+      QueryBudget budget;
+      BENTO_TRY(resolve_latest(selection, std::move(candidates), budget, rest));
+      out.uncovered = std::move(rest.uncovered);
+    }
+    return out;
+  }
+
+ private:
+  RecordLookup all_;
+  unsigned rank_;
+  std::vector<std::uint64_t> corners_;
+  BoxTree tree_;
+};
+
+Result<CommittedIndex> CommittedIndex::open(File& file, const FilePlan& plan,
+                                            const CatalogueRef& root,
+                                            std::optional<AbsoluteStep> step) {
+  CommittedIndex opened;
+  if (root.bytes == 0) return opened;
+  opened.blobs_ = std::make_unique<CatalogueBlobs>(Catalogue(file, plan));
+  opened.cache_ = std::make_unique<CachedSource>(*opened.blobs_);
+  BENTO_ASSIGN(opened.index_, StepIndex::open(*opened.cache_, blob_ref(root), step));
+  return opened;
+}
+
+// Few questions come to these limits, and only then do the files have to be looked at.
+Result<StepLookup> CommittedIndex::look_up(DatasetNumber dataset, const Box& selection) {
+  FindOptions options;
+  if (!room_) return index_->find(dataset, selection, options);
+  options.budget = {kFewVisits, kFewFound};
+  auto found = index_->find(dataset, selection, options);
+  if (found || found.error().code != Code::kUnsupported) return found;
+  BENTO_ASSIGN(const std::uint64_t room, room_());
+  options.budget.records = kFewFound + room / kLeastRecordBytes;
+  options.budget.visits = std::min(QueryBudget{}.visits, kFewVisits + room);
+  return index_->find(dataset, selection, options);
+}
+
+Status CommittedIndex::move_on(File& file, const FilePlan& plan, const CatalogueRef& root) {
+  const AbsoluteStep before = index_ ? index_->newest() : AbsoluteStep();
+  BENTO_ASSIGN(CommittedIndex next, open(file, plan, root));
+  if (next.index_ && next.index_->newest().number() == before.number() + 1) {
+    BENTO_ASSIGN(const StepInfo info, next.index_->step(next.index_->newest()));
+    next.asked_ = std::move(asked_);
+    for (const DatasetNumber dataset : info.datasets) next.asked_.erase(dataset);
+  } else if (next.index_ && next.index_->newest() == before) {
+    next.asked_ = std::move(asked_);
+  }
+  next.room_ = std::move(room_);
+  *this = std::move(next);
+  return {};
+}
+
+Result<RecordLookup> CommittedIndex::find_all(DatasetNumber dataset, unsigned rank) {
+  RecordLookup out;
+  if (!index_) return out;
+  BENTO_ASSIGN(const auto declared, index_->dataset(dataset));
+  if (!declared) return out;
+  BENTO_ASSIGN(StepLookup found, look_up(dataset, whole_space(rank)));
+  out = take_seen(std::move(found));
+  out.uncovered.clear();
+  return out;
+}
+
+Result<std::shared_ptr<const CommittedIndex::Known>> CommittedIndex::remember(DatasetNumber dataset,
+                                                                              Asked& asked,
+                                                                              unsigned rank) {
+  ++asked.times;
+  if (asked.known) return asked.known;
+  if (asked.times != 1 && asked.times != kOften) return asked.known;
+  BENTO_ASSIGN(const auto extent, index_->extent_of(dataset));
+  if (extent.records > (asked.times == 1 ? kFewRecords : kMostRecords)) return asked.known;
+  BENTO_ASSIGN(RecordLookup all, find_all(dataset, rank));
+  asked.known = std::make_shared<const Known>(std::move(all), rank);
+  return asked.known;
+}
+
+Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& selection) {
+  RecordLookup out;
+  if (selection.empty()) return out;
+  std::optional<DatasetDeclaration> declared;
+  if (index_) {
+    if (const auto seen = asked_.find(dataset); seen != asked_.end() && seen->second.known)
+      return seen->second.known->find(selection);
+    BENTO_ASSIGN(declared, index_->dataset(dataset));
+  }
+  if (!declared) {
+    out.uncovered.push_back(selection);
+    return out;
+  }
+  BENTO_ASSIGN(const auto known, remember(dataset, asked_[dataset], declared->rank));
+  if (known) return known->find(selection);
+  BENTO_ASSIGN(StepLookup found, look_up(dataset, selection));
+  return take_seen(std::move(found));
+}
+
+}  // namespace bento

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/container/superblock.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace bento {
+
+namespace {
+
+constexpr std::array<unsigned char, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
+constexpr std::size_t kVersionAt = 8;
+constexpr std::size_t kEndOfFileAt = 28;  // behind signature, 4 bytes, base and extension address
+constexpr std::size_t kChecksumAt = kSuperblockBytes - 4;
+
+std::uint32_t word(std::span<const std::byte> bytes) {
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < 4 && i < bytes.size(); ++i)
+    value |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * i);
+  return value;
+}
+
+}  // namespace
+
+std::uint32_t hdf5_checksum(std::span<const std::byte> bytes) {
+  std::uint32_t a = 0xDEADBEEFu + static_cast<std::uint32_t>(bytes.size());
+  std::uint32_t b = a;
+  std::uint32_t c = a;
+  const auto take = [&] {
+    const std::size_t n = std::min<std::size_t>(bytes.size(), 12);
+    a += word(bytes.first(n));
+    if (n > 4) b += word(bytes.subspan(4, n - 4));
+    if (n > 8) c += word(bytes.subspan(8, n - 8));
+    bytes = bytes.subspan(n);
+  };
+  if (bytes.empty()) return c;
+  const auto step = [](std::uint32_t& x, std::uint32_t& y, std::uint32_t& z, int turn) {
+    // x -= z; x ^= z rotated; z += y
+    x -= z;
+    x ^= std::rotl(z, turn);
+    z += y;
+  };
+  while (bytes.size() > 12) {
+    take();
+    step(a, b, c, 4);
+    step(b, c, a, 6);
+    step(c, a, b, 8);
+    step(a, b, c, 16);
+    step(b, c, a, 19);
+    step(c, a, b, 4);
+  }
+  take();
+  const auto last = [](std::uint32_t& x, const std::uint32_t& y, int turn) {
+    x ^= y;
+    x -= std::rotl(y, turn);
+  };
+  last(c, b, 14);
+  last(a, c, 11);
+  last(b, a, 25);
+  last(c, b, 16);
+  last(a, c, 4);
+  last(b, a, 14);
+  last(c, b, 24);
+  return c;
+}
+
+namespace {
+
+bool has_known_shape(const Superblock& bytes) {
+  for (std::size_t i = 0; i < kSignature.size(); ++i)
+    if (std::to_integer<unsigned char>(bytes[i]) != kSignature[i]) return false;
+  const auto version = std::to_integer<unsigned>(bytes[kVersionAt]);
+  const auto address_bytes = std::to_integer<unsigned>(bytes[kVersionAt + 1]);
+  return (version == 2 || version == 3) && address_bytes == 8;
+}
+
+}  // namespace
+
+bool is_superblock(const Superblock& bytes) {
+  return has_known_shape(bytes) && word(std::span(bytes).subspan(kChecksumAt)) ==
+                                       hdf5_checksum(std::span(bytes).first(kChecksumAt));
+}
+
+Status set_end_of_file(Superblock& bytes, std::uint64_t end_of_file) {
+  if (!has_known_shape(bytes))
+    return fail(Code::kInternal, "no superblock of version 2 or 3 with 8-byte addresses");
+  const auto put = [&bytes](std::size_t at, std::uint64_t value, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      bytes[at + i] = static_cast<std::byte>((value >> (8 * i)) & 0xFFu);
+  };
+  put(kEndOfFileAt, end_of_file, 8);
+  put(kChecksumAt, hdf5_checksum(std::span(bytes).first(kChecksumAt)), 4);
+  return {};
+}
+
+}  // namespace bento

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The newest step of a container as ordinary FTI-FF rank files, one per writer, which FTI accepts
+/// on a restart whatever hashes the container has. Source: formats/fti-ff.md 1.5, 2, 4.1.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/fti/model.hpp"
+#include "core/io/file.hpp"
+#include "core/records/record.hpp"
+
+namespace bento {
+
+/// Stored bytes of a filtered record to its elements, in row-major order of its box.
+using DecodeRecord = std::function<Result<std::vector<std::byte>>(const Record& record,
+                                                                  std::vector<std::byte> stored)>;
+
+struct ExportFtiOptions {
+  fti::Layout layout = fti::Layout::kV16;  ///< of the FTI that shall restart from it
+  std::int32_t ckpt_id = 1;                ///< in the names and, with 1.6, in the files
+  std::uint64_t timestamp_ns = 0;          ///< CLOCK_REALTIME
+  DecodeRecord decode;                     ///< none: filtered records are refused
+  FileOpener read = &open_posix_file;      ///< opens the container
+  FileOpener write = &open_posix_file;     ///< creates the rank files
+};
+
+struct ExportedRank {
+  std::string path;
+  std::uint64_t containers = 0;
+  std::uint64_t bytes = 0;  ///< of the file
+};
+
+/// Writes FOLDER/CkptC-RankR.fti for each writer R; FOLDER must exist. A file has one block with a
+/// container for each of the writer's records of which some part is visible, in the order of its
+/// stream: id = dataset number, dptr = bytes of this id before it, idx = place of the id among the
+/// file's ids in ascending order (the order in which a program must protect them). A visible record
+/// is exported whole. A writer without any gives a file without blocks. The data are verified on
+/// the way, one MiB at a time (a filtered record is held whole); nothing is synced.
+/// Errors: those of OfflineContainer::open; kCorrupt (a record that does not have its hash, or lies
+/// outside its chunk: names file, byte and writer); kUnsupported (a filtered record without
+/// `decode`; a dataset number beyond FTI's ids); those of the files. After an error the last file
+/// is incomplete.
+Result<std::vector<ExportedRank>> export_fti(const std::string& path, const std::string& folder,
+                                             const ExportFtiOptions& options = {});
+
+}  // namespace bento

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/offline/verify_streams.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/fti/verify.hpp"
+#include "core/offline/live_records.hpp"
+#include "core/offline/offline.hpp"
+#include "core/stream/granule_table.hpp"
+
+namespace bento {
+
+namespace {
+
+using fti::Damage;
+
+/// A stream whose file block may be older than its blocks: shows what a commit would write.
+class UnfinishedSource final : public fti::Source {
+ public:
+  UnfinishedSource(StreamSource& stream, std::uint64_t bytes, fti::HashKind kind)
+      : stream_(stream) {
+    fti::v11::FileBlock block;
+    block.checksum = fti::to_text({});  // compared with nothing, see judge()
+    fti::v11::set_hash_kind(block, kind);
+    block.ckpt_size = block.fs = bytes;
+    fti::v11::seal(block);
+    head_ = fti::v11::encode(block);
+  }
+  Result<std::uint64_t> size() override { return stream_.size(); }
+  [[nodiscard]] std::string name() const override { return stream_.name(); }
+  Status read_at(std::uint64_t offset, std::span<std::byte> into) override {
+    BENTO_TRY(stream_.read_at(offset, into));
+    for (std::size_t i = 0; i < into.size() && offset + i < head_.size(); ++i)
+      into[i] = head_[static_cast<std::size_t>(offset) + i];
+    return {};
+  }
+
+ private:
+  StreamSource& stream_;
+  std::array<std::byte, fti::v11::kFileBlockBytes> head_{};
+};
+
+/// A record of the index by where it lies.
+struct Indexed {
+  std::uint32_t writer = 0;
+  Position position = 0;
+  DatasetNumber dataset = 0;
+  std::uint32_t record = 0;
+  bool live = false;
+};
+
+class Verifier {
+ public:
+  explicit Verifier(OfflineContainer& container) : container_(container) {}
+
+  Result<StreamsVerdict> run() {
+    BENTO_TRY(list_records());
+    auto next = records_.begin();
+    for (std::uint32_t writer = 0; writer < container_.plan().writers(); ++writer) {
+      const auto first = next;
+      while (next != records_.end() && next->writer == writer) ++next;
+      BENTO_TRY(stream(writer, {first, next}));
+    }
+    for (const auto& lost : container_.lost_steps()) BENTO_TRY(report(lost));
+    if (next != records_.end())
+      return fail(Code::kCorrupt,
+                  fmt::format("'{}': a record of writer {}, there are {}", container_.path(),
+                              next->writer, container_.plan().writers()));
+    return std::move(verdict_);
+  }
+
+ private:
+  Status report(const OfflineContainer::LostStep& lost) {
+    BENTO_ASSIGN(const StreamPlace place, container_.place(lost.first.task));
+    const StreamSource source(place, container_.fill(lost.first.task), container_.path());
+    ++verdict_.count;
+    verdict_.findings.push_back(
+        {lost.first.task,
+         place.file->path(),
+         place.address(lost.first.offset),
+         {Damage::kRecord, source.offset(lost.first.offset), 1, fti::Finding::kNoRecord,
+          fmt::format("the records of dataset {} are not those that step {} was committed with: "
+                      "some of its writes never reached the device",
+                      lost.dataset, lost.step.number())}});
+    return {};
+  }
+
+  Status list_records() {
+    const Index& index = container_.index();
+    for (const DatasetNumber dataset : index.datasets()) {
+      BENTO_ASSIGN(const auto live, live_records(index, dataset));
+      for (std::size_t i = 0; i < live.size(); ++i) {
+        const Location where = index.record(dataset, i).where;
+        records_.push_back(
+            {where.task, where.offset, dataset, static_cast<std::uint32_t>(i), live[i]});
+      }
+    }
+    std::sort(records_.begin(), records_.end(), [](const Indexed& a, const Indexed& b) {
+      return a.writer != b.writer ? a.writer < b.writer : a.position < b.position;
+    });
+    verdict_.records = records_.size();
+    return {};
+  }
+
+  Status stream(std::uint32_t writer, std::span<const Indexed> records) {
+    const ChunkFill& fill = container_.fill(writer);
+    const std::uint64_t bytes = stream_bytes(fill);
+    if (bytes == 0 && records.empty()) return {};  // never begun
+    BENTO_ASSIGN(const StreamPlace place, container_.place(writer));
+    StreamSource source(place, fill, container_.path());
+    fti::Findings findings;
+    if (bytes < fti::v11::kFileBlockBytes) {
+      findings.add(Damage::kSize, 0, bytes,
+                   fmt::format("{} bytes are no stream, {} records should lie there", bytes,
+                               records.size()));
+    } else {
+      BENTO_TRY(judge(source, bytes, records, findings));
+    }
+    ++verdict_.streams;
+    verdict_.count += findings.count();
+    for (const auto& finding : findings.kept()) {
+      const Position at = bytes == 0 ? 0 : source.position(std::min(finding.offset, bytes - 1));
+      verdict_.findings.push_back({writer, place.file->path(), place.address(at), finding});
+    }
+    return {};
+  }
+
+  Status judge(StreamSource& source, std::uint64_t bytes, std::span<const Indexed> records,
+               fti::Findings& findings) {
+    fti::VerifyOptions options;
+    options.rules = fti::Rules::kStream;
+    UnfinishedSource unfinished(source, bytes, container_.root().record_hash());
+    fti::Source& seen = container_.closed() ? static_cast<fti::Source&>(source) : unfinished;
+    BENTO_ASSIGN(const fti::Verdict verdict, fti::verify(seen, options));
+    verdict_.unhashed += verdict.unhashed;
+    for (const auto& finding : verdict.findings.kept())
+      if ((container_.closed() || finding.damage != Damage::kChecksum) &&
+          !keeps_hash(verdict.checkpoint, finding))
+        findings.add(finding.damage, finding.offset, finding.bytes, finding.text, finding.record);
+    compare(verdict.checkpoint, records, source, findings);
+    return check_tables(source, records, findings);
+  }
+
+  /// The hashes behind the data of large plain records, with which a reader verifies parts of it.
+  Status check_tables(const StreamSource& source, std::span<const Indexed> records,
+                      fti::Findings& findings) {
+    const fti::HashKind rule = container_.root().record_hash();
+    for (const Indexed& indexed : records) {
+      const Record record = container_.index().record(indexed.dataset, indexed.record);
+      if (!indexed.live || record.encoding != Encoding::kPlain || record.hash == Hash128{} ||
+          granule_table_bytes(rule, record.stored_bytes) == 0)
+        continue;
+      BENTO_ASSIGN(const StreamPlace place, container_.place(record.where.task));
+      const auto table = read_granule_table(*place.file, place.address(record.where.offset), record,
+                                            rule, record.hash);
+      if (table) continue;
+      if (table.error().code != Code::kCorrupt) return fail(table.error());
+      findings.add(Damage::kChunkHash, source.offset(record.where.offset) + record.stored_bytes,
+                   granule_table_bytes(rule, record.stored_bytes), table.error().text);
+    }
+    return {};
+  }
+
+  /// A container without content keeps its hash while older steps can be read.
+  [[nodiscard]] bool keeps_hash(const fti::Checkpoint& checkpoint,
+                                const fti::Finding& finding) const {
+    if (!container_.older_kept() || finding.damage != Damage::kChunkHash) return false;
+    for (const auto& block : checkpoint.blocks)
+      for (const auto& c : block.containers)
+        if (finding.offset >= c.record_offset &&
+            finding.offset < c.record_offset + fti::v11::kDbVarBytes)
+          return !c.hascontent && !fti::is_filler(c);
+    return false;
+  }
+
+  /// Both the containers and the records come in file order.
+  void compare(const fti::Checkpoint& checkpoint, std::span<const Indexed> records,
+               const StreamSource& source, fti::Findings& findings) {
+    auto next = records.begin();
+    const auto missing = [&](const Indexed& record) {
+      findings.add(Damage::kRecord, source.offset(record.position), 1,
+                   fmt::format("record {} of dataset {} lies in no container", record.record,
+                               record.dataset));
+    };
+    for (const auto& block : checkpoint.blocks)
+      for (const auto& c : block.containers) {
+        if (fti::is_filler(c)) continue;
+        while (next != records.end() && source.offset(next->position) < c.fptr) missing(*next++);
+        if (next == records.end() || source.offset(next->position) != c.fptr) {
+          if (c.hascontent && container_.closed())
+            findings.add(Damage::kOrder, c.record_offset + 12, 1,
+                         fmt::format("a container of dataset {} has content, but the index knows "
+                                     "no record at byte {}",
+                                     c.id, c.fptr));
+          continue;
+        }
+        same(c, *next++, findings);
+      }
+    while (next != records.end()) missing(*next++);
+  }
+
+  void same(const fti::Container& c, const Indexed& indexed, fti::Findings& findings) {
+    const Record record = container_.index().record(indexed.dataset, indexed.record);
+    if (c.id != static_cast<std::int32_t>(record.dataset) ||
+        c.containersize < record.stored_bytes ||
+        (c.hascontent && (c.chunksize != record.stored_bytes || c.hash != record.hash)))
+      findings.add(Damage::kRecord, c.record_offset, fti::v11::kDbVarBytes,
+                   fmt::format("the container's id {}, size {} or hash is not that of its record: "
+                               "dataset {}, {} bytes",
+                               c.id, c.containersize, record.dataset, record.stored_bytes));
+    if (container_.closed() && c.hascontent != indexed.live)
+      findings.add(
+          Damage::kOrder, c.record_offset + 12, 1,
+          fmt::format("hascontent is {:d}, but {} of the record of dataset {} can be seen",
+                      c.hascontent, indexed.live ? "some part" : "nothing", record.dataset));
+  }
+
+  OfflineContainer& container_;
+  std::vector<Indexed> records_;
+  StreamsVerdict verdict_;
+};
+
+}  // namespace
+
+Result<StreamsVerdict> verify_streams(const std::string& path, const FileOpener& opener) {
+  BENTO_ASSIGN(const auto container, OfflineContainer::open(path, opener));
+  return Verifier(*container).run();
+}
+
+}  // namespace bento

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/records/index.hpp"
+
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/records/box_tree.hpp"
+#include "core/records/resolve.hpp"
+
+namespace bento {
+
+// Columns, since a record as a struct would take 600 bytes for its 32 possible dimensions.
+struct Index::PerDataset {
+  struct Meta {
+    Order order;
+    Location where;
+    std::uint64_t stored_bytes;
+    Hash128 hash;
+    std::uint32_t filter_mask;
+    std::uint32_t header_distance;
+    Encoding encoding;
+  };
+
+  DatasetDeclaration declaration;
+  std::vector<Meta> meta;
+  std::vector<std::uint64_t> stored;   ///< per record: rank starts, rank counts, as written
+  std::vector<std::uint64_t> visible;  ///< the same after clipping
+  std::vector<ExtentEvent> clips;
+  mutable BoxTree tree;  ///< over the first tree.size() visible boxes
+
+  [[nodiscard]] unsigned rank() const { return declaration.rank; }
+  [[nodiscard]] std::size_t stride() const { return std::size_t{2} * rank(); }
+
+  [[nodiscard]] Box box_at(const std::vector<std::uint64_t>& corners, std::size_t at) const {
+    const std::span<const std::uint64_t> all(corners);
+    return {Dims(all.subspan(at * stride(), rank())),
+            Dims(all.subspan(at * stride() + rank(), rank()))};
+  }
+  void put_box(std::vector<std::uint64_t>& corners, std::size_t at, const Box& box) const {
+    for (unsigned d = 0; d < rank(); ++d) {
+      corners[at * stride() + d] = box.start[d];
+      corners[at * stride() + rank() + d] = box.count[d];
+    }
+  }
+
+  [[nodiscard]] Box clipped(Box box, std::uint64_t collective) const {
+    for (const auto& event : clips)
+      if (collective < event.collective) box = intersect(box, Box::whole(event.extent));
+    return box;
+  }
+
+  void put(std::size_t at, const Record& record) {
+    meta[at] = {record.order,       record.where,           record.stored_bytes, record.hash,
+                record.filter_mask, record.header_distance, record.encoding};
+    put_box(stored, at, record.box);
+    put_box(visible, at, clipped(record.box, record.order.collective));
+  }
+
+  [[nodiscard]] std::vector<std::size_t> candidates(const Box& selection) const {
+    if (rank() == 0) {  // a scalar's records all are the same element
+      std::vector<std::size_t> all(meta.size());
+      std::iota(all.begin(), all.end(), std::size_t{0});
+      return all;
+    }
+    // A tail of new records is looked through one by one until it is worth a new tree.
+    constexpr std::size_t kTail = 64;
+    if (meta.size() - tree.size() > kTail + tree.size() / 4)
+      tree.build(visible, rank(), meta.size());
+    std::vector<std::size_t> found;
+    tree.find(visible, selection, found);
+    for (std::size_t i = tree.size(); i < meta.size(); ++i)
+      if (corner_overlaps(&visible[i * stride()], selection)) found.push_back(i);
+    return found;
+  }
+};
+
+Index::Index() = default;
+Index::~Index() = default;
+Index::Index(Index&&) noexcept = default;
+Index& Index::operator=(Index&&) noexcept = default;
+
+void Index::declare(const DatasetDeclaration& dataset) {
+  auto entry = std::make_unique<PerDataset>();
+  entry->declaration = dataset;
+  datasets_[dataset.number] = std::move(entry);
+}
+
+const DatasetDeclaration* Index::find(DatasetNumber dataset) const {
+  const auto found = datasets_.find(dataset);
+  return found == datasets_.end() ? nullptr : &found->second->declaration;
+}
+
+void Index::remove(DatasetNumber dataset) {
+  datasets_.erase(dataset);
+}
+
+Result<std::size_t> Index::add(const Record& record) {
+  const auto found = datasets_.find(record.dataset);
+  if (found == datasets_.end())
+    return fail(Code::kCorrupt, fmt::format("index: a record of dataset {}, which is not declared",
+                                            record.dataset));
+  PerDataset& entry = *found->second;
+  if (record.box.rank() != entry.rank())
+    return fail(Code::kCorrupt,
+                fmt::format("index: a record with {} dimensions in dataset {}, which has {}",
+                            record.box.rank(), record.dataset, entry.rank()));
+  const std::size_t at = entry.meta.size();
+  entry.meta.emplace_back();
+  entry.stored.resize(entry.stored.size() + entry.stride());
+  entry.visible.resize(entry.visible.size() + entry.stride());
+  entry.put(at, record);
+  return at;
+}
+
+void Index::replace(DatasetNumber dataset, std::size_t position, const Record& record) {
+  PerDataset& entry = *datasets_.at(dataset);
+  const Box before = entry.box_at(entry.visible, position);
+  entry.put(position, record);
+  if (position < entry.tree.size() && !(entry.box_at(entry.visible, position) == before))
+    entry.tree.clear();
+}
+
+Record Index::record(DatasetNumber dataset, std::size_t position) const {
+  const PerDataset& entry = *datasets_.at(dataset);
+  const auto& meta = entry.meta[position];
+  Record record;
+  record.dataset = dataset;
+  record.box = entry.box_at(entry.stored, position);
+  record.order = meta.order;
+  record.where = meta.where;
+  record.stored_bytes = meta.stored_bytes;
+  record.hash = meta.hash;
+  record.encoding = meta.encoding;
+  record.filter_mask = meta.filter_mask;
+  record.header_distance = meta.header_distance;
+  return record;
+}
+
+Order Index::order(DatasetNumber dataset, std::size_t position) const {
+  return datasets_.at(dataset)->meta[position].order;
+}
+
+std::size_t Index::size(DatasetNumber dataset) const {
+  const auto found = datasets_.find(dataset);
+  return found == datasets_.end() ? 0 : found->second->meta.size();
+}
+
+std::span<const std::uint64_t> Index::visible_corners(DatasetNumber dataset) const {
+  return datasets_.at(dataset)->visible;
+}
+
+void Index::erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop) {
+  PerDataset& entry = *datasets_.at(dataset);
+  std::vector<Record> kept;
+  for (std::size_t i = 0; i < entry.meta.size(); ++i) {
+    const Record one = record(dataset, i);
+    if (!drop(one)) kept.push_back(one);
+  }
+  entry.tree.clear();
+  entry.meta.resize(kept.size());
+  entry.stored.resize(kept.size() * entry.stride());
+  entry.visible.resize(kept.size() * entry.stride());
+  for (std::size_t i = 0; i < kept.size(); ++i) entry.put(i, kept[i]);
+}
+
+Status Index::clip(const ExtentEvent& event) {
+  const auto found = datasets_.find(event.dataset);
+  if (found == datasets_.end())
+    return fail(Code::kCorrupt,
+                fmt::format("index: a change of extent of dataset {}, which is not declared",
+                            event.dataset));
+  PerDataset& entry = *found->second;
+  if (event.extent.rank() != entry.rank())
+    return fail(Code::kCorrupt,
+                fmt::format("index: an extent of {} dimensions for dataset {}, which has {}",
+                            event.extent.rank(), event.dataset, entry.rank()));
+  entry.clips.push_back(event);
+  entry.tree.clear();
+  for (std::size_t i = 0; i < entry.meta.size(); ++i)
+    entry.put_box(entry.visible, i,
+                  entry.clipped(entry.box_at(entry.stored, i), entry.meta[i].order.collective));
+  return {};
+}
+
+void Index::clear_records() {
+  for (auto& [number, entry] : datasets_) {
+    entry->meta.clear();
+    entry->stored.clear();
+    entry->visible.clear();
+    entry->clips.clear();
+    entry->tree.clear();
+  }
+}
+
+std::optional<Dims> Index::clip_of(DatasetNumber dataset) const {
+  std::optional<Dims> smallest;
+  const auto found = datasets_.find(dataset);
+  if (found == datasets_.end()) return smallest;
+  for (const auto& event : found->second->clips) {
+    if (!smallest) smallest = event.extent;
+    for (unsigned d = 0; d < event.extent.rank(); ++d)
+      (*smallest)[d] = std::min((*smallest)[d], event.extent[d]);
+  }
+  return smallest;
+}
+
+Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
+  Lookup out;
+  if (selection.empty()) return out;
+  const auto found = datasets_.find(dataset);
+  if (found == datasets_.end())
+    return fail(Code::kCorrupt, fmt::format("index: dataset {} is not declared", dataset));
+  const PerDataset& entry = *found->second;
+  if (selection.rank() != entry.rank())
+    return fail(Code::kInvalidArgument,
+                fmt::format("a selection of {} dimensions in dataset {}, which has {}",
+                            selection.rank(), dataset, entry.rank()));
+  std::vector<Candidate> candidates;
+  for (const std::size_t at : entry.candidates(selection))
+    candidates.push_back({at, entry.meta[at].order, entry.box_at(entry.visible, at)});
+  QueryBudget budget;
+  BENTO_TRY(resolve_latest(selection, std::move(candidates), budget, out));
+  return out;
+}
+
+Result<std::uint64_t> Index::covered_elements(DatasetNumber dataset, const Dims& extent) const {
+  BENTO_ASSIGN(const Lookup lookup, find(dataset, Box::whole(extent)));
+  std::uint64_t elements = 0;
+  for (const auto& piece : lookup.pieces) elements += piece.part.elements();
+  return elements;
+}
+
+std::vector<DatasetNumber> Index::datasets() const {
+  std::vector<DatasetNumber> numbers;
+  for (const auto& [number, entry] : datasets_) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace bento

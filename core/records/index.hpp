@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// From a selection to the records that hold it. In memory only; knows nothing of files or ranks'
+/// streams.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/records/record.hpp"
+#include "core/records/resolve.hpp"
+
+namespace bento {
+
+/// All records of all datasets that this process knows. Not thread-safe.
+class Index {
+ public:
+  Index();
+  ~Index();
+  Index(Index&&) noexcept;
+  Index& operator=(Index&&) noexcept;
+
+  void declare(const DatasetDeclaration& dataset);
+  [[nodiscard]] const DatasetDeclaration* find(DatasetNumber dataset) const;
+  /// Forgets a dataset and its records.
+  void remove(DatasetNumber dataset);
+
+  /// Adds a record in any order (a rank's own at once, others' after a commit) and returns its
+  /// position in its dataset. Errors: kCorrupt (unknown dataset, rank differs from its
+  /// declaration).
+  Result<std::size_t> add(const Record& record);
+  /// Replaces a record in place: it grew, or its final location became known.
+  void replace(DatasetNumber dataset, std::size_t position, const Record& record);
+  [[nodiscard]] Record record(DatasetNumber dataset, std::size_t position) const;
+  [[nodiscard]] Order order(DatasetNumber dataset, std::size_t position) const;
+  [[nodiscard]] std::size_t size(DatasetNumber dataset) const;
+  /// What changes of extent have left of each record's box: rank starts, then rank counts, record
+  /// by record. Valid until the dataset changes.
+  [[nodiscard]] std::span<const std::uint64_t> visible_corners(DatasetNumber dataset) const;
+  /// Forgets all records and clips; the declarations stay.
+  void clear_records();
+  /// The smallest extent of all clips of a dataset; nothing if there are none.
+  [[nodiscard]] std::optional<Dims> clip_of(DatasetNumber dataset) const;
+  /// Drops the records for which `drop` is true; positions of that dataset change. Clips stay
+  /// attached.
+  void erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop);
+
+  /// Clips all records, present and future, whose collective count is smaller than the event's.
+  Status clip(const ExtentEvent& event);
+
+  /// Which records hold `selection`, the latest winning, and what nobody wrote. Cost O(log n + hits
+  /// * log hits) once the dataset's tree is built; the tree is rebuilt lazily after additions.
+  Result<Lookup> find(DatasetNumber dataset, const Box& selection) const;
+
+  /// Sum of elements that lie in at least one record (H5Dget_space_status); exact, may be slow.
+  Result<std::uint64_t> covered_elements(DatasetNumber dataset, const Dims& extent) const;
+  [[nodiscard]] std::vector<DatasetNumber> datasets() const;
+
+ private:
+  struct PerDataset;
+  std::map<DatasetNumber, std::unique_ptr<PerDataset>> datasets_;
+};
+
+}  // namespace bento

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Has a write of some members put old values over members that another rank had written, because
+/// its rank had not seen them yet?
+#pragma once
+
+#include <optional>
+
+#include "core/records/member_writes.hpp"
+
+namespace bento {
+
+struct LostMembers {
+  Box where;                 ///< some of the elements
+  std::uint32_t writer = 0;  ///< the rank whose members are lost
+  std::uint32_t by = 0;      ///< the rank that had not seen them
+};
+
+/// `writes`: those of all ranks of one dataset since the last commit. A rank sees its own writes,
+/// and of other ranks those before an exchange that came before its write. Exact: it finds
+/// something if and only if the latest record of some element has another value of a member than
+/// the latest write of that member brought. Costs as much as boxes of different ranks overlap.
+std::optional<LostMembers> find_lost_members(const MemberWriteTable& writes);
+
+}  // namespace bento

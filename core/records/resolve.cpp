@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/records/resolve.hpp"
+
+#include <algorithm>
+
+namespace bento {
+
+namespace {
+
+/// Newest first, pieces subtracted one by one. For few candidates.
+Status resolve_greedily(const Box& selection, const std::vector<Candidate>& newest_first,
+                        QueryBudget& budget, Lookup& out) {
+  std::vector<Box> rest{selection};
+  std::vector<Box> next;
+  for (const auto& candidate : newest_first) {
+    next.clear();
+    for (const auto& box : rest) {
+      if (overlaps(box, candidate.visible))
+        out.pieces.push_back({candidate.record, intersect(box, candidate.visible)});
+      subtract(box, candidate.visible, next);
+    }
+    rest.swap(next);
+    if (rest.empty()) return {};
+    BENTO_TRY(budget.spend(rest.size()));
+  }
+  out.uncovered.insert(out.uncovered.end(), rest.begin(), rest.end());
+  return {};
+}
+
+/// The candidates' boundary inside `selection` nearest to the middle of all of them, in the
+/// dimension that has most. Cutting there cuts few records. False if no boundary lies inside.
+bool choose_cut(const Box& selection, const std::vector<Candidate>& candidates, unsigned& dimension,
+                std::uint64_t& coordinate) {
+  std::vector<std::uint64_t> best;
+  for (unsigned d = 0; d < selection.rank(); ++d) {
+    std::vector<std::uint64_t> inside;
+    for (const auto& candidate : candidates)
+      for (const std::uint64_t at :
+           {candidate.visible.start[d], candidate.visible.start[d] + candidate.visible.count[d]})
+        if (at > selection.start[d] && at < selection.start[d] + selection.count[d])
+          inside.push_back(at);
+    if (inside.size() > best.size()) {
+      best.swap(inside);
+      dimension = d;
+    }
+  }
+  if (best.empty()) return false;
+  std::nth_element(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(best.size() / 2),
+                   best.end());
+  coordinate = best[best.size() / 2];
+  return true;
+}
+
+/// Subtracting many pieces from one box would cost their number squared, so the selection is halved
+/// until few candidates are left. `candidates` come newest first.
+Status resolve(const Box& selection, std::vector<Candidate> candidates, QueryBudget& budget,
+               Lookup& out) {
+  constexpr std::size_t kFew = 16;
+  // Nothing older than a candidate that covers everything is seen.
+  const auto cover = std::find_if(
+      candidates.begin(), candidates.end(),
+      [&](const Candidate& candidate) { return contains(candidate.visible, selection); });
+  if (cover != candidates.end()) candidates.erase(cover + 1, candidates.end());
+  unsigned dimension = 0;
+  std::uint64_t coordinate = 0;
+  if (candidates.size() <= kFew || !choose_cut(selection, candidates, dimension, coordinate))
+    return resolve_greedily(selection, candidates, budget, out);
+  BENTO_TRY(budget.spend(1 + candidates.size() / 16));
+  Box low = selection;
+  Box high = selection;
+  low.count[dimension] = coordinate - selection.start[dimension];
+  high.start[dimension] = coordinate;
+  high.count[dimension] -= low.count[dimension];
+  for (const Box& half : {low, high}) {
+    std::vector<Candidate> touching;
+    for (const auto& candidate : candidates)
+      if (overlaps(candidate.visible, half)) touching.push_back(candidate);
+    BENTO_TRY(resolve(half, std::move(touching), budget, out));
+  }
+  return {};
+}
+
+}  // namespace
+
+Status resolve_latest(const Box& selection, std::vector<Candidate> candidates, QueryBudget& budget,
+                      Lookup& out) {
+  // Equal orders come from one write that was cut in pieces; the later record number breaks the
+  // tie.
+  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return a.order != b.order ? a.order > b.order : a.record > b.record;
+  });
+  return resolve(selection, std::move(candidates), budget, out);
+}
+
+}  // namespace bento

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/steps/blob.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace bento {
+
+void put_ref(ByteWriter& out, const BlobRef& ref) {
+  out.varint(ref.position);
+  out.varint(ref.bytes);
+  out.bytes(ref.hash);
+}
+
+Result<BlobRef> get_ref(ByteReader& in) {
+  BlobRef ref;
+  BENTO_ASSIGN(ref.position, in.varint());
+  BENTO_ASSIGN(ref.bytes, in.varint());
+  BENTO_ASSIGN(const auto hash, in.bytes(ref.hash.size()));
+  std::copy(hash.begin(), hash.end(), ref.hash.begin());
+  if (ref.bytes > kMaxBlobBytes)
+    return fail(Code::kCorrupt, fmt::format("step index: a blob of {} bytes, {} at most", ref.bytes,
+                                            kMaxBlobBytes));
+  return ref;
+}
+
+Result<Blob> OnceSource::read(const BlobRef& ref) {
+  given_ += ref.bytes;
+  if (given_ > limit_ && !asked_) {
+    asked_ = true;
+    BENTO_ASSIGN(const std::uint64_t stored, below_.stored_bytes());
+    limit_ = std::max(limit_, stored);
+  }
+  if (given_ > limit_)
+    return fail(Code::kCorrupt,
+                fmt::format("step index: pages of more than {} bytes, which is all that is stored: "
+                            "some are named again and again",
+                            limit_));
+  return below_.read(ref);
+}
+
+Result<Blob> CachedSource::read(const BlobRef& ref) {
+  if (const auto found = by_position_.find(ref.position); found != by_position_.end()) {
+    const auto entry = found->second;
+    if (entry->ref == ref) {
+      newest_first_.splice(newest_first_.begin(), newest_first_, entry);
+      return entry->blob;
+    }
+    held_ -= entry->blob->size();
+    newest_first_.erase(entry);
+    by_position_.erase(found);
+  }
+  BENTO_ASSIGN(Blob blob, below_.read(ref));
+  if (blob->size() > limit_) return blob;
+  newest_first_.push_front({ref, blob});
+  by_position_[ref.position] = newest_first_.begin();
+  held_ += blob->size();
+  while (held_ > limit_) {
+    held_ -= newest_first_.back().blob->size();
+    by_position_.erase(newest_first_.back().ref.position);
+    newest_first_.pop_back();
+  }
+  return blob;
+}
+
+Result<Blob> MemoryBlobs::read(const BlobRef& ref) {
+  if (ref.position > bytes_.size() || ref.bytes > bytes_.size() - ref.position)
+    return fail(Code::kCorrupt, fmt::format("step index: {} bytes at {} lie outside of {}",
+                                            ref.bytes, ref.position, bytes_.size()));
+  const auto view = std::span<const std::byte>(bytes_).subspan(
+      static_cast<std::size_t>(ref.position), static_cast<std::size_t>(ref.bytes));
+  if (hash128(view) != ref.hash)
+    return fail(Code::kCorrupt,
+                fmt::format("step index: {} bytes at {} do not match their checksum", ref.bytes,
+                            ref.position));
+  ++reads_;
+  read_bytes_ += ref.bytes;
+  return std::make_shared<const std::vector<std::byte>>(view.begin(), view.end());
+}
+
+Result<BlobRef> MemoryBlobs::append(std::span<const std::byte> bytes) {
+  const BlobRef ref{bytes_.size(), bytes.size(), hash128(bytes)};
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  return ref;
+}
+
+}  // namespace bento

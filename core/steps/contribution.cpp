@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/steps/contribution.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/records/box_tree.hpp"
+
+namespace bento {
+
+namespace {
+
+constexpr std::size_t kRangeBytes = 16;
+enum PartFlags : std::uint8_t { kExactTimes = 1, kHasRanges = 2 };
+
+void put_part(ByteWriter& out, const ContributionPart& part) {
+  out.varint(part.dataset);
+  out.varint(part.shape.rank);
+  out.varint(part.shape.element_bytes);
+  out.u8(static_cast<std::uint8_t>((part.exact_times ? kExactTimes : 0) |
+                                   (part.has_ranges ? kHasRanges : 0)));
+  out.varint(part.records);
+  out.bytes(part.digest.sum);
+  out.varint(part.pieces.size());
+  for (const auto piece : part.pieces) {
+    out.varint(piece.size());
+    out.bytes(piece);
+  }
+  out.bytes(part.ranges);
+}
+
+Result<RecordRun> decode_piece(std::span<const std::byte> bytes, const RowShape& shape) {
+  ByteReader in(bytes, std::endian::little, "index run");
+  BENTO_ASSIGN(RecordRun run, RecordRun::decode(in, shape.width()));
+  if (in.remaining() != 0)
+    return fail(Code::kCorrupt, fmt::format("index run: {} bytes left over", in.remaining()));
+  return run;
+}
+
+void put_range(ByteWriter& out, const ValueRange& range) {
+  out.u64(range.low);
+  out.u64(range.high);
+}
+
+Status merge_part(ByteWriter& out, const ContributionPart& left, const ContributionPart& right) {
+  if (!(left.shape == right.shape))
+    return fail(Code::kInvalidArgument,
+                fmt::format("the ranks disagree on the shape of dataset {}", left.dataset));
+  ContributionPart both = left;
+  both.records += right.records;
+  both.exact_times = left.exact_times && right.exact_times;
+  both.digest.add(right.digest);
+
+  std::vector<std::byte> joined;
+  BENTO_ASSIGN(RecordRun last, decode_piece(left.pieces.back(), left.shape));
+  BENTO_ASSIGN(const RecordRun first, decode_piece(right.pieces.front(), left.shape));
+  if (last.tokens() + first.tokens() <= kMaxJoinedTokens &&
+      last.records() + first.records() <= kMaxRunRecords) {
+    last.append(first);
+    ByteWriter run;
+    last.encode(run);
+    joined = std::move(run).take();
+    both.pieces.back() = joined;
+    both.pieces.insert(both.pieces.end(), right.pieces.begin() + 1, right.pieces.end());
+  } else {
+    both.pieces.insert(both.pieces.end(), right.pieces.begin(), right.pieces.end());
+  }
+
+  std::vector<std::byte> ranges;
+  both.has_ranges = left.has_ranges && right.has_ranges;
+  if (both.has_ranges) {
+    ranges.assign(left.ranges.begin(), left.ranges.end());
+    ranges.insert(ranges.end(), right.ranges.begin(), right.ranges.end());
+  }
+  both.ranges = ranges;
+  put_part(out, both);
+  return {};
+}
+
+}  // namespace
+
+void RecordDigest::add(const Record& record) {
+  if (record.hash == Hash128{}) return;
+  ByteWriter out;
+  out.bytes(record.hash);
+  out.u32(record.where.task);
+  out.u64(record.where.offset);
+  add(RecordDigest{hash128(out.view())});
+}
+
+void RecordDigest::add(const RecordDigest& other) {
+  unsigned carry = 0;
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    carry += std::to_integer<unsigned>(sum[i]) + std::to_integer<unsigned>(other.sum[i]);
+    sum[i] = static_cast<std::byte>(carry & 0xFFu);
+    carry >>= 8;
+  }
+}
+
+Status ContributionBuilder::add(const Record& record, std::uint64_t element_bytes,
+                                const ValueRange& range) {
+  auto& entry = datasets_[record.dataset];
+  const RowShape shape{record.box.rank(), element_bytes};
+  if (!entry.rows.empty() && !(entry.shape == shape))
+    return fail(Code::kInvalidArgument,
+                fmt::format("two shapes of dataset {} in one commit", record.dataset));
+  entry.shape = shape;
+  Row row;
+  BENTO_TRY(to_row(shape, record, row));
+  entry.rows.insert(entry.rows.end(), row.begin(), row.begin() + shape.width());
+  if (options_.ranges) entry.ranges.push_back(range);
+  entry.digest.add(record);
+  return {};
+}
+
+// Replaces times by layers: a record lies above what it overlaps and is later than, at the same
+// collective count. False if that would cost too much; the times then stay.
+bool ContributionBuilder::set_layers(const PerDataset& entry,
+                                     std::vector<std::uint64_t>& rows) const {
+  constexpr std::size_t kFew = 64;
+  const RowShape& shape = entry.shape;
+  const unsigned width = shape.width();
+  const std::size_t count = rows.size() / width;
+  const auto field = [&](std::size_t i, Field f) -> std::uint64_t& {
+    return rows[i * width + shape.field(f)];
+  };
+  const auto box = [&](std::size_t i) {
+    const std::span<const std::uint64_t> all(rows);
+    return Box{Dims(all.subspan(i * width, shape.rank)),
+               Dims(all.subspan(i * width + shape.rank, shape.rank))};
+  };
+  if (count > kFew) {
+    if (shape.rank == 0) return false;
+    std::vector<std::uint64_t> corners;
+    for (std::size_t i = 0; i < count; ++i)
+      corners.insert(corners.end(), rows.begin() + static_cast<std::ptrdiff_t>(i * width),
+                     rows.begin() + static_cast<std::ptrdiff_t>(i * width + 2 * shape.rank));
+    BoxTree tree;
+    tree.build(corners, shape.rank, count);
+    if (!tree.for_each_overlap(corners, [](std::size_t, std::size_t) { return false; }))
+      return false;
+    for (std::size_t i = 0; i < count; ++i) field(i, kFieldTime) = 0;
+    return true;
+  }
+  std::vector<std::size_t> by_time(count);
+  std::iota(by_time.begin(), by_time.end(), std::size_t{0});
+  std::stable_sort(by_time.begin(), by_time.end(), [&](std::size_t a, std::size_t b) {
+    return field(a, kFieldTime) < field(b, kFieldTime);
+  });
+  std::vector<std::uint64_t> layers(count);
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const std::size_t here = by_time[i];
+      const std::size_t there = by_time[j];
+      if (field(here, kFieldCollective) == field(there, kFieldCollective) &&
+          overlaps(box(here), box(there)))
+        layers[here] = std::max(layers[here], layers[there] + 1);
+    }
+  for (std::size_t i = 0; i < count; ++i) field(i, kFieldTime) = layers[i];
+  return true;
+}
+
+std::vector<std::byte> ContributionBuilder::encode() const {
+  ByteWriter out;
+  out.varint(datasets_.size());
+  for (const auto& [dataset, entry] : datasets_) {
+    ContributionPart part;
+    part.dataset = dataset;
+    part.shape = entry.shape;
+    part.digest = entry.digest;
+    part.exact_times = options_.all_exact_times || options_.exact_times.contains(dataset);
+    std::vector<std::uint64_t> rows = entry.rows;
+    if (!part.exact_times) (void)set_layers(entry, rows);
+
+    const unsigned width = entry.shape.width();
+    part.records = rows.size() / width;
+    std::vector<RecordRun> runs;
+    for (std::size_t i = 0; i < part.records; ++i) {
+      const auto row = std::span<const std::uint64_t>(rows).subspan(i * width, width);
+      if (runs.empty() || runs.back().tokens() >= kMaxJoinedTokens)
+        runs.emplace_back(width, row);
+      else
+        runs.back().push(row);
+    }
+    std::vector<std::vector<std::byte>> pieces;
+    for (const auto& run : runs) {
+      ByteWriter piece;
+      run.encode(piece);
+      pieces.push_back(std::move(piece).take());
+    }
+    part.pieces.assign(pieces.begin(), pieces.end());
+    part.has_ranges = options_.ranges;
+    ByteWriter ranges;
+    for (const auto& range : entry.ranges) put_range(ranges, range);
+    part.ranges = ranges.view();
+    put_part(out, part);
+  }
+  return std::move(out).take();
+}
+
+std::vector<std::byte> encode_contribution(std::span<const ContributionPart> parts) {
+  ByteWriter out;
+  out.varint(parts.size());
+  for (const auto& part : parts) put_part(out, part);
+  return std::move(out).take();
+}
+
+Result<std::vector<ContributionPart>> parse_contribution(std::span<const std::byte> bytes) {
+  ByteReader in(bytes, std::endian::little, "index contribution");
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  BENTO_TRY(in.fits(count, 22));
+  std::vector<ContributionPart> parts(static_cast<std::size_t>(count));
+  const ContributionPart* previous = nullptr;
+  for (auto& part : parts) {
+    BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
+    BENTO_ASSIGN(const std::uint64_t rank, in.varint());
+    BENTO_ASSIGN(part.shape.element_bytes, in.varint());
+    BENTO_ASSIGN(const std::uint8_t flags, in.u8());
+    BENTO_ASSIGN(part.records, in.varint());
+    BENTO_ASSIGN(const auto digest, in.bytes(part.digest.sum.size()));
+    BENTO_ASSIGN(const std::uint64_t pieces, in.varint());
+    BENTO_TRY(in.fits(pieces, 1));
+    if (dataset >> 32 != 0 || rank > kMaxRank || flags > (kExactTimes | kHasRanges) ||
+        pieces == 0 || part.records < pieces ||
+        (previous != nullptr && dataset <= previous->dataset))
+      return fail(Code::kCorrupt,
+                  fmt::format("index contribution: impossible head of dataset {}", dataset));
+    part.dataset = static_cast<DatasetNumber>(dataset);
+    part.shape.rank = static_cast<unsigned>(rank);
+    part.exact_times = (flags & kExactTimes) != 0;
+    part.has_ranges = (flags & kHasRanges) != 0;
+    std::copy(digest.begin(), digest.end(), part.digest.sum.begin());
+    part.pieces.reserve(static_cast<std::size_t>(pieces));
+    for (std::uint64_t i = 0; i < pieces; ++i) {
+      BENTO_ASSIGN(const std::uint64_t length, in.varint());
+      BENTO_ASSIGN(const auto piece, in.bytes(length));
+      part.pieces.push_back(piece);
+    }
+    if (part.has_ranges) {
+      BENTO_TRY(in.fits(part.records, kRangeBytes));
+      BENTO_ASSIGN(part.ranges, in.bytes(part.records * kRangeBytes));
+    }
+    previous = &part;
+  }
+  if (in.remaining() != 0)
+    return fail(Code::kCorrupt,
+                fmt::format("index contribution: {} bytes left over", in.remaining()));
+  return parts;
+}
+
+Result<std::vector<std::byte>> merge_contributions(std::span<const std::byte> left,
+                                                   std::span<const std::byte> right) {
+  BENTO_ASSIGN(const auto a, parse_contribution(left));
+  BENTO_ASSIGN(const auto b, parse_contribution(right));
+  std::size_t common = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (a[i].dataset == b[j].dataset) ++common;
+    const bool step_left = a[i].dataset <= b[j].dataset;
+    const bool step_right = b[j].dataset <= a[i].dataset;
+    i += step_left ? 1 : 0;
+    j += step_right ? 1 : 0;
+  }
+  ByteWriter out;
+  out.varint(a.size() + b.size() - common);
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() || j < b.size()) {
+    if (j == b.size() || (i < a.size() && a[i].dataset < b[j].dataset))
+      put_part(out, a[i++]);
+    else if (i == a.size() || b[j].dataset < a[i].dataset)
+      put_part(out, b[j++]);
+    else
+      BENTO_TRY(merge_part(out, a[i++], b[j++]));
+  }
+  return std::move(out).take();
+}
+
+Result<std::vector<RecordRun>> decode_runs(const ContributionPart& part) {
+  std::vector<RecordRun> runs;
+  std::uint64_t records = 0;
+  for (const auto piece : part.pieces) {
+    BENTO_ASSIGN(RecordRun run, decode_piece(piece, part.shape));
+    records += run.records();
+    runs.push_back(std::move(run));
+  }
+  if (records != part.records)
+    return fail(Code::kCorrupt, fmt::format("index contribution: {} records of dataset {}, its "
+                                            "head says {}",
+                                            records, part.dataset, part.records));
+  return runs;
+}
+
+std::vector<ValueRange> decode_ranges(const ContributionPart& part) {
+  std::vector<ValueRange> ranges;
+  ByteReader in(part.ranges, std::endian::little, "value ranges");
+  ranges.reserve(part.ranges.size() / kRangeBytes);
+  while (in.remaining() >= kRangeBytes) {
+    const std::uint64_t low = *in.u64();
+    const std::uint64_t high = *in.u64();
+    ranges.push_back({low, high});
+  }
+  return ranges;
+}
+
+}  // namespace bento

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// An array over 64-bit keys, mostly of neighbouring ones, in pages of 16 slots: any entry is found
+/// through as many pages as its key has hexadecimal digits in use (3 for the first 4096 steps).
+/// Copy-on-write: a change stores the pages on its way and nothing that an older root refers to
+/// is touched. A page knows the checksum and a summary of each page below it. Source:
+/// docs/format.md, "Step index".
+///
+/// Traits give the types Entry and Summary and, as const members: put_entry(ByteWriter&, Entry),
+/// get_entry(ByteReader&) -> Result<Entry>, put_summary, get_summary, summary_of(Entry) and
+/// add(Summary&, Summary) for neighbours.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/base/error.hpp"
+#include "core/steps/blob.hpp"
+
+namespace bento {
+
+template <class Traits>
+class PagedArray {
+ public:
+  using Entry = typename Traits::Entry;
+  using Summary = typename Traits::Summary;
+  struct Root {
+    unsigned levels = 0;  ///< 0: empty; else keys are below 16^levels
+    BlobRef ref;
+    Summary summary;
+  };
+
+  explicit PagedArray(Traits traits = {}) : traits_(std::move(traits)) {}
+
+  Result<std::optional<Entry>> get(SegmentSource& source, const Root& root,
+                                   std::uint64_t key) const {
+    if (root.levels == 0 || !in_reach(root.levels, key)) return std::optional<Entry>();
+    BlobRef at = root.ref;
+    for (unsigned level = root.levels; level-- > 0;) {
+      BENTO_ASSIGN(Page page, load(source, at, level));
+      Slot& slot = page[digit(key, level)];
+      if (!slot.used) return std::optional<Entry>();
+      if (level == 0) return std::optional<Entry>(std::move(slot.entry));
+      at = slot.ref;
+    }
+    return std::optional<Entry>();
+  }
+
+  /// Stores `changes`, by ascending key without repetition; each page is written once.
+  Result<Root> put(SegmentSource& source, SegmentSink& sink, Root root,
+                   const std::vector<std::pair<std::uint64_t, Entry>>& changes) const {
+    if (changes.empty()) return root;
+    while (root.levels == 0 || !in_reach(root.levels, changes.back().first)) {
+      if (root.ref.bytes != 0) {
+        Page page(kSlots);
+        page[0] = {true, root.ref, root.summary, {}};
+        BENTO_ASSIGN(root.ref, store(sink, page, root.levels));
+      }
+      ++root.levels;
+    }
+    BENTO_ASSIGN(const Slot slot, put_below(source, sink, root.ref, root.levels - 1, changes.data(),
+                                            changes.data() + changes.size()));
+    return Root{root.levels, slot.ref, slot.summary};
+  }
+
+  /// Removes all keys below `key`.
+  Result<Root> drop_before(SegmentSource& source, SegmentSink& sink, const Root& root,
+                           std::uint64_t key) const {
+    if (root.levels == 0 || key == 0) return root;
+    if (!in_reach(root.levels, key)) return Root{};
+    BENTO_ASSIGN(const Slot slot, drop_below(source, sink, root.ref, root.levels - 1, key));
+    return slot.used ? Root{root.levels, slot.ref, slot.summary} : Root{};
+  }
+
+  /// Removes `keys`, ascending; those that are not there are no error.
+  Result<Root> remove(SegmentSource& source, SegmentSink& sink, const Root& root,
+                      std::span<const std::uint64_t> keys) const {
+    while (!keys.empty() && !in_reach(root.levels, keys.back())) keys = keys.first(keys.size() - 1);
+    if (root.levels == 0 || keys.empty()) return root;
+    BENTO_ASSIGN(const Slot slot, remove_below(source, sink, root.ref, root.levels - 1, keys));
+    return slot.used ? Root{root.levels, slot.ref, slot.summary} : Root{};
+  }
+
+  /// Calls visit(key, entry) -> Result<bool> by descending key from `last` on, until it says false.
+  /// Pages for which enter(summary) says false are not loaded.
+  template <class Enter, class Visit>
+  Status visit_down(SegmentSource& source, const Root& root, std::uint64_t last, const Enter& enter,
+                    const Visit& visit) const {
+    if (root.levels == 0 || !enter(root.summary)) return {};
+    if (!in_reach(root.levels, last)) last = ~0ull;
+    auto going = down(source, root.ref, root.levels - 1, last, 0, enter, visit);
+    if (!going) return fail(std::move(going).error());
+    return {};
+  }
+
+  /// Calls page(ref) -> Status for every page and visit(entry) -> Status for every entry.
+  template <class PageUse, class Visit>
+  Status visit_all(SegmentSource& source, const Root& root, const PageUse& page,
+                   const Visit& visit) const {
+    if (root.levels == 0) return {};
+    return all_below(source, root.ref, root.levels - 1, page, visit);
+  }
+
+  /// How many keys are not above `last`? Summary::steps must count them.
+  Result<std::uint64_t> count_to(SegmentSource& source, const Root& root,
+                                 std::uint64_t last) const {
+    if (root.levels == 0) return 0;
+    if (!in_reach(root.levels, last)) return root.summary.steps;
+    std::uint64_t count = 0;
+    BlobRef at = root.ref;
+    for (unsigned level = root.levels; level-- > 0;) {
+      BENTO_ASSIGN(const Page page, load(source, at, level));
+      const unsigned slot = digit(last, level);
+      for (unsigned i = 0; i < slot; ++i)
+        if (page[i].used) count += level == 0 ? 1 : page[i].summary.steps;
+      if (!page[slot].used) return count;
+      at = page[slot].ref;
+    }
+    return count + 1;
+  }
+
+  /// The key with `n` keys below it. Summary::steps must count them.
+  Result<std::optional<std::uint64_t>> nth(SegmentSource& source, const Root& root,
+                                           std::uint64_t n) const {
+    if (root.levels == 0 || n >= root.summary.steps) return std::optional<std::uint64_t>();
+    std::uint64_t key = 0;
+    BlobRef at = root.ref;
+    for (unsigned level = root.levels; level-- > 0;) {
+      BENTO_ASSIGN(const Page page, load(source, at, level));
+      unsigned slot = 0;
+      for (; slot < kSlots; ++slot) {
+        if (!page[slot].used) continue;
+        const std::uint64_t below = level == 0 ? 1 : page[slot].summary.steps;
+        if (n < below) break;
+        n -= below;
+      }
+      if (slot == kSlots)
+        return fail(Code::kCorrupt, "step index page: fewer steps than its parent says");
+      key |= std::uint64_t{slot} << (4 * level);
+      at = page[slot].ref;
+    }
+    return std::optional(key);
+  }
+
+ private:
+  static constexpr unsigned kSlots = 16;
+  static constexpr unsigned kMaxLevels = 16;
+  struct Slot {
+    bool used = false;
+    BlobRef ref;      ///< inner pages
+    Summary summary;  ///< inner pages; made from the entry in leaves
+    Entry entry;      ///< leaves
+  };
+  using Page = std::vector<Slot>;  // kSlots of them: too large for the stack
+
+  static bool in_reach(unsigned levels, std::uint64_t key) {
+    return levels >= kMaxLevels || key >> (4 * levels) == 0;
+  }
+  static unsigned digit(std::uint64_t key, unsigned level) {
+    return static_cast<unsigned>(key >> (4 * level) & 0xFu);
+  }
+
+  // u8 level, u16 bits of the slots in use, then each: an entry, or a reference and a summary.
+  Result<BlobRef> store(SegmentSink& sink, const Page& page, unsigned level) const {
+    ByteWriter out;
+    unsigned used = 0;
+    for (unsigned i = 0; i < kSlots; ++i)
+      if (page[i].used) used |= 1u << i;
+    out.u8(static_cast<std::uint8_t>(level));
+    out.u16(static_cast<std::uint16_t>(used));
+    for (const auto& slot : page) {
+      if (!slot.used) continue;
+      if (level == 0) {
+        traits_.put_entry(out, slot.entry);
+      } else {
+        put_ref(out, slot.ref);
+        traits_.put_summary(out, slot.summary);
+      }
+    }
+    return sink.append(out.view());
+  }
+
+  Result<Page> load(SegmentSource& source, const BlobRef& ref, unsigned level) const {
+    BENTO_ASSIGN(const Blob blob, source.read(ref));
+    ByteReader in(*blob, std::endian::little, "step index page");
+    BENTO_ASSIGN(const unsigned stored, in.u8());
+    BENTO_ASSIGN(const unsigned used, in.u16());
+    if (stored != level)
+      return fail(Code::kCorrupt,
+                  fmt::format("step index page of level {} where {} was expected", stored, level));
+    Page page(kSlots);
+    for (unsigned i = 0; i < kSlots; ++i) {
+      if ((used >> i & 1u) == 0) continue;
+      page[i].used = true;
+      if (level == 0) {
+        BENTO_ASSIGN(page[i].entry, traits_.get_entry(in));
+      } else {
+        BENTO_ASSIGN(page[i].ref, get_ref(in));
+        BENTO_ASSIGN(page[i].summary, traits_.get_summary(in));
+      }
+    }
+    if (in.remaining() != 0)
+      return fail(Code::kCorrupt,
+                  fmt::format("step index page: {} bytes left over", in.remaining()));
+    return page;
+  }
+
+  Result<Slot> finish(SegmentSink& sink, const Page& page, unsigned level) const {
+    Slot slot;
+    for (const auto& below : page) {
+      if (!below.used) continue;
+      const Summary summary = level == 0 ? traits_.summary_of(below.entry) : below.summary;
+      if (slot.used)
+        traits_.add(slot.summary, summary);
+      else
+        slot.summary = summary;
+      slot.used = true;
+    }
+    if (slot.used) {
+      BENTO_ASSIGN(slot.ref, store(sink, page, level));
+    }
+    return slot;
+  }
+
+  using Change = std::pair<std::uint64_t, Entry>;
+  Result<Slot> put_below(SegmentSource& source, SegmentSink& sink, const BlobRef& ref,
+                         unsigned level, const Change* begin, const Change* end) const {
+    Page page(kSlots);
+    if (ref.bytes != 0) {
+      BENTO_ASSIGN(page, load(source, ref, level));
+    }
+    while (begin != end) {
+      const unsigned at = digit(begin->first, level);
+      const Change* next = begin + 1;
+      while (next != end && digit(next->first, level) == at) ++next;
+      if (level == 0) {
+        page[at].used = true;
+        page[at].entry = begin->second;
+      } else {
+        const BlobRef below = page[at].used ? page[at].ref : BlobRef{};
+        BENTO_ASSIGN(page[at], put_below(source, sink, below, level - 1, begin, next));
+      }
+      begin = next;
+    }
+    return finish(sink, page, level);
+  }
+
+  Result<Slot> drop_below(SegmentSource& source, SegmentSink& sink, const BlobRef& ref,
+                          unsigned level, std::uint64_t key) const {
+    BENTO_ASSIGN(Page page, load(source, ref, level));
+    const unsigned at = digit(key, level);
+    for (unsigned i = 0; i < at; ++i) page[i] = {};
+    if (level != 0 && page[at].used) {
+      BENTO_ASSIGN(page[at], drop_below(source, sink, page[at].ref, level - 1, key));
+    }
+    return finish(sink, page, level);
+  }
+
+  Result<Slot> remove_below(SegmentSource& source, SegmentSink& sink, const BlobRef& ref,
+                            unsigned level, std::span<const std::uint64_t> keys) const {
+    BENTO_ASSIGN(Page page, load(source, ref, level));
+    while (!keys.empty()) {
+      const unsigned at = digit(keys.front(), level);
+      std::size_t here = 1;
+      while (here < keys.size() && digit(keys[here], level) == at) ++here;
+      if (level == 0) {
+        page[at] = {};
+      } else if (page[at].used) {
+        BENTO_ASSIGN(page[at],
+                     remove_below(source, sink, page[at].ref, level - 1, keys.first(here)));
+      }
+      keys = keys.subspan(here);
+    }
+    return finish(sink, page, level);
+  }
+
+  template <class PageUse, class Visit>
+  Status all_below(SegmentSource& source, const BlobRef& ref, unsigned level, const PageUse& use,
+                   const Visit& visit) const {
+    BENTO_TRY(use(ref));
+    BENTO_ASSIGN(const Page page, load(source, ref, level));
+    for (const auto& slot : page) {
+      if (!slot.used) continue;
+      if (level == 0)
+        BENTO_TRY(visit(slot.entry));
+      else
+        BENTO_TRY(all_below(source, slot.ref, level - 1, use, visit));
+    }
+    return {};
+  }
+
+  template <class Enter, class Visit>
+  Result<bool> down(SegmentSource& source, const BlobRef& ref, unsigned level, std::uint64_t last,
+                    std::uint64_t base, const Enter& enter, const Visit& visit) const {
+    BENTO_ASSIGN(const Page page, load(source, ref, level));
+    for (unsigned i = kSlots; i-- > 0;) {
+      const std::uint64_t first_key = base | std::uint64_t{i} << (4 * level);
+      if (!page[i].used || first_key > last) continue;
+      if (level == 0) {
+        BENTO_ASSIGN(const bool going, visit(first_key, page[i].entry));
+        if (!going) return false;
+      } else if (enter(page[i].summary)) {
+        BENTO_ASSIGN(const bool going,
+                     down(source, page[i].ref, level - 1, last, first_key, enter, visit));
+        if (!going) return false;
+      }
+    }
+    return true;
+  }
+
+  Traits traits_;
+};
+
+}  // namespace bento

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/steps/segment_page.hpp"
+
+#include <fmt/format.h>
+
+#include "core/base/checked.hpp"
+#include "core/records/box_tree.hpp"
+#include "core/steps/packed_column.hpp"
+
+namespace bento {
+
+namespace {
+
+/// Persistent: never renumber.
+enum PageKind : std::uint8_t { kRuns = 1, kRecords = 2, kInner = 3 };
+
+// Fields that may be small negative numbers modulo 2^64.
+bool is_signed(const RowShape& shape, unsigned f) {
+  return f == shape.field(kFieldRankGap) || f == shape.field(kFieldExcess);
+}
+std::uint64_t zigzag(std::uint64_t value) {
+  return (value << 1) ^ (0 - (value >> 63));
+}
+std::uint64_t unzigzag(std::uint64_t value) {
+  return (value >> 1) ^ (0 - (value & 1));
+}
+
+Status find_in_runs(ByteReader& in, const RowShape& shape, const Box* selection,
+                    QueryBudget& budget, const RunView::Visit& visit) {
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  BENTO_TRY(in.fits(count, shape.width()));
+  std::uint64_t before = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    BENTO_ASSIGN(const RecordRun run, RecordRun::decode(in, shape.width()));
+    BENTO_ASSIGN(const RunView view, RunView::make(run, shape.rank));
+    if (selection == nullptr || overlaps(view.bounds(), *selection)) {
+      const auto shifted = [&](std::uint64_t ordinal, std::span<const std::uint64_t> row) {
+        return visit(before + ordinal, row);
+      };
+      BENTO_TRY(view.find(selection == nullptr ? view.bounds() : *selection, budget, shifted));
+    }
+    before += run.records();
+  }
+  return {};
+}
+
+Status find_in_records(ByteReader& in, const RowShape& shape, const Box* selection,
+                       QueryBudget& budget, const RunView::Visit& visit) {
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  if (count > kPageRecords)
+    return fail(Code::kCorrupt,
+                fmt::format("index page: {} records, {} at most", count, kPageRecords));
+  const unsigned width = shape.width();
+  std::vector<std::vector<std::uint64_t>> columns(width);
+  for (unsigned f = 0; f < width; ++f) {
+    BENTO_ASSIGN(columns[f], get_packed(in, static_cast<std::size_t>(count)));
+    if (is_signed(shape, f))
+      for (auto& value : columns[f]) value = unzigzag(value);
+  }
+  Row row;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (unsigned f = 0; f < width; ++f) row[f] = columns[f][i];
+    if (selection != nullptr && !corner_overlaps(row.data(), *selection)) continue;
+    BENTO_TRY(budget.spend());
+    BENTO_TRY(visit(i, std::span<const std::uint64_t>(row).first(width)));
+  }
+  return {};
+}
+
+Status find_in_children(SegmentSource& source, ByteReader& in, const RowShape& shape,
+                        const Box* selection, QueryBudget& budget, const RunView::Visit& visit,
+                        unsigned depth) {
+  if (depth >= kMaxPageDepth) return fail(Code::kCorrupt, "index page: nested too deeply");
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  if (count > kPageChildren)
+    return fail(Code::kCorrupt,
+                fmt::format("index page: {} children, {} at most", count, kPageChildren));
+  std::uint64_t before = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    BENTO_ASSIGN(const BlobRef ref, get_ref(in));
+    BENTO_ASSIGN(const std::uint64_t records, in.varint());
+    Box bounds{Dims(shape.rank), Dims(shape.rank)};
+    for (unsigned d = 0; d < shape.rank; ++d) {
+      BENTO_ASSIGN(bounds.start[d], in.varint());
+      BENTO_ASSIGN(bounds.count[d], in.varint());
+      const auto end = checked_add(bounds.start[d], bounds.count[d]);
+      if (!end || *end >> 63 != 0)
+        return fail(Code::kCorrupt, "index page: bounds that leave the space of 2^63 elements");
+    }
+    if (selection == nullptr || overlaps(bounds, *selection)) {
+      BENTO_TRY(budget.spend(1 + ref.bytes / 4096));
+      BENTO_ASSIGN(const Blob page, source.read(ref));
+      const auto shifted = [&](std::uint64_t ordinal, std::span<const std::uint64_t> row) {
+        return visit(before + ordinal, row);
+      };
+      BENTO_TRY(find_in_page(source, *page, shape, selection, budget, shifted, depth + 1));
+    }
+    before += records;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_run_page(std::span<const RecordRun* const> runs) {
+  ByteWriter out;
+  out.u8(kRuns);
+  out.varint(runs.size());
+  for (const auto* const run : runs) run->encode(out);
+  return std::move(out).take();
+}
+
+std::vector<std::byte> encode_record_page(const RowShape& shape,
+                                          std::span<const std::uint64_t> rows,
+                                          std::span<const std::size_t> picked) {
+  ByteWriter out;
+  out.u8(kRecords);
+  out.varint(picked.size());
+  std::vector<std::uint64_t> column(picked.size());
+  for (unsigned f = 0; f < shape.width(); ++f) {
+    for (std::size_t i = 0; i < picked.size(); ++i) {
+      column[i] = rows[picked[i] * shape.width() + f];
+      if (is_signed(shape, f)) column[i] = zigzag(column[i]);
+    }
+    put_packed(out, column);
+  }
+  return std::move(out).take();
+}
+
+std::vector<std::byte> encode_inner_page(std::span<const PageEntry> children) {
+  ByteWriter out;
+  out.u8(kInner);
+  out.varint(children.size());
+  for (const auto& child : children) {
+    put_ref(out, child.ref);
+    out.varint(child.records);
+    for (unsigned d = 0; d < child.bounds.rank(); ++d) {
+      out.varint(child.bounds.start[d]);
+      out.varint(child.bounds.count[d]);
+    }
+  }
+  return std::move(out).take();
+}
+
+Status find_in_page(SegmentSource& source, std::span<const std::byte> page, const RowShape& shape,
+                    const Box* selection, QueryBudget& budget, const RunView::Visit& visit,
+                    unsigned depth) {
+  ByteReader in(page, std::endian::little, "index page");
+  BENTO_ASSIGN(const std::uint8_t kind, in.u8());
+  if (kind == kRuns) {
+    BENTO_TRY(find_in_runs(in, shape, selection, budget, visit));
+  } else if (kind == kRecords) {
+    BENTO_TRY(find_in_records(in, shape, selection, budget, visit));
+  } else if (kind == kInner) {
+    BENTO_TRY(find_in_children(source, in, shape, selection, budget, visit, depth));
+  } else {
+    return fail(Code::kCorrupt, fmt::format("index page: kind {}", kind));
+  }
+  if (in.remaining() != 0)
+    return fail(Code::kCorrupt, fmt::format("index page: {} bytes left over", in.remaining()));
+  return {};
+}
+
+Status visit_page_refs(SegmentSource& source, std::span<const std::byte> page, unsigned rank,
+                       const std::function<Status(const BlobRef&)>& use, unsigned depth) {
+  ByteReader in(page, std::endian::little, "index page");
+  BENTO_ASSIGN(const std::uint8_t kind, in.u8());
+  if (kind != kInner) return {};
+  if (depth >= kMaxPageDepth) return fail(Code::kCorrupt, "index page: nested too deeply");
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  if (count > kPageChildren)
+    return fail(Code::kCorrupt,
+                fmt::format("index page: {} children, {} at most", count, kPageChildren));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    BENTO_ASSIGN(const BlobRef ref, get_ref(in));
+    for (unsigned k = 0; k < 1 + 2 * rank; ++k) {
+      BENTO_ASSIGN([[maybe_unused]] const std::uint64_t skipped, in.varint());
+    }
+    BENTO_TRY(use(ref));
+    BENTO_ASSIGN(const Blob below, source.read(ref));
+    BENTO_TRY(visit_page_refs(source, *below, rank, use, depth + 1));
+  }
+  return {};
+}
+
+}  // namespace bento

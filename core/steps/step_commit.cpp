@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/steps/step_commit.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/steps/forget_steps.hpp"
+#include "core/steps/step_segment.hpp"
+#include "core/steps/step_tables.hpp"
+
+namespace bento {
+
+namespace {
+
+/// What one commit does to one dataset.
+struct Change {
+  std::vector<ExtentEvent> extents;
+  const ContributionPart* part = nullptr;
+  bool deleted = false;
+};
+
+Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
+             AbsoluteStep oldest, const Change& change, DatasetEntry& entry,
+             StepCommitted& totals) {
+  if (change.deleted) {
+    entry.deleted = commit.step;
+    return {};
+  }
+  if (change.part == nullptr && change.extents.empty()) return {};
+  SegmentContent content;
+  content.dataset = entry.declaration.number;
+  content.step = commit.step;
+  content.shape = {entry.declaration.rank, entry.declaration.element_bytes};
+  content.extents = change.extents;
+  if (change.part != nullptr) {
+    if (!(change.part->shape == content.shape))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("records of {} dimensions and {} bytes an element in dataset {}, "
+                              "which has {} and {}",
+                              change.part->shape.rank, change.part->shape.element_bytes,
+                              content.dataset, content.shape.rank, content.shape.element_bytes));
+    content.exact_times = change.part->exact_times;
+    content.digest = change.part->digest;
+    BENTO_ASSIGN(content.runs, decode_runs(*change.part));
+    content.ranges = decode_ranges(*change.part);
+  }
+  BENTO_ASSIGN(const SegmentEntry written, write_segment(sink, content));
+  totals.records += written.records;
+  totals.regular_records += written.regular;
+
+  const StepSummary& older = entry.steps.summary;
+  const bool anything_older = entry.steps.levels != 0 && older.any_records;
+  StepEntry step;
+  step.segment = written.ref;
+  step.records = written.records;
+  step.bounds = written.bounds;
+  for (const auto& event : change.extents) {
+    if (event.extent.rank() != entry.declaration.rank)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("an extent of {} dimensions for dataset {}, which has {}",
+                              event.extent.rank(), content.dataset, entry.declaration.rank));
+    if (anything_older && !contains(Box::whole(event.extent), older.bounds))
+      narrow_clip(step.clip, event.extent);
+  }
+  step.covers = written.volume != 0 && written.volume == written.bounds.elements() &&
+                (!anything_older || contains(written.bounds, older.bounds));
+  const SegmentArray array(SegmentTraits{entry.declaration.rank});
+  BENTO_ASSIGN(entry.steps, array.put(source, sink, entry.steps, {{commit.step.number(), step}}));
+  if (commit.keep != 0) BENTO_TRY(forget_steps(source, sink, oldest, entry));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<DatasetNumber>> datasets_that_need_exact_times(
+    std::span<const std::byte> contribution) {
+  std::vector<DatasetNumber> found;
+  if (contribution.empty()) return found;
+  BENTO_ASSIGN(const auto parts, parse_contribution(contribution));
+  for (const auto& part : parts) {
+    BENTO_ASSIGN(const bool needed, needs_exact_times(part));
+    if (needed) found.push_back(part.dataset);
+  }
+  return found;
+}
+
+Result<std::vector<DatasetNumber>> datasets_that_ranks_share(
+    std::span<const std::byte> contribution, std::span<const DatasetNumber> datasets) {
+  std::vector<DatasetNumber> found;
+  if (contribution.empty() || datasets.empty()) return found;
+  BENTO_ASSIGN(const auto parts, parse_contribution(contribution));
+  for (const auto& part : parts) {
+    if (!std::binary_search(datasets.begin(), datasets.end(), part.dataset)) continue;
+    BENTO_ASSIGN(const bool shared, ranks_may_overlap(part));
+    if (shared) found.push_back(part.dataset);
+  }
+  return found;
+}
+
+Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, const BlobRef& previous,
+                                  const StepCommit& commit) {
+  StepIndexRoot root;
+  if (previous.bytes != 0) {
+    BENTO_ASSIGN(const Blob blob, source.read(previous));
+    BENTO_ASSIGN(root, decode_step_index_root(*blob));
+  }
+  if (commit.step <= root.newest)
+    return fail(Code::kInvalidArgument,
+                fmt::format("step {} after step {}", commit.step.number(), root.newest.number()));
+  if (root.oldest == AbsoluteStep()) root.oldest = commit.step;
+  if (commit.keep != 0 && commit.step.number() >= commit.keep)
+    root.oldest = std::max(root.oldest, AbsoluteStep(commit.step.number() - commit.keep + 1));
+  root.newest = commit.step;
+
+  std::vector<ContributionPart> parts;
+  if (!commit.contribution.empty()) {
+    BENTO_ASSIGN(parts, parse_contribution(commit.contribution));
+  }
+  std::map<DatasetNumber, Change> changes;
+  std::map<DatasetNumber, const DatasetDeclaration*> declared;
+  for (const auto& declaration : commit.declared) {
+    changes[declaration.number];
+    declared[declaration.number] = &declaration;
+  }
+  for (const auto& part : parts) changes[part.dataset].part = &part;
+  for (const auto& event : commit.extents) changes[event.dataset].extents.push_back(event);
+  for (const auto number : commit.deleted) changes[number].deleted = true;
+
+  StepCommitted result;
+  const DatasetArray datasets;
+  std::vector<std::pair<std::uint64_t, DatasetEntry>> entries;
+  ByteWriter step_blob;
+  step_blob.varint(commit.payload.size());
+  step_blob.bytes(commit.payload);
+  for (const auto& [number, change] : changes) {
+    DatasetEntry entry;
+    if (const auto found = declared.find(number); found != declared.end()) {
+      entry.declaration = *found->second;
+      entry.declared = commit.step;
+    } else {
+      BENTO_ASSIGN(auto stored, datasets.get(source, root.datasets, number));
+      if (!stored || stored->deleted != AbsoluteStep()) {
+        if (change.part == nullptr || change.deleted || stored) continue;
+        return fail(Code::kInvalidArgument,
+                    fmt::format("records of dataset {}, which is not declared", number));
+      }
+      entry = std::move(*stored);
+    }
+    BENTO_TRY(apply(source, sink, commit, root.oldest, change, entry, result));
+    if (!change.deleted && (change.part != nullptr || !change.extents.empty()))
+      step_blob.varint(number);
+    entries.emplace_back(number, std::move(entry));
+  }
+  BENTO_ASSIGN(root.datasets, datasets.put(source, sink, root.datasets, entries));
+  BENTO_ASSIGN(const BlobRef step_ref, sink.append(step_blob.view()));
+  const StepArray steps;
+  BENTO_ASSIGN(root.steps, steps.put(source, sink, root.steps, {{commit.step.number(), step_ref}}));
+  BENTO_ASSIGN(root.steps, steps.drop_before(source, sink, root.steps, root.oldest.number()));
+  result.oldest = root.oldest;
+  BENTO_ASSIGN(result.root, sink.append(encode(root)));
+  return result;
+}
+
+}  // namespace bento

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/steps/step_segment.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "core/records/box_tree.hpp"
+
+namespace bento {
+
+namespace {
+
+enum SegmentFlags : std::uint8_t { kExactTimes = 1, kHasRanges = 2 };
+/// Persistent: never renumber.
+enum PagePlace : std::uint8_t { kNoPage = 0, kPageInside = 1, kPageOutside = 2 };
+constexpr std::size_t kInsideBytes = 1024;
+/// A run that takes more bytes per record than this is stored as single records, which are smaller
+/// and found faster.
+constexpr std::uint64_t kRunBytesPerRecord = 8;
+/// Changes of extent in one step; each takes a hundred times its stored bytes in memory.
+constexpr std::uint64_t kMostExtents = 1u << 18;
+
+/// The runs that stay, and the rows of those that do not.
+struct Sorted {
+  std::vector<const RecordRun*> runs;
+  std::vector<std::uint64_t> rows;
+  std::vector<std::size_t> origin;  ///< of each row, among all records
+  std::vector<std::size_t> run_origin;
+};
+
+Sorted sort_out(std::span<const RecordRun> runs, unsigned width) {
+  Sorted sorted;
+  std::size_t before = 0;
+  for (const auto& run : runs) {
+    ByteWriter bytes;
+    run.encode(bytes);
+    if (bytes.size() <= run.records() * kRunBytesPerRecord) {
+      sorted.runs.push_back(&run);
+      sorted.run_origin.push_back(before);
+    } else {
+      std::size_t at = before;
+      run.for_each([&](std::span<const std::uint64_t> row) {
+        sorted.rows.insert(sorted.rows.end(), row.begin(), row.begin() + width);
+        sorted.origin.push_back(at++);
+      });
+    }
+    before += static_cast<std::size_t>(run.records());
+  }
+  return sorted;
+}
+
+Box row_box(std::span<const std::uint64_t> row, unsigned rank) {
+  return {Dims(row.first(rank)), Dims(row.subspan(rank, rank))};
+}
+
+void grow(Box& bounds, const Box& box, bool first) {
+  if (first) {
+    bounds = box;
+    return;
+  }
+  for (unsigned d = 0; d < box.rank(); ++d) {
+    const std::uint64_t end =
+        std::max(bounds.start[d] + bounds.count[d], box.start[d] + box.count[d]);
+    bounds.start[d] = std::min(bounds.start[d], box.start[d]);
+    bounds.count[d] = end - bounds.start[d];
+  }
+}
+
+// Along a Z curve through the records' starts, so that a page's records lie together.
+std::vector<std::size_t> spatial_order(const Sorted& sorted, unsigned rank, unsigned width) {
+  const std::size_t count = sorted.origin.size();
+  std::vector<std::size_t> order(count);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (rank == 0) return order;
+  std::vector<std::uint64_t> low(rank, ~0ull);
+  std::vector<std::uint64_t> high(rank, 0);
+  for (std::size_t i = 0; i < count; ++i)
+    for (unsigned d = 0; d < rank; ++d) {
+      low[d] = std::min(low[d], sorted.rows[i * width + d]);
+      high[d] = std::max(high[d], sorted.rows[i * width + d]);
+    }
+  const unsigned bits = 64 / rank;
+  std::vector<std::uint64_t> key(count);
+  for (std::size_t i = 0; i < count; ++i)
+    for (unsigned bit = bits; bit-- > 0;)
+      for (unsigned d = 0; d < rank; ++d) {
+        const auto span = static_cast<unsigned>(std::bit_width(high[d] - low[d]));
+        const unsigned drop = span > bits ? span - bits : 0;
+        const std::uint64_t at = (sorted.rows[i * width + d] - low[d]) >> drop;
+        key[i] = key[i] << 1 | (at >> bit & 1);
+      }
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return key[a] != key[b] ? key[a] < key[b] : a < b;
+  });
+  return order;
+}
+
+Result<PageEntry> store_page(SegmentSink& sink, std::span<const std::byte> page,
+                             std::uint64_t records, const Box& bounds) {
+  BENTO_ASSIGN(const BlobRef ref, sink.append(page));
+  return PageEntry{ref, records, bounds};
+}
+
+/// Calls visit(a, b) for pairs of boxes that overlap until it says false.
+bool all_pairs(std::span<const std::uint64_t> corners, unsigned rank, std::size_t boxes,
+               const std::function<bool(std::size_t, std::size_t)>& visit) {
+  if (rank != 0) {
+    BoxTree tree;
+    tree.build(corners, rank, boxes);
+    return tree.for_each_overlap(corners, visit);
+  }
+  for (std::size_t a = 0; a < boxes; ++a)  // of a scalar all are the same element
+    for (std::size_t b = 0; b < a; ++b)
+      if (!visit(a, b)) return false;
+  return true;
+}
+
+}  // namespace
+
+namespace {
+
+/// May records overlap that are not `allowed` to? May say yes for no.
+Result<bool> may_overlap(const ContributionPart& part, RunView::Overlap allowed) {
+  BENTO_ASSIGN(const auto runs, decode_runs(part));
+  const unsigned width = part.shape.width();
+  const unsigned rank = part.shape.rank;
+  const Sorted sorted = sort_out(runs, width);
+  QueryBudget budget{(1u << 20) + 4096 * sorted.runs.size() + 64 * sorted.origin.size()};
+
+  std::vector<RunView> views;
+  std::vector<std::uint64_t> corners;
+  const auto put_corners = [&](const Box& box) {
+    corners.insert(corners.end(), box.start.view().begin(), box.start.view().end());
+    corners.insert(corners.end(), box.count.view().begin(), box.count.view().end());
+  };
+  for (const auto* const run : sorted.runs) {
+    BENTO_ASSIGN(RunView view, RunView::make(*run, rank));
+    if (!view.apart(allowed, budget)) return true;
+    put_corners(view.bounds());
+    views.push_back(std::move(view));
+  }
+  if (!all_pairs(corners, rank, views.size(), [&](std::size_t a, std::size_t b) {
+        return budget.spend() && views[a].apart(views[b], allowed, budget);
+      }))
+    return true;
+
+  const std::size_t singles = sorted.origin.size();
+  const std::span<const std::uint64_t> rows(sorted.rows);
+  const auto writer = [&](std::span<const std::uint64_t> row) {
+    return row[part.shape.field(kFieldTask)] + row[part.shape.field(kFieldRankGap)];
+  };
+  const auto conflict = [&](std::span<const std::uint64_t> a, std::span<const std::uint64_t> b) {
+    const unsigned collective = part.shape.field(kFieldCollective);
+    return writer(a) != writer(b) &&
+           (allowed == RunView::Overlap::kOfOneRank || a[collective] == b[collective]);
+  };
+  corners.clear();
+  for (std::size_t i = 0; i < singles; ++i) put_corners(row_box(rows.subspan(i * width), rank));
+  if (!all_pairs(corners, rank, singles, [&](std::size_t a, std::size_t b) {
+        return budget.spend() &&
+               !conflict(rows.subspan(a * width, width), rows.subspan(b * width, width));
+      }))
+    return true;
+  for (std::size_t i = 0; i < singles && !views.empty(); ++i) {
+    const auto row = rows.subspan(i * width, width);
+    const Box box = row_box(row, rank);
+    for (const auto& view : views) {
+      if (!budget.spend()) return true;
+      if (!overlaps(view.bounds(), box)) continue;
+      const auto none = view.find(box, budget, [&](std::uint64_t, auto other) -> Status {
+        return conflict(row, other) ? Status(fail(Code::kBusy, "overlap")) : Status{};
+      });
+      if (!none) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<bool> needs_exact_times(const ContributionPart& part) {
+  if (part.exact_times || part.records <= 1) return false;
+  return may_overlap(part, RunView::Overlap::kOfOneRankOrOrdered);
+}
+
+Result<bool> ranks_may_overlap(const ContributionPart& part) {
+  if (part.records <= 1) return false;
+  return may_overlap(part, RunView::Overlap::kOfOneRank);
+}
+
+Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content) {
+  const unsigned rank = content.shape.rank;
+  const unsigned width = content.shape.width();
+  const Sorted sorted = sort_out(content.runs, width);
+  SegmentEntry entry;
+  entry.bounds = {Dims(rank), Dims(rank)};
+
+  // Leaves: runs first, then single records.
+  std::vector<PageEntry> level;
+  std::vector<std::byte> only;  // the first page, for as long as it is the only one
+  const auto add = [&](std::vector<std::byte> page, std::uint64_t records,
+                       const Box& bounds) -> Status {
+    grow(entry.bounds, bounds, entry.records == 0);
+    entry.records += records;
+    if (level.empty() && only.empty() && page.size() <= kInsideBytes) {
+      only = std::move(page);
+      level.push_back({{}, records, bounds});
+      return {};
+    }
+    if (!only.empty()) {
+      BENTO_ASSIGN(level.front(),
+                   store_page(sink, only, level.front().records, level.front().bounds));
+      only.clear();
+    }
+    BENTO_ASSIGN(const PageEntry stored, store_page(sink, page, records, bounds));
+    level.push_back(stored);
+    return {};
+  };
+  const bool alone = sorted.origin.empty() && sorted.runs.size() == 1;
+  for (std::size_t i = 0; i < sorted.runs.size();) {
+    std::vector<const RecordRun*> page;
+    std::uint64_t records = 0;
+    std::size_t bytes = 0;
+    Box bounds;
+    for (; i < sorted.runs.size() && bytes < kRunPageBytes; ++i) {
+      const RecordRun& run = *sorted.runs[i];
+      BENTO_ASSIGN(const RunView view, RunView::make(run, rank));
+      grow(bounds, view.bounds(), page.empty());
+      QueryBudget budget{1u << 16};
+      if (alone && view.apart(RunView::Overlap::kNone, budget)) entry.volume = view.volume();
+      ByteWriter size;
+      run.encode(size);
+      bytes += size.size();
+      records += run.records();
+      page.push_back(&run);
+    }
+    entry.regular += records;
+    BENTO_TRY(add(encode_run_page(page), records, bounds));
+  }
+  const auto order = spatial_order(sorted, rank, width);
+  for (std::size_t first = 0; first < order.size(); first += kPageRecords) {
+    const auto picked =
+        std::span(order).subspan(first, std::min(kPageRecords, order.size() - first));
+    Box bounds;
+    for (const std::size_t i : picked)
+      grow(bounds, row_box(std::span(sorted.rows).subspan(i * width, width), rank),
+           i == picked.front());
+    BENTO_TRY(add(encode_record_page(content.shape, sorted.rows, picked), picked.size(), bounds));
+  }
+  while (level.size() > 1) {
+    std::vector<PageEntry> above;
+    for (std::size_t first = 0; first < level.size(); first += kPageChildren) {
+      const auto children =
+          std::span(level).subspan(first, std::min(kPageChildren, level.size() - first));
+      std::uint64_t records = 0;
+      Box bounds;
+      for (const auto& child : children) {
+        grow(bounds, child.bounds, records == 0);
+        records += child.records;
+      }
+      BENTO_ASSIGN(const PageEntry stored,
+                   store_page(sink, encode_inner_page(children), records, bounds));
+      above.push_back(stored);
+    }
+    level = std::move(above);
+  }
+
+  BlobRef ranges;
+  if (!content.ranges.empty()) {
+    std::vector<ValueRange> permuted;
+    permuted.reserve(content.ranges.size());
+    for (std::size_t i = 0; i < sorted.runs.size(); ++i) {
+      const auto own =
+          std::span(content.ranges)
+              .subspan(sorted.run_origin[i], static_cast<std::size_t>(sorted.runs[i]->records()));
+      permuted.insert(permuted.end(), own.begin(), own.end());
+    }
+    for (const std::size_t i : order) permuted.push_back(content.ranges[sorted.origin[i]]);
+    BENTO_ASSIGN(ranges, write_ranges(sink, permuted));
+  }
+
+  ByteWriter out;
+  out.u8(kStepSegmentVersion);
+  out.varint(content.dataset);
+  out.varint(content.step.number());
+  out.varint(rank);
+  out.varint(content.shape.element_bytes);
+  out.u8(static_cast<std::uint8_t>((content.exact_times ? kExactTimes : 0) |
+                                   (ranges.bytes != 0 ? kHasRanges : 0)));
+  out.bytes(content.digest.sum);
+  out.varint(entry.records);
+  out.varint(content.extents.size());
+  for (const auto& event : content.extents) {
+    out.varint(event.collective);
+    for (const auto value : event.extent.view()) out.varint(value);
+  }
+  if (ranges.bytes != 0) put_ref(out, ranges);
+  if (level.empty()) {
+    out.u8(kNoPage);
+  } else if (!only.empty()) {
+    out.u8(kPageInside);
+    out.bytes(only);
+  } else {
+    out.u8(kPageOutside);
+    put_ref(out, level.front().ref);
+  }
+  BENTO_ASSIGN(entry.ref, sink.append(out.view()));
+  return entry;
+}
+
+Result<StepSegment> StepSegment::open(SegmentSource& source, const BlobRef& ref) {
+  StepSegment segment;
+  BENTO_ASSIGN(segment.blob_, source.read(ref));
+  ByteReader in(*segment.blob_, std::endian::little, "step segment");
+  BENTO_ASSIGN(const std::uint8_t version, in.u8());
+  if (version != kStepSegmentVersion)
+    return fail(Code::kUnsupported, fmt::format("step segment version {}, this h5bento reads {}",
+                                                version, kStepSegmentVersion));
+  BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
+  BENTO_ASSIGN(const std::uint64_t step, in.varint());
+  BENTO_ASSIGN(const std::uint64_t rank, in.varint());
+  BENTO_ASSIGN(segment.shape_.element_bytes, in.varint());
+  BENTO_ASSIGN(const std::uint8_t flags, in.u8());
+  if (dataset >> 32 != 0 || rank > kMaxRank || flags > (kExactTimes | kHasRanges))
+    return fail(Code::kCorrupt, fmt::format("step segment of dataset {}, {} dimensions, flags {}",
+                                            dataset, rank, flags));
+  segment.dataset_ = static_cast<DatasetNumber>(dataset);
+  segment.step_ = AbsoluteStep(step);
+  segment.shape_.rank = static_cast<unsigned>(rank);
+  segment.exact_times_ = (flags & kExactTimes) != 0;
+  BENTO_ASSIGN(const auto digest, in.bytes(segment.digest_.sum.size()));
+  std::copy(digest.begin(), digest.end(), segment.digest_.sum.begin());
+  BENTO_ASSIGN(segment.records_, in.varint());
+  BENTO_ASSIGN(const std::uint64_t extents, in.varint());
+  BENTO_TRY(in.fits(extents, 1 + static_cast<std::size_t>(rank)));
+  if (extents > kMostExtents)
+    return fail(Code::kUnsupported, fmt::format("step segment: {} changes of extent, at most {}",
+                                                extents, kMostExtents));
+  for (std::uint64_t i = 0; i < extents; ++i) {
+    ExtentEvent event{segment.dataset_, 0, Dims(segment.shape_.rank)};
+    BENTO_ASSIGN(event.collective, in.varint());
+    for (unsigned d = 0; d < rank; ++d) {
+      BENTO_ASSIGN(event.extent[d], in.varint());
+    }
+    segment.extents_.push_back(event);
+  }
+  if ((flags & kHasRanges) != 0) {
+    BENTO_ASSIGN(segment.ranges_, get_ref(in));
+  }
+  BENTO_ASSIGN(const std::uint8_t place, in.u8());
+  if (place == kPageInside) {
+    segment.page_at_ = in.offset();
+    return segment;
+  }
+  if (place == kPageOutside) {
+    BENTO_ASSIGN(segment.page_, get_ref(in));
+  } else if (place != kNoPage || segment.records_ != 0) {
+    return fail(Code::kCorrupt,
+                fmt::format("step segment: {} records in no page", segment.records_));
+  }
+  if (in.remaining() != 0)
+    return fail(Code::kCorrupt, fmt::format("step segment: {} bytes left over", in.remaining()));
+  return segment;
+}
+
+Status StepSegment::find(SegmentSource& source, const Box* selection, QueryBudget& budget,
+                         const Visit& visit) const {
+  const auto as_record = [&](std::uint64_t position, std::span<const std::uint64_t> row) -> Status {
+    BENTO_ASSIGN(const Record record, from_row(shape_, dataset_, row));
+    return visit(position, record);
+  };
+  if (page_.bytes != 0) {
+    BENTO_ASSIGN(const Blob page, source.read(page_));
+    return find_in_page(source, *page, shape_, selection, budget, as_record);
+  }
+  if (page_at_ == 0) return {};
+  return find_in_page(source, std::span<const std::byte>(*blob_).subspan(page_at_), shape_,
+                      selection, budget, as_record);
+}
+
+Status StepSegment::visit_refs(SegmentSource& source,
+                               const std::function<Status(const BlobRef&)>& use) const {
+  if (ranges_.bytes != 0) {
+    BENTO_TRY(use(ranges_));
+    BENTO_TRY(visit_range_refs(source, ranges_, use));
+  }
+  if (page_.bytes != 0) {
+    BENTO_TRY(use(page_));
+    BENTO_ASSIGN(const Blob page, source.read(page_));
+    return visit_page_refs(source, *page, shape_.rank, use);
+  }
+  if (page_at_ == 0) return {};
+  return visit_page_refs(source, std::span<const std::byte>(*blob_).subspan(page_at_), shape_.rank,
+                         use);
+}
+
+Result<bool> StepSegment::may_hold(SegmentSource& source, std::uint64_t position,
+                                   const ValueRange& wanted) const {
+  if (!has_ranges()) return true;
+  return range_meets(source, ranges_, position, wanted);
+}
+
+}  // namespace bento

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/stream/block_reuse.hpp"
+
+#include <algorithm>
+
+namespace bento {
+
+namespace {
+
+constexpr std::size_t kFew = 64;
+
+Hash128 hash_of(std::span<const std::uint64_t> numbers) {
+  return hash128(std::as_bytes(numbers));
+}
+
+Hash128 hash_of(const Box& box) {
+  std::vector<std::uint64_t> numbers(box.start.view().begin(), box.start.view().end());
+  numbers.insert(numbers.end(), box.count.view().begin(), box.count.view().end());
+  return hash_of(numbers);
+}
+
+/// A filler and one container: how a large record lies in its block.
+bool is_large(const StreamBlockShape& block) {
+  return block.capacities.size() == 2 && block.capacities[1] >= (64u << 10);
+}
+
+}  // namespace
+
+void BlockReuse::add_free(StreamBlockShape block) {
+  if (is_large(block)) {
+    large_bytes_ += block.capacities[1];
+    large_.emplace(block.capacities[1], std::move(block));
+    return;
+  }
+  small_[hash_of(block.capacities)].push_back(std::move(block));
+}
+
+void BlockReuse::note_written(StreamBlockShape block, std::span<const Position> records) {
+  const Position at = block.position;
+  for (const Position record : records) block_of_[record] = at;
+  blocks_[at] = {std::move(block), records.size()};
+}
+
+std::optional<StreamBlockShape> BlockReuse::take_large(std::uint64_t bytes) {
+  const auto found = large_.lower_bound(bytes);
+  if (found == large_.end() || found->first > bytes + bytes / 7) return std::nullopt;
+  return take(found);
+}
+
+std::optional<StreamBlockShape> BlockReuse::take_for_part(std::uint64_t bytes,
+                                                          std::uint64_t least) {
+  if (large_bytes_ < bytes) return std::nullopt;
+  auto found = large_.lower_bound(bytes);
+  if (found == large_.begin()) return std::nullopt;
+  --found;
+  if (found->first < std::max(least, bytes / 8)) return std::nullopt;  // not too many parts
+  return take(found);
+}
+
+StreamBlockShape BlockReuse::take(Large::iterator block) {
+  StreamBlockShape shape = std::move(block->second);
+  large_bytes_ -= block->first;
+  large_.erase(block);
+  return shape;
+}
+
+std::optional<StreamBlockShape> BlockReuse::take_small(std::span<const std::uint64_t> capacities) {
+  if (small_.empty()) return std::nullopt;
+  const auto found = small_.find(hash_of(capacities));
+  if (found == small_.end()) return std::nullopt;
+  StreamBlockShape block = std::move(found->second.back());
+  found->second.pop_back();
+  if (found->second.empty()) small_.erase(found);
+  return block;
+}
+
+void BlockReuse::drop_covered(PerDataset& own, const Record& record, std::uint64_t step) {
+  const Place place{record.where.offset, record.stored_bytes};
+  if (own.by_box.empty()) {
+    std::erase_if(own.few, [&](const Own& older) {
+      if (!contains(record.box, older.box)) return false;
+      dying_.push_back({step, older.place.position});
+      return true;
+    });
+    own.few.push_back({record.box, place});
+    if (own.few.size() <= kFew) return;
+    for (const Own& each : own.few) own.by_box[hash_of(each.box)] = each.place;
+    own.few.clear();
+    return;
+  }
+  const auto [at, fresh] = own.by_box.try_emplace(hash_of(record.box), place);
+  if (fresh) return;
+  dying_.push_back({step, at->second.position});
+  at->second = place;
+}
+
+std::uint64_t BlockReuse::replaced_bytes(const Record& record) const {
+  const auto own = own_.find(record.dataset);
+  if (own == own_.end()) return 0;
+  std::uint64_t bytes = 0;
+  for (const Own& older : own->second.few)
+    if (contains(record.box, older.box)) bytes += older.place.bytes;
+  if (own->second.by_box.empty()) return bytes;
+  const auto found = own->second.by_box.find(hash_of(record.box));
+  return found == own->second.by_box.end() ? bytes : bytes + found->second.bytes;
+}
+
+void BlockReuse::committed(std::span<const Record> records, std::span<const DatasetNumber> deleted,
+                           std::uint64_t step, std::uint64_t oldest) {
+  for (const auto& record : records) drop_covered(own_[record.dataset], record, step);
+  for (const DatasetNumber dataset : deleted) {
+    const auto found = own_.find(dataset);
+    if (found == own_.end()) continue;
+    for (const Own& each : found->second.few) dying_.push_back({step, each.place.position});
+    for (const auto& [box, place] : found->second.by_box) dying_.push_back({step, place.position});
+    own_.erase(found);
+  }
+  release(oldest);
+}
+
+void BlockReuse::only_these_live(bool all, const std::set<DatasetNumber>& concerned,
+                                 std::span<const Position> live, std::uint64_t step,
+                                 std::uint64_t oldest) {
+  // What dies is forgotten here, so that nothing dies twice: its place may be another's by then.
+  const auto dies = [&](const Place& place) {
+    if (std::binary_search(live.begin(), live.end(), place.position)) return false;
+    dying_.push_back({step, place.position});
+    return true;
+  };
+  for (auto& [dataset, own] : own_) {
+    if (!all && !concerned.contains(dataset)) continue;
+    std::erase_if(own.few, [&](const Own& each) { return dies(each.place); });
+    std::erase_if(own.by_box, [&](const auto& each) { return dies(each.second); });
+  }
+  release(oldest);
+}
+
+void BlockReuse::release(std::uint64_t oldest) {
+  std::size_t done = 0;
+  for (; done < dying_.size() && dying_[done].step <= oldest; ++done) {
+    const auto record = block_of_.find(dying_[done].position);
+    if (record == block_of_.end()) continue;
+    const auto block = blocks_.find(record->second);
+    block_of_.erase(record);
+    if (block == blocks_.end() || --block->second.alive != 0) continue;
+    add_free(std::move(block->second.shape));
+    blocks_.erase(block);
+  }
+  dying_.erase(dying_.begin(), dying_.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+}  // namespace bento

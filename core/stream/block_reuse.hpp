@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Which blocks of one rank's stream hold nothing that anybody can read any more, so that the next
+/// step may be written into them. Knows blocks written in this session and those that were dead
+/// when it began; a block keeps the number and the capacities of its containers for ever, as in
+/// FTI. No I/O. Source: docs/format.md, "Space is used again".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/hash.hpp"
+#include "core/layout/plan.hpp"
+#include "core/records/record.hpp"
+
+namespace bento {
+
+/// A block as its header describes it.
+struct StreamBlockShape {
+  Position position = 0;                  ///< of its head
+  std::vector<std::uint64_t> capacities;  ///< of its containers, fillers included
+};
+
+class BlockReuse {
+ public:
+  /// A block of an earlier session in which every container is dead.
+  void add_free(StreamBlockShape block);
+  /// A block that was written now, and where its records lie.
+  void note_written(StreamBlockShape block, std::span<const Position> records);
+
+  /// A free block for one large record (a filler, then a container) of `bytes`: its container has
+  /// at least that and at most a seventh more. It is the caller's from now on.
+  std::optional<StreamBlockShape> take_large(std::uint64_t bytes);
+  /// Where none fits though as much is free: the largest block for a part of `bytes`, of at least
+  /// `least` bytes. Part and rest must be worth records of their own.
+  std::optional<StreamBlockShape> take_for_part(std::uint64_t bytes, std::uint64_t least);
+  /// A free block with exactly these containers.
+  std::optional<StreamBlockShape> take_small(std::span<const std::uint64_t> capacities);
+
+  /// Step `step` is committed with these records of this rank, and without these datasets; `oldest`
+  /// is the oldest step that can still be read. Records that lie wholly under newer ones of the
+  /// same rank die with it; their blocks are free once no step before `step` can be read.
+  void committed(std::span<const Record> records, std::span<const DatasetNumber> deleted,
+                 std::uint64_t step, std::uint64_t oldest);
+  /// As of `step`, of the datasets in `concerned` (or of all) only the records at the positions
+  /// `live`, ascending, can be seen: others of this session may lie under records of other ranks.
+  void only_these_live(bool all, const std::set<DatasetNumber>& concerned,
+                       std::span<const Position> live, std::uint64_t step, std::uint64_t oldest);
+
+  /// Stored bytes of the records that would die in a commit of this one.
+  [[nodiscard]] std::uint64_t replaced_bytes(const Record& record) const;
+
+ private:
+  struct Block {
+    StreamBlockShape shape;
+    std::size_t alive = 0;  ///< its records that somebody may still read
+  };
+  struct Place {
+    Position position = 0;
+    std::uint64_t bytes = 0;  ///< stored
+  };
+  struct Own {
+    Box box;
+    Place place;
+  };
+  struct PerDataset {
+    /// Few records are compared one by one, so that a larger one replaces several.
+    std::vector<Own> few;
+    /// Beyond that only equal boxes find each other: by the hash of the box.
+    std::map<Hash128, Place> by_box;
+  };
+  struct Dying {
+    std::uint64_t step;
+    Position position;
+  };
+
+  using Large = std::multimap<std::uint64_t, StreamBlockShape>;
+  StreamBlockShape take(Large::iterator block);
+  void release(std::uint64_t oldest);
+  void drop_covered(PerDataset& own, const Record& record, std::uint64_t step);
+
+  std::unordered_map<Position, Position> block_of_;  ///< record -> block
+  std::unordered_map<Position, Block> blocks_;
+  std::unordered_map<DatasetNumber, PerDataset> own_;
+  std::vector<Dying> dying_;       ///< by ascending step
+  Large large_;                    ///< by the capacity for the record
+  std::uint64_t large_bytes_ = 0;  ///< all capacities in large_
+  std::map<Hash128, std::vector<StreamBlockShape>> small_;
+};
+
+}  // namespace bento

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/stream/record_reader.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "core/fti/granules.hpp"
+#include "core/stream/granule_table.hpp"
+#include "core/stream/record_hash.hpp"
+
+namespace bento {
+
+namespace {
+constexpr std::size_t kPieceBytes =
+    256u << 10;  // hash and read take turns on pieces that stay in the cache
+constexpr std::size_t kWindowBytes = 4u << 20;        // scratch for scattered reads
+constexpr std::uint64_t kDirectRunBytes = 16u << 10;  // runs from here on are read one by one
+
+Status mismatch(const Record& record, const File& file, std::uint64_t address, std::uint64_t from,
+                std::uint64_t bytes) {
+  return fail(
+      Code::kCorrupt,
+      fmt::format("'{}': data of dataset {} at byte {} ({} bytes, written by rank {}) does not "
+                  "match its checksum",
+                  file.path(), record.dataset, address + from, bytes, record.order.rank));
+}
+
+/// Reads and hashes in turns, while a piece is still in the cache.
+Status read_hashed(File& file, std::uint64_t address, std::span<std::byte> into,
+                   fti::ChunkHasher& hasher) {
+  for (std::size_t done = 0; done < into.size(); done += kPieceBytes) {
+    const auto piece = into.subspan(done, std::min(kPieceBytes, into.size() - done));
+    BENTO_TRY(file.read_at(address + done, piece));
+    hasher.update(piece);
+  }
+  return {};
+}
+
+}  // namespace
+
+void RecordReader::invalidate() {
+  cached_ = {};
+  granules_ = {};
+  granule_ = {};
+}
+
+Result<std::uint64_t> RecordReader::address_of(const Record& record, const Source& source) const {
+  const FilePlan& plan = *source.plan;
+  if (plan.chunk_bytes == 0 || record.where.offset > kMaxLogicalBytes ||
+      record.stored_bytes > plan.chunk_bytes - record.where.offset % plan.chunk_bytes)
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': record of dataset {}, {} bytes at position {} of writer {}, "
+                            "does not lie in one chunk of {}",
+                            source.file->path(), record.dataset, record.stored_bytes,
+                            record.where.offset, record.where.task, plan.chunk_bytes));
+  return plan.address(source.local_task, record.where.offset);
+}
+
+/// Zeros: it is not to be verified.
+Result<Hash128> RecordReader::wanted_hash(const Record& record, const Source& source,
+                                          std::uint64_t address) const {
+  if (verification_ == Verification::kNone) return Hash128{};
+  BENTO_ASSIGN(const Hash128 wanted, stored_hash(*source.file, address, record));
+  if (wanted == Hash128{} && hashes_wanted_)
+    return fail(
+        Code::kUnsupported,
+        fmt::format("'{}': data of dataset {} at byte {} ({} bytes, written by rank {}) has "
+                    "no checksum, so verify=all cannot be fulfilled: it was written with "
+                    "checksum=none, or belongs to an older step of a file with "
+                    "checksum=md5. Read it with verify=small",
+                    source.file->path(), record.dataset, address, record.stored_bytes,
+                    record.order.rank));
+  return wanted;
+}
+
+Status RecordReader::read_whole(const Record& record, const Source& source,
+                                std::span<std::byte> into) {
+  BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
+  BENTO_ASSIGN(const Hash128 wanted, wanted_hash(record, source, address));
+  if (wanted == Hash128{}) return source.file->read_at(address, into);
+  fti::ChunkHasher hasher(rule_);
+  BENTO_TRY(read_hashed(*source.file, address, into, hasher));
+  if (hasher.digest() == wanted) return {};
+  return mismatch(record, *source.file, address, 0, record.stored_bytes);
+}
+
+Result<std::vector<std::byte>> RecordReader::read_stored(const Record& record) {
+  if (StreamWriter::buffered(record.where)) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(record.stored_bytes));
+    own_->read_buffered(record.where, 0, bytes);
+    return bytes;
+  }
+  BENTO_ASSIGN(const Source source, locate_(record.where.task));
+  BENTO_TRY(address_of(record, source));
+  BENTO_ASSIGN(const std::uint64_t file_bytes, source.file->size());
+  if (record.stored_bytes > file_bytes)
+    return fail(Code::kCorrupt, fmt::format("'{}': a record of {} bytes in a file of {}",
+                                            source.file->path(), record.stored_bytes, file_bytes));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(record.stored_bytes));
+  BENTO_TRY(read_whole(record, source, bytes));
+  return bytes;
+}
+
+Status RecordReader::read(const Record& record, std::uint64_t element_bytes, const Box& part,
+                          const Box& to_box, std::byte* to) {
+  if (record.encoding != Encoding::kPlain)
+    return fail(Code::kInternal, fmt::format("a filtered record of dataset {} was asked for "
+                                             "elements; it has only stored bytes",
+                                             record.dataset));
+  const std::uint64_t part_bytes = part.elements() * element_bytes;
+  if (part_bytes == 0) return {};
+  const std::uint64_t from_offset = row_major_offset(record.box, part) * element_bytes;
+  const std::uint64_t to_offset = row_major_offset(to_box, part) * element_bytes;
+  const bool to_contiguous = is_contiguous_in(to_box, part);
+  const bool from_contiguous = is_contiguous_in(record.box, part);
+
+  if (StreamWriter::buffered(record.where)) {
+    if (to_contiguous && from_contiguous) {
+      own_->read_buffered(record.where, from_offset,
+                          {to + to_offset, static_cast<std::size_t>(part_bytes)});
+      return {};
+    }
+    BENTO_ASSIGN(const auto stored, read_stored(record));
+    copy_box(part, record.box, stored.data(), to_box, to, element_bytes);
+    return {};
+  }
+
+  BENTO_ASSIGN(const Source source, locate_(record.where.task));
+  const bool whole = part_bytes == record.stored_bytes;
+  if (record.stored_bytes <= kVerifyBytes && verification_ != Verification::kNone) {
+    if (whole && to_contiguous)
+      return read_whole(record, source, {to + to_offset, static_cast<std::size_t>(part_bytes)});
+    if (cached_.empty() || !(cached_at_ == record.where)) {
+      cached_.clear();
+      BENTO_ASSIGN(cached_, read_stored(record));
+      cached_at_ = record.where;
+    }
+    copy_box(part, record.box, cached_.data(), to_box, to, element_bytes);
+    return {};
+  }
+
+  BENTO_ASSIGN(const Place place, place_of(record, source));
+  if (from_contiguous && to_contiguous)
+    return fetch(place, from_offset, {to + to_offset, static_cast<std::size_t>(part_bytes)});
+  return read_windows(place, element_bytes, part, to_box, to);
+}
+
+Result<RecordReader::Place> RecordReader::place_of(const Record& record, const Source& source) {
+  BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
+  Place place{record, source, address, {}};
+  if (verification_ != Verification::kAll) return place;
+  if (granules_.empty() || !(granules_at_ == record.where)) {
+    granules_.clear();
+    granule_.clear();
+    BENTO_ASSIGN(const Hash128 wanted, wanted_hash(record, source, address));
+    if (wanted == Hash128{}) return place;
+    BENTO_ASSIGN(granules_, read_granule_table(*source.file, address, record, rule_, wanted));
+    granules_at_ = record.where;
+  }
+  place.granules = granules_;
+  return place;
+}
+
+// Whole granules go where they are wanted; of one of which a part is wanted, the part is copied.
+Status RecordReader::fetch(const Place& place, std::uint64_t from, std::span<std::byte> into) {
+  if (place.granules.empty()) return place.source.file->read_at(place.address + from, into);
+  if (from > place.record.stored_bytes || into.size() > place.record.stored_bytes - from)
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': a record of dataset {} at byte {} has {} bytes, {} at {} were "
+                            "asked for",
+                            place.source.file->path(), place.record.dataset, place.address,
+                            place.record.stored_bytes, into.size(), from));
+  while (!into.empty()) {
+    const std::uint64_t granule = from / fti::kGranuleBytes;
+    const std::uint64_t skip = from % fti::kGranuleBytes;
+    const std::uint64_t bytes =
+        std::min(fti::kGranuleBytes, place.record.stored_bytes - granule * fti::kGranuleBytes);
+    const auto here =
+        into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), bytes - skip)));
+    if (here.size() == bytes) {
+      BENTO_TRY(read_granule(place, granule, here));
+    } else {
+      if (granule_.empty() || granule_number_ != granule) {
+        granule_.resize(static_cast<std::size_t>(bytes));
+        granule_number_ = granule;
+        auto read = read_granule(place, granule, granule_);
+        if (!read) {
+          granule_.clear();
+          return read;
+        }
+      }
+      std::copy_n(granule_.begin() + static_cast<std::ptrdiff_t>(skip), here.size(), here.begin());
+    }
+    from += here.size();
+    into = into.subspan(here.size());
+  }
+  return {};
+}
+
+Status RecordReader::read_granule(const Place& place, std::uint64_t granule,
+                                  std::span<std::byte> into) {
+  const std::uint64_t from = granule * fti::kGranuleBytes;
+  fti::ChunkHasher hasher(fti::HashKind::kXxh3);
+  BENTO_TRY(read_hashed(*place.source.file, place.address + from, into, hasher));
+  if (hasher.digest() == place.granules[static_cast<std::size_t>(granule)]) return {};
+  return mismatch(place.record, *place.source.file, place.address, from, into.size());
+}
+
+// Splits `part` along its slowest dimension until what it spans in the record fits the scratch
+// window or is one run, so that memory stays bounded whatever the record's size.
+Status RecordReader::read_windows(const Place& place, std::uint64_t element_bytes, const Box& part,
+                                  const Box& to_box, std::byte* to) {
+  const Box& whole = place.record.box;
+  const unsigned last = part.rank() - 1;
+  const std::uint64_t run_bytes = part.count[last] * element_bytes;
+  std::vector<std::byte> scratch;
+  std::vector<Box> todo{part};
+  while (!todo.empty()) {
+    Box box = todo.back();
+    todo.pop_back();
+    Box end = box;
+    for (unsigned d = 0; d < box.rank(); ++d) {
+      end.start[d] = box.start[d] + box.count[d] - 1;
+      end.count[d] = 1;
+    }
+    const std::uint64_t first = row_major_offset(whole, box) * element_bytes;
+    const std::uint64_t span = row_major_offset(whole, end) * element_bytes + element_bytes - first;
+    const bool one_run = is_contiguous_in(whole, box);
+    const bool sparse = run_bytes >= kDirectRunBytes && span > 2 * box.elements() * element_bytes;
+    if (one_run && is_contiguous_in(to_box, box)) {
+      const std::uint64_t at = row_major_offset(to_box, box) * element_bytes;
+      BENTO_TRY(fetch(place, first, {to + at, static_cast<std::size_t>(span)}));
+      continue;
+    }
+    if (span <= kWindowBytes && !sparse) {
+      scratch.resize(static_cast<std::size_t>(span));
+      BENTO_TRY(fetch(place, first, scratch));
+      // copy_box addresses the record's whole box; the scratch holds it from `first` on.
+      copy_box(box, whole, scratch.data() - first, to_box, to, element_bytes);
+      continue;
+    }
+    unsigned d = 0;
+    while (d < last && box.count[d] == 1) ++d;
+    if (box.count[d] == 1) {  // a single element wider than the window
+      BENTO_TRY(fetch(
+          place, first,
+          {to + row_major_offset(to_box, box) * element_bytes, static_cast<std::size_t>(span)}));
+      continue;
+    }
+    Box tail = box;
+    tail.start[d] += box.count[d] / 2;
+    tail.count[d] -= box.count[d] / 2;
+    box.count[d] /= 2;
+    todo.push_back(tail);
+    todo.push_back(box);
+  }
+  return {};
+}
+
+}  // namespace bento

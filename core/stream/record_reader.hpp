@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// From a record to the caller's buffer, verified as `verify=` says. Task-local. Source:
+/// docs/format.md, "What is verified when".
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/layout/plan.hpp"
+#include "core/records/record.hpp"
+#include "core/stream/stream_writer.hpp"
+
+namespace bento {
+
+/// What is held against its hash when it is read.
+enum class Verification : std::uint8_t {
+  kNone,
+  /// Records of up to kVerifyBytes, and filtered ones of any size: all of the record whenever any
+  /// part of it is read. Nothing of larger plain ones: that cost a quarter to a third of the read
+  /// rate (docs/benchmarks.md).
+  kSmall,
+  kAll,  ///< those, and of larger plain ones each granule of which a part is read
+};
+
+inline constexpr std::uint64_t kVerifyBytes = 1u << 20;
+
+class RecordReader {
+ public:
+  /// The physical file of a writer and its address arithmetic.
+  struct Source {
+    File* file;
+    const FilePlan* plan;
+    std::uint32_t local_task;
+  };
+  using Locate = std::function<Result<Source>(std::uint32_t writer)>;
+
+  RecordReader(Locate locate, const StreamWriter* own, Verification verification)
+      : locate_(std::move(locate)),
+        own_(own),
+        verification_(verification),
+        hashes_wanted_(verification == Verification::kAll) {}
+
+  /// What the records' hashes are.
+  void set_rule(fti::HashKind rule) { rule_ = rule; }
+
+  /// Copies the elements of `part` into the row-major buffer of `to_box` (part lies in both boxes).
+  /// Errors: kCorrupt (hash, location outside its chunk or the file), kUnsupported (everything is
+  /// to be verified, but the record has no hash), kIo, kInternal (the record is filtered: the
+  /// connector decodes what read_stored() gives).
+  Status read(const Record& record, std::uint64_t element_bytes, const Box& part, const Box& to_box,
+              std::byte* to);
+  /// All stored bytes of a record. Errors: as read().
+  Result<std::vector<std::byte>> read_stored(const Record& record);
+
+  /// Somebody else wrote to the file: whatever was asked for, everything that has a hash is
+  /// verified.
+  void distrust() { verification_ = Verification::kAll; }
+
+  /// Forgets the cached record; needed before bytes of the file change under it.
+  void invalidate();
+
+ private:
+  /// A record where it lies.
+  struct Place {
+    const Record& record;
+    Source source;
+    std::uint64_t address;
+    /// Of a record that is verified in granules: their hashes. Empty: it is not verified.
+    std::span<const Hash128> granules;
+  };
+
+  Result<std::uint64_t> address_of(const Record& record, const Source& source) const;
+  Result<Hash128> wanted_hash(const Record& record, const Source& source,
+                              std::uint64_t address) const;
+  Status read_whole(const Record& record, const Source& source, std::span<std::byte> into);
+  Result<Place> place_of(const Record& record, const Source& source);
+  Status fetch(const Place& place, std::uint64_t from, std::span<std::byte> into);
+  Status read_granule(const Place& place, std::uint64_t granule, std::span<std::byte> into);
+  Status read_windows(const Place& place, std::uint64_t element_bytes, const Box& part,
+                      const Box& to_box, std::byte* to);
+
+  Locate locate_;
+  const StreamWriter* own_;
+  Verification verification_;
+  bool hashes_wanted_;  ///< a record without a hash is an error
+  fti::HashKind rule_ = fti::HashKind::kXxh3;
+
+  // What was read last, for who reads on next to it.
+  Location cached_at_;
+  std::vector<std::byte> cached_;  ///< a whole record
+  Location granules_at_;
+  std::vector<Hash128> granules_;  ///< hashes of a record's granules
+  std::uint64_t granule_number_ = 0;
+  std::vector<std::byte> granule_;  ///< one granule of that record
+};
+
+}  // namespace bento

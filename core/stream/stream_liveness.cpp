@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/stream/stream_liveness.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+
+namespace bento {
+
+Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
+                                   std::span<const DatasetDeclaration> datasets,
+                                   const TouchedDatasets& touched, std::uint32_t writers,
+                                   std::uint64_t most_records) {
+  LivenessPlan plan;
+  plan.all = touched.all();
+  plan.older_kept = !committed.empty() && committed.steps().oldest() < committed.steps().newest();
+  std::vector<bool> concerned(writers, plan.all);
+  std::vector<Location> live;
+  std::set<DatasetNumber> there;
+  for (const auto& dataset : datasets) {
+    there.insert(dataset.number);
+    if (!touched.contains(dataset.number)) continue;
+    BENTO_ASSIGN(const auto extent, committed.steps().extent_of(dataset.number));
+    if (extent.records > most_records) return LivenessPlan{};
+    most_records -= extent.records;
+    BENTO_ASSIGN(const RecordLookup seen, committed.find_all(dataset.number, dataset.rank));
+    if (!plan.all && !extent.dropped && extent.records == seen.records.size())
+      continue;  // none died
+    plan.marked.insert(dataset.number);
+    for (const auto& record : seen.records) live.push_back(record.where);
+  }
+  for (const DatasetNumber dataset : touched.datasets())
+    if (!there.contains(dataset)) plan.marked.insert(dataset);  // deleted
+  // Which writers hold dead ones is not known here: space of theirs may have been used again.
+  if (!plan.marked.empty()) concerned.assign(writers, true);
+
+  for (std::uint32_t writer = 0; writer < writers; ++writer)
+    if (concerned[writer]) plan.live[writer];
+  for (const Location& where : live)
+    if (const auto found = plan.live.find(where.task); found != plan.live.end())
+      found->second.push_back(where.offset);
+  for (auto& [writer, positions] : plan.live) std::sort(positions.begin(), positions.end());
+  return plan;
+}
+
+// Numbers are varints, sorted ones differences to the one before.
+Bytes encode_liveness(const LivenessPlan& plan) {
+  ByteWriter out;
+  if (plan.empty()) return {};
+  const auto put_sorted = [&out](const auto& numbers) {
+    out.varint(numbers.size());
+    std::uint64_t before = 0;
+    for (const std::uint64_t number : numbers) {
+      out.varint(number - before);
+      before = number;
+    }
+  };
+  out.u8(static_cast<std::uint8_t>((plan.all ? 1 : 0) | (plan.older_kept ? 2 : 0)));
+  put_sorted(plan.marked);
+  out.varint(plan.live.size());
+  for (const auto& [writer, positions] : plan.live) {
+    out.varint(writer);
+    put_sorted(positions);
+  }
+  return std::move(out).take();
+}
+
+Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes) {
+  LivenessPlan plan;
+  if (bytes.empty()) return plan;
+  ByteReader in(bytes, std::endian::little, "liveness message");
+  const auto get_sorted = [&in](const auto& use) -> Status {
+    BENTO_ASSIGN(const std::uint64_t count, in.varint());
+    BENTO_TRY(in.fits(count, 1));
+    std::uint64_t number = 0;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      BENTO_ASSIGN(const std::uint64_t more, in.varint());
+      number += more;
+      use(number);
+    }
+    return {};
+  };
+  BENTO_ASSIGN(const std::uint8_t flags, in.u8());
+  plan.all = (flags & 1) != 0;
+  plan.older_kept = (flags & 2) != 0;
+  BENTO_TRY(get_sorted(
+      [&](std::uint64_t number) { plan.marked.insert(static_cast<DatasetNumber>(number)); }));
+  BENTO_ASSIGN(const std::uint64_t writers, in.varint());
+  for (std::uint64_t i = 0; i < writers; ++i) {
+    BENTO_ASSIGN(const std::uint64_t writer, in.varint());
+    auto& positions = plan.live[static_cast<std::uint32_t>(writer)];
+    BENTO_TRY(get_sorted([&](std::uint64_t number) { positions.push_back(number); }));
+  }
+  return plan;
+}
+
+namespace {
+
+class Marker {
+ public:
+  Marker(const StreamPlace& place, const LivenessPlan& plan, std::span<const Position> orphans,
+         fti::HashKind rule)
+      : place_(place),
+        plan_(plan),
+        orphans_(orphans.begin(), orphans.end()),
+        empty_(fti::empty_chunk_hash(rule)),
+        keep_hashes_(plan.older_kept && rule != fti::HashKind::kMd5) {
+    const auto found = plan.live.find(place.writer);
+    concerned_ = found != plan.live.end();
+    if (concerned_) live_ = found->second;
+  }
+
+  Status block(StreamBlock& block) {
+    bool changed = false;
+    Position at =
+        block.position + fti::v11::header_bytes(static_cast<std::uint32_t>(block.vars.size()));
+    for (auto& var : block.vars) {
+      if (var.id != fti::kFillerId) changed = mark(var, at) || changed;
+      at += var.containersize;
+      any_ = true;
+      hashed_ = hashed_ || var.hash != fti::Digest{};
+      if (var.hascontent) hashes_.add(var.hash);
+    }
+    return changed ? rewrite_vars(place_, block) : Status{};
+  }
+
+  /// What FB announces and, with XXH3, its checksum.
+  [[nodiscard]] fti::HashKind kind(fti::HashKind rule) const {
+    return hashed_ || !any_ ? rule : fti::HashKind::kNone;
+  }
+  [[nodiscard]] fti::ChecksumText hash_of_hashes() const { return hashes_.text(); }
+
+ private:
+  bool mark(fti::v11::DbVar& var, Position at) {
+    const fti::v11::DbVar before = var;
+    // Also one that has no content already: whoever marked it may have been killed at it.
+    if (!alive(static_cast<DatasetNumber>(var.id), at)) {
+      var.hascontent = false;
+      var.chunksize = 0;
+      if (var.hash != fti::Digest{} && !keep_hashes_) var.hash = empty_;
+    }
+    // Space that was used again may hold a newer container in front of older ones.
+    var.containerid = containers_[var.id]++;
+    std::uint64_t& bytes = bytes_[var.id];
+    var.dptr = bytes;
+    bytes += var.chunksize;
+    return !(var == before);
+  }
+
+  [[nodiscard]] bool alive(DatasetNumber dataset, Position at) const {
+    if (orphans_.contains(at)) return false;
+    if (!concerned_ || !(plan_.all || plan_.marked.contains(dataset))) return true;
+    return std::binary_search(live_.begin(), live_.end(), at);
+  }
+
+  const StreamPlace& place_;
+  const LivenessPlan& plan_;
+  std::set<Position> orphans_;
+  fti::Digest empty_;
+  bool keep_hashes_;  ///< with MD5, FTI would hold them against no bytes
+  bool concerned_ = false;
+  std::span<const Position> live_;
+  std::unordered_map<std::int32_t, std::int32_t> containers_;  ///< so far, by dataset
+  std::unordered_map<std::int32_t, std::uint64_t> bytes_;      ///< live ones so far, by dataset
+  bool any_ = false;
+  bool hashed_ = false;
+  fti::v11::HashOfHashes hashes_;
+};
+
+}  // namespace
+
+Status mark_stream(const StreamPlace& place, const ChunkFill& fill, const LivenessPlan& plan,
+                   std::span<const Position> orphans, fti::HashKind rule, std::uint64_t time_ns) {
+  if (stream_bytes(fill) == 0) return {};  // never begun
+  Marker marker(place, plan, orphans, rule);
+  BENTO_TRY(walk_stream(place, fill, [&](StreamBlock& block) { return marker.block(block); }));
+  const fti::HashKind kind = marker.kind(rule);
+  fti::ChecksumText checksum = marker.hash_of_hashes();
+  if (kind == fti::HashKind::kMd5) {
+    BENTO_ASSIGN(checksum, md5_of_stream(place, fill));
+  }
+  return write_file_block(place, fill, kind, checksum, time_ns);
+}
+
+}  // namespace bento

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/data/selection.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace bento::vol {
+
+Result<Dims> extent_of(hid_t space) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  if (rank < 0 || H5Sget_simple_extent_type(space) == H5S_NULL)
+    return fail(Code::kInvalidArgument, "a null dataspace has no extent");
+  std::array<hsize_t, kMaxRank> dims{};
+  if (rank > 0 && H5Sget_simple_extent_dims(space, dims.data(), nullptr) < 0)
+    return fail(Code::kInternal, "extent unreadable");
+  Dims extent(static_cast<unsigned>(rank));
+  for (unsigned d = 0; d < extent.rank(); ++d) extent[d] = dims[d];
+  return extent;
+}
+
+namespace {
+
+Result<Box> bounds_of(hid_t space, unsigned rank) {
+  std::array<hsize_t, kMaxRank> first{};
+  std::array<hsize_t, kMaxRank> last{};
+  if (H5Sget_select_bounds(space, first.data(), last.data()) < 0)
+    return fail(Code::kInvalidArgument, "the selection and its offset leave the extent");
+  Box box{Dims(rank), Dims(rank)};
+  for (unsigned d = 0; d < rank; ++d) {
+    box.start[d] = first[d];
+    box.count[d] = last[d] - first[d] + 1;
+  }
+  return box;
+}
+
+// Sequences of the library's selection iterator, cut at the ends of rows. They come in selection
+// order and carry the selection's offset already.
+Result<std::vector<Run>> runs_of(hid_t space, const Dims& extent) {
+  std::vector<Run> runs;
+  const hid_t iterator = H5Ssel_iter_create(space, 1, 0);
+  if (iterator < 0) return fail(Code::kInternal, "no iterator for the selection");
+  constexpr std::size_t kBatch = 1024;
+  std::array<hsize_t, kBatch> offsets{};
+  std::array<std::size_t, kBatch> lengths{};
+  const unsigned last = extent.rank() - 1;
+  std::uint64_t packed = 0;
+  Status status;
+  for (;;) {
+    std::size_t sequences = 0;
+    std::size_t elements = 0;
+    if (H5Ssel_iter_get_seq_list(iterator, kBatch, SIZE_MAX / 2, &sequences, &elements,
+                                 offsets.data(), lengths.data()) < 0) {
+      status = fail(Code::kInternal, "the selection iterator failed");
+      break;
+    }
+    if (sequences == 0) break;
+    for (std::size_t i = 0; i < sequences; ++i) {
+      std::uint64_t at = offsets[i];
+      std::uint64_t left = lengths[i];
+      while (left > 0) {
+        Run run{Dims(extent.rank()),
+                std::min<std::uint64_t>(left, extent[last] - at % extent[last]), packed};
+        std::uint64_t rest = at;
+        for (unsigned d = extent.rank(); d-- > 0;) {
+          run.start[d] = rest % extent[d];
+          rest /= extent[d];
+        }
+        at += run.length;
+        left -= run.length;
+        packed += run.length;
+        runs.push_back(run);
+      }
+    }
+  }
+  H5Ssel_iter_close(iterator);
+  if (!status) return fail(std::move(status).error());
+  return runs;
+}
+
+void set_box(SelectionShape& shape, const Box& box) {
+  shape.form = SelectionShape::Form::kBox;
+  shape.box = box;
+}
+
+}  // namespace
+
+Result<SelectionShape> shape_of(hid_t space) {
+  SelectionShape shape;
+  const hssize_t elements = H5Sget_select_npoints(space);
+  if (elements < 0) return fail(Code::kInvalidArgument, "the selection has no size");
+  if (elements == 0) return shape;
+  shape.elements = static_cast<std::uint64_t>(elements);
+  BENTO_ASSIGN(const Dims extent, extent_of(space));
+  const H5S_sel_type kind = H5Sget_select_type(space);
+  if (extent.rank() == 0 || kind == H5S_SEL_ALL) {
+    set_box(shape, Box::whole(extent));
+    return shape;
+  }
+  // The bounds include the selection's offset (H5Soffset_simple), which the hyperslab's numbers do
+  // not.
+  BENTO_ASSIGN(shape.box, bounds_of(space, extent.rank()));
+  if (shape.box.elements() == shape.elements && kind == H5S_SEL_HYPERSLABS) {
+    shape.form = SelectionShape::Form::kBox;
+    return shape;
+  }
+  if (kind == H5S_SEL_HYPERSLABS && H5Sis_regular_hyperslab(space) > 0) {
+    std::array<hsize_t, kMaxRank> start{};
+    std::array<hsize_t, kMaxRank> stride{};
+    std::array<hsize_t, kMaxRank> count{};
+    std::array<hsize_t, kMaxRank> block{};
+    if (H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()) <
+        0)
+      return fail(Code::kInternal, "hyperslab unreadable");
+    auto& regular = shape.regular;
+    regular.start = shape.box.start;
+    regular.stride = Dims(extent.rank());
+    regular.count = Dims(extent.rank());
+    regular.block = Dims(extent.rank());
+    for (unsigned d = 0; d < extent.rank(); ++d) {
+      regular.stride[d] = stride[d];
+      regular.count[d] = count[d];
+      regular.block[d] = block[d];
+    }
+    regular.normalise();
+    shape.form = SelectionShape::Form::kRegular;
+    return shape;
+  }
+  BENTO_ASSIGN(const auto runs, runs_of(space, extent));
+  shape.runs = merge_runs(runs);
+  shape.form = SelectionShape::Form::kRuns;
+  return shape;
+}
+
+Status for_each_box(const SelectionShape& shape, std::size_t element_bytes,
+                    const BoxVisitor& visit) {
+  switch (shape.form) {
+    case SelectionShape::Form::kEmpty:
+      return {};
+    case SelectionShape::Form::kBox: {
+      const std::size_t bytes = shape.elements * element_bytes;
+      return visit(
+          shape.box,
+          [&](const std::byte* packed, std::byte* data) { std::memcpy(data, packed, bytes); },
+          [&](const std::byte* data, std::byte* packed) { std::memcpy(packed, data, bytes); });
+    }
+    case SelectionShape::Form::kRegular: {
+      const Box grid = shape.regular.packed_grid();
+      for (std::uint64_t i = 0; i < shape.regular.boxes(); ++i) {
+        const Box part = shape.regular.packed_box(i);
+        BENTO_TRY(visit(
+            shape.regular.box(i),
+            [&](const std::byte* packed, std::byte* data) {
+              copy_box(part, grid, packed, part, data, element_bytes);
+            },
+            [&](const std::byte* data, std::byte* packed) {
+              copy_box(part, part, data, grid, packed, element_bytes);
+            }));
+      }
+      return {};
+    }
+    case SelectionShape::Form::kRuns:
+      for (const auto& run : shape.runs) {
+        const std::size_t row = run.box.count[run.box.rank() - 1] * element_bytes;
+        BENTO_TRY(visit(
+            run.box,
+            [&](const std::byte* packed, std::byte* data) {
+              for (const auto at : run.rows) {
+                std::memcpy(data, packed + at * element_bytes, row);
+                data += row;
+              }
+            },
+            [&](const std::byte* data, std::byte* packed) {
+              for (const auto at : run.rows) {
+                std::memcpy(packed + at * element_bytes, data, row);
+                data += row;
+              }
+            }));
+      }
+      return {};
+  }
+  return {};
+}
+
+std::int64_t contiguous_offset(hid_t space) {
+  if (H5Sget_select_type(space) == H5S_SEL_ALL) return 0;
+  if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return -1;
+  const auto extent = extent_of(space);
+  if (!extent) return -1;
+  if (extent->rank() == 0 || H5Sget_select_npoints(space) == 0) return 0;
+  const auto bounds = bounds_of(space, extent->rank());
+  if (!bounds || bounds->elements() != static_cast<std::uint64_t>(H5Sget_select_npoints(space)))
+    return -1;
+  const Box whole = Box::whole(*extent);
+  return is_contiguous_in(whole, *bounds)
+             ? static_cast<std::int64_t>(row_major_offset(whole, *bounds))
+             : -1;
+}
+
+}  // namespace bento::vol

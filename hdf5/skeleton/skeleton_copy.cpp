@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/skeleton/skeleton_copy.hpp"
+
+#include <atomic>
+#include <memory>
+
+#include "hdf5/base/native_connector.hpp"
+#include "hdf5/skeleton/driver.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+class SkeletonCopy final : public SkeletonHost {
+ public:
+  SkeletonCopy(const std::string& path, const PagedImage& image)
+      : name_("skeleton of " + path), image_(image) {
+    static std::atomic<std::uint64_t> next{1};
+    identity_ = {~std::uint64_t{0}, next++, 0};  // no file of the system has this device
+  }
+
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] FileIdentity identity() const override { return identity_; }
+  [[nodiscard]] PagedImage& image() override { return image_; }
+  [[nodiscard]] bool writable() const override { return false; }
+  [[nodiscard]] int descriptor() const override { return -1; }
+  [[nodiscard]] bool reaches_containers() const override { return false; }
+  Status finalise() override { return {}; }
+
+ private:
+  std::string name_;
+  PagedImage image_;
+  FileIdentity identity_;
+};
+
+}  // namespace
+
+Result<FileHandle> open_skeleton_copy(const std::string& path, const PagedImage& image) {
+  const auto host = std::make_shared<SkeletonCopy>(path, image);
+  const PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
+  if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 ||
+      set_fapl_skeleton(list.get(), host) < 0)
+    return fail(Code::kInternal, "the skeleton's driver is refused");
+  FileHandle file(H5Fopen(host->name().c_str(), H5F_ACC_RDONLY, list.get()));
+  if (!file.valid()) return fail(Code::kInternal, "the skeleton cannot be opened");
+  return file;
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/view/dataset_view.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "hdf5/data/filter_scratch.hpp"
+#include "hdf5/data/filtered_record.hpp"
+#include "hdf5/data/selection.hpp"
+#include "hdf5/view/spaces.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+constexpr std::uint64_t kCopyPieceBytes = 8u << 20;
+constexpr std::uint64_t kMinCopyBudget = 64u << 20;
+
+std::string bytes_of(const H5O_token_t& token) {
+  return {reinterpret_cast<const char*>(&token), sizeof token};
+}
+
+/// A mapping's names are printf formats.
+std::string escaped(const std::string& name) {
+  std::string text;
+  for (const char c : name) text.append(c == '%' ? 2 : 1, c);
+  return text;
+}
+
+bool is_one_piece(const ViewPieces& pieces, const Dims& extent) {
+  return pieces.sources.size() == 1 && pieces.mappings.size() == 1 &&
+         pieces.mappings[0].repeat == 1 && pieces.mappings[0].to == Box::whole(extent) &&
+         pieces.sources[0].shape == extent;
+}
+
+}  // namespace
+
+DatasetViews::DatasetViews(const ViewSettings& settings, ViewJob& job, SourceFiles& sources,
+                           hid_t main)
+    : settings_(settings),
+      job_(job),
+      sources_(sources),
+      main_(main),
+      budget_(settings.copy_bytes != 0 ? settings.copy_bytes
+                                       : std::max(kMinCopyBudget, job.data_bytes / 10)) {
+  // A later dataset may have the object address of a deleted one: the larger number holds.
+  for (const auto& dataset : job.datasets) {
+    H5O_token_t token{};
+    static_assert(sizeof token == sizeof dataset.token);
+    std::copy_n(reinterpret_cast<const unsigned char*>(dataset.token.data()), sizeof token,
+                reinterpret_cast<unsigned char*>(&token));
+    numbers_[bytes_of(token)] = dataset.number;
+  }
+}
+
+Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid_t type,
+                                       const std::string& path) {
+  SpaceHandle space(H5Dget_space(from));
+  PlistHandle dcpl(H5Dget_create_plist(from));
+  if (!space.valid() || !dcpl.valid())
+    return fail(Code::kInternal, "native view: the dataset is unreadable");
+  const auto diverted = numbers_.find(bytes_of(token));
+  if (diverted == numbers_.end()) {
+    MadeDataset made;
+    made.dataset = DatasetHandle(H5Dcreate_anon(main_, type, space.get(), dcpl.get(), H5P_DEFAULT));
+    if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
+    const H5D_layout_t layout = H5Pget_layout(dcpl.get());
+    const int external = H5Pget_external_count(dcpl.get());
+    if (layout == H5D_LAYOUT_ERROR || external < 0)
+      return fail(Code::kInternal, "native view: the dataset's creation list is unreadable");
+    made.data_needed = layout != H5D_VIRTUAL && external == 0;
+    return made;
+  }
+  const auto subject = std::make_shared<Subject>();
+  subject->number = diverted->second;
+  subject->path = path;
+  BENTO_ASSIGN(subject->extent, extent_of(space.get()));
+  std::array<hsize_t, kMaxRank> limit{};
+  if (subject->extent.rank() > 0 &&
+      H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) < 0)
+    return fail(Code::kInternal, "native view: the extent is unreadable");
+  for (unsigned d = 0; d < subject->extent.rank(); ++d)
+    subject->extendible = subject->extendible || limit[d] != subject->extent[d];
+  subject->element_bytes = H5Tget_size(type);
+  if (!job_.committed.empty()) {
+    BENTO_ASSIGN(const auto declared, job_.committed.steps().dataset(subject->number));
+    if (declared && (declared->rank != subject->extent.rank() ||
+                     declared->element_bytes != subject->element_bytes))
+      return fail(Code::kCorrupt,
+                  fmt::format("native view: the index and the skeleton disagree on the elements or "
+                              "dimensions of '{}'",
+                              path));
+  }
+  subject->fill.resize(static_cast<std::size_t>(subject->element_bytes));
+  if (subject->element_bytes == 0)
+    return fail(Code::kInternal, "native view: the dataset's type is unreadable");
+  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+  if (H5Pfill_value_defined(dcpl.get(), &defined) < 0 ||
+      (defined != H5D_FILL_VALUE_UNDEFINED &&
+       H5Pget_fill_value(dcpl.get(), type, subject->fill.data()) < 0))
+    return fail(Code::kInternal, "native view: the fill value is unreadable");
+  const int filters = H5Pget_nfilters(dcpl.get());
+  if (filters > 0) {
+    BENTO_ASSIGN(subject->filters, FilterScratch::make(dcpl.get(), type));
+  }
+  if (filters < 0 || H5Iinc_ref(type) < 0)
+    return fail(Code::kInternal, "native view: the dataset's properties are unreadable");
+  subject->type = TypeHandle(type);
+  subject->space = std::move(space);
+  subject->dcpl = std::move(dcpl);
+  return make_diverted(subject);
+}
+
+Result<MadeDataset> DatasetViews::make_diverted(const std::shared_ptr<const Subject>& given) {
+  const Subject& subject = *given;
+  BENTO_ASSIGN(RecordLookup seen, job_.committed.find(subject.number, Box::whole(subject.extent)));
+  BENTO_ASSIGN(const ViewPieces pieces, view_pieces(std::move(seen), job_.plan));
+  const std::uint64_t bytes = subject.extent.bytes(subject.element_bytes);
+  MadeDataset made;
+  if (pieces.mappings.empty()) {
+    made.dataset = DatasetHandle(H5Dcreate_anon(main_, subject.type.get(), subject.space.get(),
+                                                subject.dcpl.get(), H5P_DEFAULT));
+    if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
+    return made;
+  }
+  if (bytes <= kSmallDatasetBytes) {
+    BENTO_ASSIGN(made, make_copy(given, true));
+    return made;
+  }
+  if (is_one_piece(pieces, subject.extent) && pieces.sources[0].file == 0 &&
+      (!subject.extendible || pieces.sources[0].encoding == Encoding::kFiltered)) {
+    BENTO_ASSIGN(made.dataset,
+                 adopt_dataset(main_, sources_.main_view(), pieces.sources[0], subject.type.get(),
+                               subject.space.get(), subject.dcpl.get()));
+    return made;
+  }
+  if (subject.extent.rank() > 0 && pieces.mappings.size() <= settings_.max_mappings) {
+    BENTO_ASSIGN(made.dataset, make_mapped(subject, pieces));
+    return made;
+  }
+  if (bytes <= budget_) {
+    budget_ -= bytes;
+    BENTO_ASSIGN(made, make_copy(given, false));
+    return made;
+  }
+  made.why_not =
+      fmt::format("{} pieces (limit {}), and a copy of {} bytes is beyond what view_copy= allows",
+                  pieces.mappings.size(), settings_.max_mappings, bytes);
+  notes_.push_back(fmt::format("'{}' is not in the native view: {}", subject.path, made.why_not));
+  return made;
+}
+
+// --- mapped
+// -------------------------------------------------------------------------------------------------
+
+Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const ViewPieces& pieces) {
+  // The source's type is never a committed one: it may lie in another file.
+  const TypeHandle type(H5Tcopy(subject.type.get()));
+  const PlistHandle source_list(H5Pcreate(H5P_DATASET_CREATE));
+  const PlistHandle list(H5Pcopy(subject.dcpl.get()));
+  if (H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0 ||
+      H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_DEFAULT) < 0 ||
+      H5Pset_layout(list.get(), H5D_VIRTUAL) < 0)
+    return fail(Code::kInternal, "native view: a virtual layout is refused");
+
+  std::vector<std::string> names(pieces.sources.size());
+  for (std::size_t i = 0; i < pieces.sources.size(); ++i) {
+    const ViewSource& source = pieces.sources[i];
+    const hid_t filters =
+        source.encoding == Encoding::kFiltered ? subject.dcpl.get() : source_list.get();
+    BENTO_ASSIGN(names[i], sources_.add(source, type.get(), filters,
+                                        fmt::format("{}.{}", subject.number, i)));
+  }
+  const SpaceHandle space(H5Scopy(subject.space.get()));
+  for (const ViewMapping& mapping : pieces.mappings) {
+    const ViewSource& source = pieces.sources[mapping.source];
+    const SpaceHandle from = simple_space(source.shape);
+    if (!from.valid()) return fail(Code::kInternal, "native view: no space for a source");
+    if (!(mapping.from == Box::whole(source.shape)))
+      BENTO_TRY(select_box(from.get(), mapping.from));
+    BENTO_TRY(select_boxes(space.get(), mapping.to, mapping.dim, mapping.repeat, mapping.stride));
+    if (H5Pset_virtual(list.get(), space.get(), escaped(sources_.file_name(source.file)).c_str(),
+                       names[mapping.source].c_str(), from.get()) < 0)
+      return fail(Code::kInternal, "native view: a mapping is refused");
+  }
+  DatasetHandle dataset(
+      H5Dcreate_anon(main_, subject.type.get(), subject.space.get(), list.get(), H5P_DEFAULT));
+  if (!dataset.valid()) return fail(Code::kInternal, "native view: the virtual dataset is refused");
+  return dataset;
+}
+
+// --- copied
+// -------------------------------------------------------------------------------------------------
+
+Result<MadeDataset> DatasetViews::make_copy(const std::shared_ptr<const Subject>& given,
+                                            bool as_created) {
+  const Subject& subject = *given;
+  const PlistHandle list(H5Pcopy(subject.dcpl.get()));
+  if (!as_created) {
+    // Chunked, so that it lies in chunks of the container where they are large enough.
+    constexpr std::uint64_t kChunkBytes = 1u << 20;
+    Dims chunk = subject.extent;
+    for (unsigned d = 0; d < chunk.rank(); ++d)
+      while (chunk[d] > 1 && chunk.bytes(subject.element_bytes) > kChunkBytes)
+        chunk[d] = (chunk[d] + 1) / 2;
+    std::array<hsize_t, kMaxRank> dims{};
+    for (unsigned d = 0; d < chunk.rank(); ++d) dims[d] = chunk[d];
+    if (H5Pset_chunk(list.get(), static_cast<int>(chunk.rank()), dims.data()) < 0)
+      return fail(Code::kInternal, "native view: a chunked copy is refused");
+  }
+  MadeDataset made;
+  made.dataset = DatasetHandle(
+      H5Dcreate_anon(main_, subject.type.get(), subject.space.get(), list.get(), H5P_DEFAULT));
+  if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the copy is refused");
+  made.fill = [this, given](hid_t dataset) { return copy_elements(*given, dataset); };
+  return made;
+}
+
+Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
+  const SpaceHandle file_space(H5Scopy(subject.space.get()));
+  std::vector<std::byte> buffer;
+  return for_each_part(
+      Box::whole(subject.extent),
+      std::max<std::uint64_t>(1, kCopyPieceBytes / subject.element_bytes),
+      [&](const Box& box) -> Status {
+        buffer.resize(static_cast<std::size_t>(box.elements() * subject.element_bytes));
+        BENTO_TRY(read_box(subject, box, buffer.data()));
+        const SpaceHandle memory = simple_space(box.count);
+        if (!memory.valid() || !file_space.valid())
+          return fail(Code::kInternal, "native view: no space for a copy");
+        if (box.rank() > 0) BENTO_TRY(select_box(file_space.get(), box));
+        if (H5Dwrite(dataset, subject.type.get(), memory.get(), file_space.get(), H5P_DEFAULT,
+                     buffer.data()) < 0)
+          return fail(Code::kInternal, "native view: the copy cannot be written");
+        return {};
+      });
+}
+
+Status DatasetViews::read_box(const Subject& subject, const Box& box, std::byte* to) {
+  BENTO_ASSIGN(const RecordLookup lookup, job_.committed.find(subject.number, box));
+  for (const Box& hole : lookup.uncovered) fill_box(hole, box, to, subject.fill);
+  for (const Piece& piece : lookup.pieces) {
+    const Record& record = lookup.records[piece.record];
+    if (record.encoding == Encoding::kPlain) {
+      BENTO_TRY(job_.reader.read(record, subject.element_bytes, piece.part, box, to));
+      continue;
+    }
+    if (!subject.filters)
+      return fail(Code::kCorrupt, "native view: a filtered record of a dataset without filters");
+    BENTO_TRY(check_filtered(record, subject.filters->chunk()));
+    BENTO_ASSIGN(const auto stored, job_.reader.read_stored(record));
+    std::vector<std::byte> plain(
+        static_cast<std::size_t>(record.box.elements() * subject.element_bytes));
+    BENTO_TRY(
+        subject.filters->unfilter(record.box.count, stored, record.filter_mask, plain.data()));
+    copy_box(piece.part, record.box, plain.data(), box, to,
+             static_cast<std::size_t>(subject.element_bytes));
+  }
+  return {};
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/view/references.hpp"
+
+#include <cstring>
+#include <string>
+
+#include "hdf5/base/handle.hpp"
+#include "hdf5/base/types.hpp"
+
+namespace bento::vol {
+
+ObjectMap::Key ObjectMap::key(const H5O_token_t& token) {
+  Key bytes{};
+  std::memcpy(bytes.data(), &token, bytes.size());
+  return bytes;
+}
+
+hid_t ReferenceTranslator::open_copy(hid_t object) const {
+  H5O_info2_t info{};
+  if (object < 0 || H5Oget_info3(object, &info, H5O_INFO_BASIC) < 0) return H5I_INVALID_HID;
+  const H5O_token_t* const copy = objects_.find(info.token);
+  return copy == nullptr ? H5I_INVALID_HID : H5Oopen_by_token(to_, *copy);
+}
+
+Status ReferenceTranslator::translate(hid_t type, void* buffer, std::size_t count) {
+  if (!has_reference(type)) return {};
+  const std::size_t size = H5Tget_size(type);
+  for (std::size_t i = 0; i < count; ++i)
+    BENTO_TRY(translate_one(type, static_cast<std::byte*>(buffer) + i * size));
+  return {};
+}
+
+Status ReferenceTranslator::translate_one(hid_t type, std::byte* element) {
+  const auto unreadable = [] { return fail(Code::kInternal, "a type is unreadable"); };
+  switch (H5Tget_class(type)) {
+    case H5T_REFERENCE: {
+      const htri_t object = H5Tequal(type, H5T_STD_REF_OBJ);
+      const htri_t region = H5Tequal(type, H5T_STD_REF_DSETREG);
+      if (object < 0 || region < 0) return unreadable();
+      if (object > 0) return translate_object(element);
+      return region > 0 ? translate_region(element) : translate_new_style(element);
+    }
+    case H5T_COMPOUND: {
+      const int members = H5Tget_nmembers(type);
+      if (members < 0) return unreadable();
+      for (unsigned i = 0; i < static_cast<unsigned>(members); ++i) {
+        const TypeHandle member(H5Tget_member_type(type, i));
+        BENTO_TRY(translate(member.get(), element + H5Tget_member_offset(type, i), 1));
+      }
+      return {};
+    }
+    case H5T_ARRAY: {
+      const TypeHandle base(H5Tget_super(type));
+      const std::size_t size = H5Tget_size(base.get());
+      if (size == 0) return unreadable();
+      return translate(base.get(), element, H5Tget_size(type) / size);
+    }
+    case H5T_VLEN: {
+      hvl_t sequence{};
+      std::memcpy(&sequence, element, sizeof sequence);
+      const TypeHandle base(H5Tget_super(type));
+      return sequence.len == 0 ? Status{} : translate(base.get(), sequence.p, sequence.len);
+    }
+    default:
+      return {};
+  }
+}
+
+Status ReferenceTranslator::translate_object(std::byte* element) {
+  hobj_ref_t old{};
+  std::memcpy(&old, element, sizeof old);
+  hobj_ref_t fresh{};
+  if (old != 0 && old != HADDR_UNDEF) {
+    const ObjectHandle target(H5Rdereference2(from_, H5P_DEFAULT, H5R_OBJECT, &old));
+    const ObjectHandle copy(open_copy(target.get()));
+    if (!copy.valid())
+      ++dropped_;
+    else if (H5Rcreate(&fresh, copy.get(), ".", H5R_OBJECT, H5I_INVALID_HID) < 0)
+      return fail(Code::kInternal, "an object reference cannot be made");
+  }
+  std::memcpy(element, &fresh, sizeof fresh);
+  return {};
+}
+
+Status ReferenceTranslator::translate_region(std::byte* element) {
+  hdset_reg_ref_t old{};
+  std::memcpy(&old, element, sizeof old);
+  hdset_reg_ref_t fresh{};
+  if (std::memcmp(&old, &fresh, sizeof old) != 0) {
+    const ObjectHandle target(H5Rdereference2(from_, H5P_DEFAULT, H5R_DATASET_REGION, &old));
+    const SpaceHandle region(H5Rget_region(from_, H5R_DATASET_REGION, &old));
+    const ObjectHandle copy(open_copy(target.get()));
+    if (!copy.valid() || !region.valid())
+      ++dropped_;
+    else if (H5Rcreate(&fresh, copy.get(), ".", H5R_DATASET_REGION, region.get()) < 0)
+      return fail(Code::kInternal, "a region reference cannot be made");
+  }
+  std::memcpy(element, &fresh, sizeof fresh);
+  return {};
+}
+
+Status ReferenceTranslator::translate_new_style(std::byte* element) {
+  H5R_ref_t old;
+  std::memcpy(&old, element, sizeof old);
+  H5R_ref_t fresh;
+  std::memset(&fresh, 0, sizeof fresh);
+  const H5R_type_t kind = H5Rget_type(&old);
+  if (kind == H5R_OBJECT2 || kind == H5R_DATASET_REGION2 || kind == H5R_ATTR) {
+    const ObjectHandle target(H5Ropen_object(&old, H5P_DEFAULT, H5P_DEFAULT));
+    const ObjectHandle copy(open_copy(target.get()));
+    herr_t made = 0;
+    if (!copy.valid()) {
+      ++dropped_;
+    } else if (kind == H5R_OBJECT2) {
+      made = H5Rcreate_object(copy.get(), ".", H5P_DEFAULT, &fresh);
+    } else if (kind == H5R_DATASET_REGION2) {
+      const SpaceHandle region(H5Ropen_region(&old, H5P_DEFAULT, H5P_DEFAULT));
+      made = H5Rcreate_region(copy.get(), ".", region.get(), H5P_DEFAULT, &fresh);
+    } else {
+      const ssize_t length = H5Rget_attr_name(&old, nullptr, 0);
+      std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
+      made = length > 0 && H5Rget_attr_name(&old, name.data(), name.size() + 1) > 0
+                 ? H5Rcreate_attr(copy.get(), ".", name.c_str(), H5P_DEFAULT, &fresh)
+                 : -1;
+    }
+    if (made < 0) return fail(Code::kInternal, "a reference cannot be made");
+    H5Rdestroy(&old);
+  }
+  std::memcpy(element, &fresh, sizeof fresh);
+  return {};
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/view/source_files.hpp"
+
+#include <array>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include "hdf5/base/native_connector.hpp"
+#include "hdf5/view/group_properties.hpp"
+#include "hdf5/view/spaces.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+constexpr const char* kCurrent = "view";  // attribute of /.h5bento: the id of the view in use
+constexpr const char* kNotes = "not in this view";
+
+Status write_text(hid_t object, const char* name, const std::string& text) {
+  const TypeHandle type(H5Tcopy(H5T_C_S1));
+  if (H5Tset_size(type.get(), text.size() + 1) < 0 || H5Tset_cset(type.get(), H5T_CSET_UTF8) < 0)
+    return fail(Code::kInternal, fmt::format("native view: no type for attribute '{}'", name));
+  const SpaceHandle space(H5Screate(H5S_SCALAR));
+  const AttributeHandle attribute(
+      H5Acreate2(object, name, type.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
+  if (!attribute.valid() || H5Awrite(attribute.get(), type.get(), text.c_str()) < 0)
+    return fail(Code::kInternal, fmt::format("native view: attribute '{}' cannot be made", name));
+  return {};
+}
+
+std::string read_text(hid_t object, const char* name) {
+  const AttributeHandle attribute(H5Aopen(object, name, H5P_DEFAULT));
+  if (!attribute.valid()) return {};
+  const TypeHandle type(H5Aget_type(attribute.get()));
+  std::string text(H5Tget_size(type.get()) + 1, '\0');
+  if (H5Tis_variable_str(type.get()) != 0 || H5Aread(attribute.get(), type.get(), text.data()) < 0)
+    return {};
+  return text.c_str();
+}
+
+}  // namespace
+
+FileHandle open_stock(const std::string& path) {
+  const PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
+  if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 || H5Pset_fapl_sec2(list.get()) < 0 ||
+      H5Pset_file_locking(list.get(), false, true) < 0)
+    return {};
+  FileHandle file;
+  H5E_BEGIN_TRY {
+    file = FileHandle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, list.get()));
+  }
+  H5E_END_TRY
+  return file;
+}
+
+namespace {
+
+GroupHandle open_group(hid_t file, const std::string& path) {
+  GroupHandle group;
+  H5E_BEGIN_TRY {
+    group = GroupHandle(H5Gopen2(file, path.c_str(), H5P_DEFAULT));
+  }
+  H5E_END_TRY
+  return group;
+}
+
+std::vector<hsize_t> dims_of(const Dims& dims) {
+  return {dims.view().begin(), dims.view().end()};
+}
+
+}  // namespace
+
+std::vector<std::string> read_notes(hid_t file) {
+  std::vector<std::string> notes;
+  const GroupHandle top = open_group(file, std::string("/") + kViewGroup);
+  if (!top.valid() || H5Aexists(top.get(), kNotes) <= 0) return notes;
+  std::istringstream lines(read_text(top.get(), kNotes));
+  for (std::string line; std::getline(lines, line);) notes.push_back(line);
+  return notes;
+}
+
+Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
+                                    hid_t type, hid_t space, hid_t dcpl) {
+  const bool filtered = source.encoding == Encoding::kFiltered;
+  const PlistHandle list(H5Pcopy(dcpl));
+  const auto chunk = dims_of(source.shape);
+  herr_t set = 0;
+  if (filtered) {
+    set = H5Pset_chunk(list.get(), static_cast<int>(chunk.size()), chunk.data());
+    if (set >= 0) set = H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR);
+  } else {
+    set = H5Premove_filter(list.get(), H5Z_FILTER_ALL);
+    if (set >= 0) set = H5Pset_layout(list.get(), H5D_CONTIGUOUS);
+    if (set >= 0) set = H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY);
+    view.adopt_next(source.address, source.bytes);
+  }
+  // The bytes are there: the library must not begin by filling them.
+  if (set < 0 || H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER) < 0)
+    return fail(Code::kInternal, "native view: the creation list of a source is refused");
+  DatasetHandle dataset(H5Dcreate_anon(file, type, space, list.get(), H5P_DEFAULT));
+  if (dataset.valid() && filtered) {
+    // Only the place and the size of the stored bytes count; what is written here is dropped.
+    const std::vector<std::byte> nothing(static_cast<std::size_t>(source.bytes));
+    const std::vector<hsize_t> origin(chunk.size(), 0);
+    view.adopt_next(source.address, source.bytes);
+    if (H5Dwrite_chunk(dataset.get(), H5P_DEFAULT, source.filter_mask, origin.data(),
+                       nothing.size(), nothing.data()) < 0)
+      dataset.reset();
+  }
+  if (!dataset.valid() || !view.adopted())
+    return fail(Code::kInternal, fmt::format("native view: {} bytes at {} cannot be made a dataset",
+                                             source.bytes, source.address));
+  return dataset;
+}
+
+SourceFiles::SourceFiles(ViewJob& job) : job_(job), parts_(job.spaces.size()) {}
+
+SourceFiles::~SourceFiles() {
+  const ErrorStackKeeper keep;
+  for (auto& part : parts_) {
+    if (part.view) part.view->give_up();
+    (void)close(part);
+  }
+}
+
+Status SourceFiles::failure() const {
+  for (const auto& part : parts_)
+    if (part.view) BENTO_TRY(part.view->failure());
+  return {};
+}
+
+// A file that the library could not close is open still, and can be once more, with nothing behind
+// it.
+Status SourceFiles::close(Part& part) {
+  part.sources.reset();
+  part.top.reset();
+  const hid_t file = part.file.release();
+  if (file < 0 || H5Fclose(file) >= 0) return {};
+  part.view->give_up();
+  if (H5Iis_valid(file) > 0) (void)H5Fclose(file);
+  return fail(Code::kInternal, "native view: its HDF5 file cannot be closed");
+}
+
+std::string SourceFiles::file_name(std::uint32_t index) const {
+  if (index == 0) return ".";
+  const std::string path = physical_name(job_.path, index);
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+Status SourceFiles::create_file(Part& part, std::uint32_t index, hid_t like) {
+  part.view = std::make_shared<ViewFile>(job_.spaces[index]);
+  const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
+  const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
+  if (H5Pset_userblock(creation.get(), part.view->base()) < 0 ||
+      set_fapl_view(access.get(), part.view) < 0)
+    return fail(Code::kInternal, "native view: the view's driver is refused");
+  if (like >= 0) {
+    const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
+    BENTO_TRY(copy_group_properties(root.get(), creation.get()));
+  }
+  const std::string name = fmt::format("native view of {}", physical_name(job_.path, index));
+  part.file = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
+  if (!part.file.valid()) {
+    BENTO_TRY(part.view->failure());
+    return fail(Code::kInternal, "native view: no HDF5 file can be made");
+  }
+  return {};
+}
+
+Result<hid_t> SourceFiles::create_main(hid_t like) {
+  BENTO_TRY(create_file(parts_[0], 0, like));
+  return parts_[0].file.get();
+}
+
+Status SourceFiles::begin_groups(Part& part) {
+  if (part.used) return {};
+  part.used = true;
+  // Linked at once: an anonymous group may be lost (docs/hdf5-traps.md).
+  part.top =
+      GroupHandle(H5Gcreate2(part.file.get(), kViewGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  if (!part.top.valid()) return fail(Code::kInternal, "native view: no group for the sources");
+  const std::string id = fmt::format("{}", job_.id);
+  part.sources =
+      GroupHandle(H5Gcreate2(part.top.get(), id.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  if (!part.sources.valid()) return fail(Code::kInternal, "native view: no group for the sources");
+  return write_text(part.top.get(), kCurrent, id);
+}
+
+Result<SourceFiles::Part*> SourceFiles::part(std::uint32_t index) {
+  Part& part = parts_[index];
+  if (!part.view) BENTO_TRY(create_file(part, index, H5I_INVALID_HID));
+  if (!part.used) {
+    BENTO_TRY(begin_groups(part));
+    if (index > 0) BENTO_TRY(carry_previous(part, index));
+  }
+  return &part;
+}
+
+// File 0 is switched last. Until then its old view looks for its old sources here.
+Status SourceFiles::carry_previous(Part& part, std::uint32_t index) {
+  const FileHandle main = open_stock(job_.path);
+  if (!main.valid()) return {};
+  const GroupHandle main_top = open_group(main.get(), std::string("/") + kViewGroup);
+  const std::string id = main_top.valid() ? read_text(main_top.get(), kCurrent) : std::string{};
+  const FileHandle old = id.empty() ? FileHandle{} : open_stock(physical_name(job_.path, index));
+  if (!old.valid()) return {};
+  const GroupHandle sources = open_group(old.get(), fmt::format("/{}/{}", kViewGroup, id));
+  H5G_info_t info{};
+  if (!sources.valid() || H5Gget_info(sources.get(), &info) < 0) return {};
+  const GroupHandle copies(
+      H5Gcreate2(part.top.get(), id.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  for (hsize_t i = 0; i < info.nlinks; ++i) {
+    std::array<char, 256> name{};
+    if (H5Lget_name_by_idx(sources.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, name.data(),
+                           name.size(), H5P_DEFAULT) < 0)
+      return fail(Code::kInternal, "native view: the previous sources cannot be listed");
+    const DatasetHandle dataset(H5Dopen2(sources.get(), name.data(), H5P_DEFAULT));
+    const TypeHandle type(H5Dget_type(dataset.get()));
+    const SpaceHandle space(H5Dget_space(dataset.get()));
+    const PlistHandle list(H5Dget_create_plist(dataset.get()));
+    ViewSource source;
+    source.file = index;
+    std::array<hsize_t, kMaxRank> dims{};
+    const int rank = H5Sget_simple_extent_dims(space.get(), dims.data(), nullptr);
+    if (rank < 0) return fail(Code::kInternal, "native view: a previous source is unreadable");
+    source.shape = Dims(static_cast<unsigned>(rank));
+    for (unsigned d = 0; d < source.shape.rank(); ++d) source.shape[d] = dims[d];
+    haddr_t address = H5Dget_offset(dataset.get());
+    hsize_t bytes = H5Dget_storage_size(dataset.get());
+    if (H5Pget_layout(list.get()) == H5D_CHUNKED) {
+      source.encoding = Encoding::kFiltered;
+      const std::array<hsize_t, kMaxRank> origin{};
+      unsigned mask = 0;
+      if (H5Dget_chunk_info_by_coord(dataset.get(), origin.data(), &mask, &address, &bytes) < 0)
+        return fail(Code::kInternal, "native view: a previous source is unreadable");
+      source.filter_mask = mask;
+    }
+    source.address = address;
+    source.bytes = bytes;
+    BENTO_ASSIGN(const DatasetHandle copy, adopt_dataset(part.file.get(), *part.view, source,
+                                                         type.get(), space.get(), list.get()));
+    if (H5Olink(copy.get(), copies.get(), name.data(), H5P_DEFAULT, H5P_DEFAULT) < 0)
+      return fail(Code::kInternal, "native view: a previous source cannot be linked");
+  }
+  return {};
+}
+
+Result<std::string> SourceFiles::add(const ViewSource& source, hid_t type, hid_t dcpl,
+                                     const std::string& name) {
+  BENTO_ASSIGN(Part* const target, part(source.file));
+  const SpaceHandle space = simple_space(source.shape);
+  BENTO_ASSIGN(const DatasetHandle dataset,
+               adopt_dataset(target->file.get(), *target->view, source, type, space.get(), dcpl));
+  if (H5Olink(dataset.get(), target->sources.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
+    return fail(Code::kInternal, fmt::format("native view: source '{}' cannot be linked", name));
+  return fmt::format("/{}/{}/{}", kViewGroup, job_.id, name);
+}
+
+Status SourceFiles::write_notes(const std::vector<std::string>& notes) {
+  if (notes.empty()) return {};
+  BENTO_ASSIGN(Part* const main, part(0));
+  std::string text;
+  for (const auto& note : notes) text += note + "\n";
+  constexpr std::size_t kLargest = 60000;  // fits an object header
+  if (text.size() > kLargest) text.resize(kLargest);
+  return write_text(main->top.get(), kNotes, text);
+}
+
+Result<std::vector<std::optional<Superblock>>> SourceFiles::finish() {
+  // The main file says which view is in use even if all its sources are in other files.
+  for (std::size_t index = 1; index < parts_.size(); ++index)
+    if (parts_[index].used) BENTO_TRY(part(0));
+  std::vector<std::optional<Superblock>> superblocks(parts_.size());
+  for (std::size_t index = 0; index < parts_.size(); ++index) {
+    Part& part = parts_[index];
+    if (!part.view) continue;
+    Status closed = close(part);
+    BENTO_TRY(part.view->failure());
+    BENTO_TRY(std::move(closed));
+    BENTO_TRY(part.view->store());
+    superblocks[index] = part.view->superblock();
+  }
+  return superblocks;
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The HDF5 files of one native view, one in each physical file that has something to show, and the
+/// source datasets in their group /.h5bento that lie exactly where ranks wrote.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <hdf5.h>
+
+#include "core/base/error.hpp"
+#include "core/container/native_view.hpp"
+#include "core/container/pieces.hpp"
+#include "hdf5/base/handle.hpp"
+#include "hdf5/view/view_file.hpp"
+
+namespace bento::vol {
+
+/// Name of the group that holds the sources; programs may not create it.
+inline constexpr const char* kViewGroup = ".h5bento";
+
+/// Creates a dataset, anonymous in `file`, whose storage is `source`. `dcpl` gives its filters
+/// (used for filtered sources only) and whatever else its creation list is to say. Errors:
+/// kInternal.
+Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
+                                    hid_t type, hid_t space, hid_t dcpl);
+
+/// The notes in a native view (open as an HDF5 file): what it does not show, and why.
+std::vector<std::string> read_notes(hid_t file);
+
+/// Opens a physical file as stock HDF5 does, for reading and without a lock; invalid if it is no
+/// HDF5 file.
+FileHandle open_stock(const std::string& path);
+
+class SourceFiles {
+ public:
+  explicit SourceFiles(ViewJob& job);
+  /// Closes what finish() did not; nothing of it reaches the container.
+  ~SourceFiles();
+  SourceFiles(const SourceFiles&) = delete;
+  SourceFiles& operator=(const SourceFiles&) = delete;
+
+  /// Makes file 0's HDF5 file; `like` is the file whose root group's properties it gets.
+  Result<hid_t> create_main(hid_t like);
+  [[nodiscard]] ViewFile& main_view() { return *parts_[0].view; }
+
+  /// Adds a source dataset. Returns its path; file_name() says in which file.
+  Result<std::string> add(const ViewSource& source, hid_t type, hid_t dcpl,
+                          const std::string& name);
+  /// As a virtual mapping names it: "." or the physical file's name without folder.
+  [[nodiscard]] std::string file_name(std::uint32_t index) const;
+
+  /// What the drivers met so far, which the library does not get to see.
+  [[nodiscard]] Status failure() const;
+
+  /// Text in the file about what it does not show, as an attribute of /.h5bento.
+  Status write_notes(const std::vector<std::string>& notes);
+  /// Closes the HDF5 files and stores them. Returns one superblock for each
+  /// physical file that has a view.
+  Result<std::vector<std::optional<Superblock>>> finish();
+
+ private:
+  struct Part {
+    std::shared_ptr<ViewFile> view;
+    FileHandle file;
+    GroupHandle top;      ///< /.h5bento
+    GroupHandle sources;  ///< /.h5bento/<id>
+    bool used = false;
+  };
+
+  Result<Part*> part(std::uint32_t index);
+  static Status close(Part& part);
+  Status begin_groups(Part& part);
+  Status create_file(Part& part, std::uint32_t index, hid_t like);
+  Status carry_previous(Part& part, std::uint32_t index);
+
+  ViewJob& job_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace bento::vol

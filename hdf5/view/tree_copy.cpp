@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/view/tree_copy.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "hdf5/base/error_bridge.hpp"
+#include "hdf5/view/group_properties.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+// Not below the reserved name: a copy may be made into a container.
+constexpr const char* kTypesGroup = ".h5bento-types";
+
+std::string bytes_of(const H5O_token_t& token) {
+  return {reinterpret_cast<const char*>(&token), sizeof token};
+}
+
+/// Names and infos first, since copying changes what an iteration stands on.
+struct Link {
+  std::string name;
+  H5L_info2_t info;
+};
+
+herr_t collect(hid_t, const char* name, const H5L_info2_t* info, void* data) {
+  try {
+    static_cast<std::vector<Link>*>(data)->push_back({name, *info});
+    return 0;
+  } catch (...) {
+    return -1;
+  }
+}
+
+Result<H5_index_t> order_of_links(hid_t group, const std::string& path) {
+  const PlistHandle list(H5Gget_create_plist(group));
+  unsigned flags = 0;
+  if (H5Pget_link_creation_order(list.get(), &flags) < 0)
+    return copy_failure(path, "its creation list is unreadable");
+  return (flags & H5P_CRT_ORDER_TRACKED) != 0 ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+}
+
+}  // namespace
+
+tl::unexpected<Error> copy_failure(const std::string& path, const char* what) {
+  return fail(Code::kInternal, fmt::format("native view: '{}': {} ({})", path.empty() ? "/" : path,
+                                           what, innermost_error()));
+}
+
+std::string dangling_target(const std::string& why) {
+  std::string text = why;
+  std::ranges::replace(text, '/', '|');  // one name, not a path
+  return "/.h5bento/not in this view: " + text;
+}
+
+TreeCopy::TreeCopy(hid_t from, hid_t to, MakeDataset make, std::function<Status()> go_on,
+                   std::string skip)
+    : from_(from),
+      to_(to),
+      make_(std::move(make)),
+      go_on_(std::move(go_on)),
+      skip_(std::move(skip)),
+      translator_(from, to, objects_) {}
+
+Status TreeCopy::run() {
+  const ObjectHandle root(H5Oopen(from_, "/", H5P_DEFAULT));
+  const ObjectHandle copy(H5Oopen(to_, "/", H5P_DEFAULT));
+  H5O_info2_t info{};
+  H5O_info2_t copied{};
+  if (H5Oget_info3(root.get(), &info, H5O_INFO_BASIC) < 0 ||
+      H5Oget_info3(copy.get(), &copied, H5O_INFO_BASIC) < 0)
+    return copy_failure("/", "unreadable");
+  BENTO_TRY(note(info.token, copy.get(), false));
+  groups_.push_back({info.token, copied.token, ""});
+  while (!groups_.empty()) {
+    const Group group = groups_.back();
+    groups_.pop_back();
+    BENTO_TRY(copy_links(group.from, group.to, group.path));
+  }
+  for (std::size_t i = 0; i < pending_.size(); ++i) {
+    BENTO_TRY(go_on_());
+    const ObjectHandle from(H5Oopen_by_token(from_, pending_[i].from));
+    const ObjectHandle to(H5Oopen_by_token(to_, pending_[i].to));
+    if (!from.valid() || !to.valid()) return copy_failure("object", "cannot be opened again");
+    if (pending_[i].data) BENTO_TRY(copy_data(from.get(), to.get()));
+    BENTO_TRY(copy_attributes(from.get(), to.get()));
+  }
+  return release_types();
+}
+
+Status TreeCopy::note(const H5O_token_t& from, hid_t copy, bool data) {
+  H5O_info2_t info{};
+  if (H5Oget_info3(copy, &info, H5O_INFO_BASIC) < 0) return copy_failure("object", "has no token");
+  objects_.add(from, info.token);
+  pending_.push_back({from, info.token, data});
+  return {};
+}
+
+Status TreeCopy::copy_links(const H5O_token_t& from, const H5O_token_t& to,
+                            const std::string& path) {
+  const ObjectHandle old(H5Oopen_by_token(from_, from));
+  const ObjectHandle fresh(H5Oopen_by_token(to_, to));
+  std::vector<Link> links;
+  BENTO_ASSIGN(const H5_index_t order, order_of_links(old.get(), path));
+  if (H5Literate2(old.get(), order, H5_ITER_INC, nullptr, collect, &links) < 0)
+    return copy_failure(path, "its links cannot be listed");
+  for (const auto& link : links) {
+    if (path.empty() && link.name == skip_) continue;
+    BENTO_TRY(go_on_());
+    BENTO_TRY(
+        copy_link(old.get(), fresh.get(), link.name.c_str(), link.info, path + "/" + link.name));
+  }
+  return {};
+}
+
+Status TreeCopy::copy_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
+                           const std::string& path) {
+  const PlistHandle list(H5Pcreate(H5P_LINK_CREATE));
+  if (H5Pset_char_encoding(list.get(), info.cset) < 0) return copy_failure(path, "character set");
+  if (info.type == H5L_TYPE_HARD) return copy_hard_link(from, to, name, info, list.get(), path);
+  std::vector<char> value(info.u.val_size + 1, '\0');
+  if (info.u.val_size > 0 && H5Lget_val(from, name, value.data(), info.u.val_size, H5P_DEFAULT) < 0)
+    return copy_failure(path, "its link value is unreadable");
+  herr_t made = -1;
+  if (info.type == H5L_TYPE_SOFT) {
+    made = H5Lcreate_soft(value.data(), to, name, list.get(), H5P_DEFAULT);
+  } else if (info.type == H5L_TYPE_EXTERNAL) {
+    const char* file = nullptr;
+    const char* object = nullptr;
+    unsigned flags = 0;
+    if (H5Lunpack_elink_val(value.data(), info.u.val_size, &flags, &file, &object) >= 0)
+      made = H5Lcreate_external(file, object, to, name, list.get(), H5P_DEFAULT);
+  } else {
+    made =
+        H5Lcreate_ud(to, name, info.type, value.data(), info.u.val_size, list.get(), H5P_DEFAULT);
+  }
+  return made < 0 ? Status(copy_failure(path, "its link cannot be made")) : Status{};
+}
+
+Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
+                                hid_t lcpl, const std::string& path) {
+  const H5O_token_t& token = info.u.token;
+  const auto link_to = [&](hid_t object) -> Status {
+    if (H5Olink(object, to, name, lcpl, H5P_DEFAULT) < 0)
+      return copy_failure(path, "its link cannot be made");
+    return {};
+  };
+  if (const H5O_token_t* const known = objects_.find(token)) {
+    const ObjectHandle object(H5Oopen_by_token(to_, *known));
+    return link_to(object.get());
+  }
+  auto absent = absent_.find(bytes_of(token));
+  if (absent == absent_.end()) {
+    const ObjectHandle old(H5Oopen(from, name, H5P_DEFAULT));
+    if (!old.valid()) return copy_failure(path, "cannot be opened");
+    BENTO_ASSIGN(const ObjectHandle made, make_object(old.get(), token, path));
+    if (made.valid()) {
+      BENTO_TRY(link_to(made.get()));
+      const auto fill = std::exchange(fill_, {});
+      return fill ? fill(made.get()) : Status{};
+    }
+    absent = absent_.find(bytes_of(token));
+  }
+  if (H5Lcreate_soft(dangling_target(absent->second).c_str(), to, name, lcpl, H5P_DEFAULT) < 0)
+    return copy_failure(path, "its link cannot be made");
+  return {};
+}
+
+Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
+                                           const std::string& path) {
+  ObjectHandle made;
+  bool data = false;
+  switch (H5Iget_type(from)) {
+    case H5I_GROUP: {
+      const PlistHandle list(H5Pcreate(H5P_GROUP_CREATE));
+      BENTO_TRY(copy_group_properties(from, list.get()));
+      made = ObjectHandle(H5Gcreate_anon(to_, list.get(), H5P_DEFAULT));
+      if (!made.valid()) break;
+      H5O_info2_t info{};
+      if (H5Oget_info3(made.get(), &info, H5O_INFO_BASIC) < 0) break;
+      groups_.push_back({token, info.token, path});
+      break;
+    }
+    case H5I_DATATYPE: {
+      BENTO_ASSIGN(TypeHandle type, type_in_copy(from));
+      return ObjectHandle(type.release());  // noted by type_in_copy
+    }
+    case H5I_DATASET: {
+      const TypeHandle old_type(H5Dget_type(from));
+      BENTO_ASSIGN(const TypeHandle type, type_in_copy(old_type.get()));
+      auto dataset = make_(from, token, type.get(), path);
+      if (!dataset) return fail(std::move(dataset).error().with_context(path));
+      if (!dataset->dataset.valid()) {
+        absent_[bytes_of(token)] = dataset->why_not;
+        return made;
+      }
+      data = dataset->data_needed;
+      fill_ = std::move(dataset->fill);
+      made = ObjectHandle(dataset->dataset.release());
+      break;
+    }
+    default:
+      break;
+  }
+  if (!made.valid())
+    return fail(Code::kInternal, fmt::format("native view: '{}' cannot be made", path));
+  BENTO_TRY(note(token, made.get(), data));
+  return made;
+}
+
+Result<TypeHandle> TreeCopy::type_in_copy(hid_t type) {
+  const htri_t committed = H5Tcommitted(type);
+  if (committed < 0) return fail(Code::kInternal, "native view: a type is unreadable");
+  if (committed == 0) {
+    TypeHandle plain(H5Tcopy(type));
+    if (!plain.valid()) return fail(Code::kInternal, "native view: a type cannot be copied");
+    return plain;
+  }
+  H5O_info2_t info{};
+  if (H5Oget_info3(type, &info, H5O_INFO_BASIC) < 0)
+    return fail(Code::kInternal, "native view: a committed type has no token");
+  if (const H5O_token_t* const known = objects_.find(info.token)) {
+    TypeHandle same(H5Oopen_by_token(to_, *known));
+    if (!same.valid())
+      return fail(Code::kInternal, "native view: a committed type cannot be opened again");
+    return same;
+  }
+  TypeHandle copy(H5Tcopy(type));
+  const PlistHandle list(H5Tget_create_plist(type));
+  if (H5Tcommit_anon(to_, copy.get(), list.get(), H5P_DEFAULT) < 0)
+    return fail(Code::kInternal, "native view: a committed type cannot be made");
+  BENTO_TRY(note(info.token, copy.get(), false));
+  BENTO_TRY(hold_type(copy.get()));
+  return copy;
+}
+
+// A type that a dataset uses may be met before its own link, and an anonymous object must not stay
+// one for long (docs/hdf5-traps.md): so it is linked from a group that goes at the end.
+Status TreeCopy::hold_type(hid_t type) {
+  if (!types_.valid())
+    types_ = GroupHandle(H5Gcreate2(to_, kTypesGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  const std::string name = fmt::format("{}", held_types_++);
+  if (H5Olink(type, types_.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
+    return copy_failure("committed type", "cannot be kept");
+  return {};
+}
+
+Status TreeCopy::release_types() {
+  if (!types_.valid()) return {};
+  types_.reset();
+  if (H5Ldelete(to_, kTypesGroup, H5P_DEFAULT) < 0)
+    return copy_failure(kTypesGroup, "cannot be removed");
+  return {};
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Copies the tree of one HDF5 file into a new one: groups, links of every kind, committed types,
+/// attributes, comments, creation order; references point to the copies. How a dataset is made is
+/// left to the caller.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <hdf5.h>
+
+#include "core/base/error.hpp"
+#include "hdf5/base/handle.hpp"
+#include "hdf5/view/references.hpp"
+
+namespace bento::vol {
+
+/// What became of a dataset.
+struct MadeDataset {
+  DatasetHandle dataset;  ///< anonymous, in the new file; invalid if it cannot be had there
+  std::string why_not;    ///< then: the reason; the dataset's links become soft links to it
+  bool data_needed =
+      false;  ///< its data is to be copied from the old dataset once all objects exist
+  std::function<Status(hid_t dataset)> fill;  ///< or it is written by this, once it is linked
+};
+
+class TreeCopy {
+ public:
+  /// Makes the copy of dataset `from`, whose type in the new file is `type` (committed there if it
+  /// was), without linking it. `path` is one of its paths.
+  using MakeDataset = std::function<Result<MadeDataset>(hid_t from, const H5O_token_t& token,
+                                                        hid_t type, const std::string& path)>;
+
+  /// Ids of open files, borrowed. `make` is called once for each dataset. `go_on` is asked between
+  /// objects; its error ends the copy. A link `skip` in the root group is not copied.
+  TreeCopy(hid_t from, hid_t to, MakeDataset make, std::function<Status()> go_on, std::string skip);
+
+  /// Errors: kInternal, naming the object and what failed.
+  Status run();
+  /// References that had no object in the copy and became null.
+  [[nodiscard]] std::size_t dropped_references() const { return translator_.dropped(); }
+
+ private:
+  struct Pending {  // objects whose attributes and data follow when all objects exist
+    H5O_token_t from;
+    H5O_token_t to;
+    bool data = false;
+  };
+
+  Status copy_links(const H5O_token_t& from, const H5O_token_t& to, const std::string& path);
+  Status copy_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
+                   const std::string& path);
+  Status copy_hard_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info, hid_t lcpl,
+                        const std::string& path);
+  Result<ObjectHandle> make_object(hid_t from, const H5O_token_t& token, const std::string& path);
+  /// The type in the new file: committed if the old one is, and then one object for all.
+  Result<TypeHandle> type_in_copy(hid_t type);
+  Status hold_type(hid_t type);
+  Status release_types();
+  Status note(const H5O_token_t& from, hid_t copy, bool data);
+  Status copy_attributes(hid_t from, hid_t to);
+  Status copy_attribute(hid_t from, hid_t to);
+  Status copy_data(hid_t from, hid_t to);
+  Status copy_all_at_once(hid_t from, hid_t to, hid_t type, hid_t space, std::size_t count);
+
+  hid_t from_;
+  hid_t to_;
+  MakeDataset make_;
+  std::function<Status()> go_on_;
+  std::string skip_;
+  ObjectMap objects_;
+  ReferenceTranslator translator_;
+  std::vector<Pending> pending_;
+  std::map<std::string, std::string> absent_;  ///< token bytes -> why a dataset is not there
+  struct Group {
+    H5O_token_t from;
+    H5O_token_t to;
+    std::string path;
+  };
+  std::vector<Group> groups_;  ///< found, links not copied yet
+  GroupHandle types_;          ///< holds committed types by a link until all links are copied
+  std::size_t held_types_ = 0;
+  std::function<Status(hid_t dataset)> fill_;  ///< of the dataset just made
+};
+
+/// What failed at which object, with what the library said deepest inside.
+tl::unexpected<Error> copy_failure(const std::string& path, const char* what);
+
+/// The soft link that stands where a dataset cannot be shown: it leads nowhere and says why.
+std::string dangling_target(const std::string& why);
+
+}  // namespace bento::vol

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/view/view_builder.hpp"
+
+#include <fmt/format.h>
+
+#include "hdf5/base/library_state.hpp"
+#include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/skeleton/skeleton_copy.hpp"
+#include "hdf5/view/source_files.hpp"
+#include "hdf5/view/tree_copy.hpp"
+
+namespace bento::vol {
+
+Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job) {
+  // A recovery is no call of the library, and filters are run below it.
+  const LibraryState state;
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  BENTO_ASSIGN(const FileHandle skeleton, open_skeleton_copy(job.path, job.skeleton));
+  SourceFiles files(job);
+  BENTO_ASSIGN(const hid_t main, files.create_main(skeleton.get()));
+  DatasetViews datasets(settings, job, files, main);
+  TreeCopy tree(
+      skeleton.get(), main,
+      [&datasets](hid_t from, const H5O_token_t& token, hid_t type, const std::string& path) {
+        return datasets.make(from, token, type, path);
+      },
+      [&files] { return files.failure(); }, kViewGroup);
+  Status copied = tree.run();
+  // What the driver met says more than what came of it.
+  BENTO_TRY(files.failure());
+  BENTO_TRY(std::move(copied));
+
+  NativeView view;
+  view.notes = datasets.notes();
+  if (tree.dropped_references() > 0)
+    view.notes.push_back(
+        fmt::format("{} references lead to objects without a path and are null in the native view",
+                    tree.dropped_references()));
+  BENTO_TRY(files.write_notes(view.notes));
+  BENTO_ASSIGN(view.superblocks, files.finish());
+  return view;
+}
+
+}  // namespace bento::vol

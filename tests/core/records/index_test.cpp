@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/records/index.hpp"
+
+#include <map>
+#include <random>
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace bento {
+namespace {
+
+using Random = std::mt19937_64;
+
+std::uint64_t below(Random& random, std::uint64_t limit) {
+  return random() % limit;
+}
+
+Box random_box(Random& random, const Dims& extent) {
+  Box box{Dims(extent.rank()), Dims(extent.rank())};
+  for (unsigned d = 0; d < extent.rank(); ++d) {
+    box.start[d] = below(random, extent[d]);
+    box.count[d] = 1 + below(random, extent[d] - box.start[d]);
+  }
+  return box;
+}
+
+/// Calls visit(row-major position in `extent`, coordinates) for each element of `box`.
+template <class Visit>
+void for_each_element(const Dims& extent, const Box& box, const Visit& visit) {
+  for (std::uint64_t i = 0; i < box.elements(); ++i) {
+    Box element{Dims(box.rank()), Dims(box.rank(), 1)};
+    std::uint64_t rest = i;
+    for (unsigned d = box.rank(); d-- > 0;) {
+      element.start[d] = box.start[d] + rest % box.count[d];
+      rest /= box.count[d];
+    }
+    visit(row_major_offset(Box::whole(extent), element), element);
+  }
+}
+
+/// The truth by brute force: which record an element shows, -1 for none.
+struct Painting {
+  Dims extent;
+  std::vector<std::pair<Record, std::size_t>> records;
+  std::vector<ExtentEvent> clips;
+
+  [[nodiscard]] std::int64_t at(const Box& element) const {
+    std::int64_t best = -1;
+    Order best_order;
+    for (const auto& [record, number] : records) {
+      bool shown = contains(record.box, element);
+      for (const auto& clip : clips)
+        if (record.order.collective < clip.collective)
+          shown = shown && contains(Box::whole(clip.extent), element);
+      if (shown && (best < 0 || record.order > best_order)) {
+        best = static_cast<std::int64_t>(number);
+        best_order = record.order;
+      }
+    }
+    return best;
+  }
+};
+
+void check_against(const Painting& truth, const Index& index, const Box& selection) {
+  const auto lookup = index.find(0, selection);
+  REQUIRE(lookup);
+  std::map<std::uint64_t, std::int64_t> found;
+  for (const auto& piece : lookup->pieces) {
+    REQUIRE(contains(selection, piece.part));
+    REQUIRE(contains(index.record(0, piece.record).box, piece.part));
+    for_each_element(truth.extent, piece.part, [&](std::uint64_t at, const Box&) {
+      REQUIRE(found.emplace(at, static_cast<std::int64_t>(piece.record)).second);  // disjoint
+    });
+  }
+  for (const auto& hole : lookup->uncovered)
+    for_each_element(truth.extent, hole,
+                     [&](std::uint64_t at, const Box&) { REQUIRE(found.emplace(at, -1).second); });
+  REQUIRE(found.size() == selection.elements());
+  for_each_element(truth.extent, selection, [&](std::uint64_t at, const Box& element) {
+    REQUIRE(found[at] == truth.at(element));
+  });
+}
+
+TEST_CASE("index: finds what painting finds, for any boxes, orders and clips", "[core][index]") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Random random(seed);
+    Painting truth;
+    const auto rank = static_cast<unsigned>(below(random, 4));
+    truth.extent = Dims(rank);
+    for (unsigned d = 0; d < rank; ++d) truth.extent[d] = 1 + below(random, 12);
+    Index index;
+    DatasetDeclaration declaration;
+    declaration.rank = rank;
+    index.declare(declaration);
+    const std::uint64_t steps = 1 + below(random, 120);
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      if (rank > 0 && below(random, 10) == 0) {
+        ExtentEvent event{0, below(random, 6), Dims(rank)};
+        for (unsigned d = 0; d < rank; ++d) event.extent[d] = below(random, truth.extent[d] + 1);
+        REQUIRE(index.clip(event));
+        truth.clips.push_back(event);
+        continue;
+      }
+      Record record;
+      record.box = random_box(random, truth.extent);
+      record.order = {below(random, 6), i, static_cast<std::uint32_t>(below(random, 3))};
+      const auto position = index.add(record);
+      REQUIRE(position);
+      truth.records.emplace_back(record, *position);
+      if (below(random, 8) == 0) check_against(truth, index, random_box(random, truth.extent));
+    }
+    check_against(truth, index, Box::whole(truth.extent));
+  }
+}
+
+TEST_CASE("index: a replaced record shows its new box", "[core][index]") {
+  Index index;
+  DatasetDeclaration declaration;
+  declaration.rank = 1;
+  index.declare(declaration);
+  Record record;
+  record.box = {Dims{0}, Dims{4}};
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    record.box.start[0] = 10 * i;
+    REQUIRE(index.add(record));
+  }
+  REQUIRE(index.find(0, {Dims{0}, Dims{10}})->pieces.size() == 1);  // builds the tree
+  record.box = {Dims{5000}, Dims{8}};
+  index.replace(0, 3, record);
+  REQUIRE(index.find(0, {Dims{30}, Dims{4}})->pieces.empty());
+  REQUIRE(index.find(0, {Dims{5000}, Dims{8}})->pieces.size() == 1);
+}
+
+TEST_CASE("index: refuses records of unknown datasets and of other rank", "[core][index]") {
+  Index index;
+  Record record;
+  record.box = {Dims{0}, Dims{1}};
+  REQUIRE(index.add(record).error().code == Code::kCorrupt);
+  DatasetDeclaration declaration;
+  declaration.rank = 2;
+  index.declare(declaration);
+  REQUIRE(index.add(record).error().code == Code::kCorrupt);
+}
+
+TEST_CASE("index: many disjoint records, few hits, and a selection of all of them",
+          "[core][index]") {
+  Index index;
+  DatasetDeclaration declaration;
+  declaration.rank = 2;
+  index.declare(declaration);
+  constexpr std::uint64_t kSide = 200;
+  for (std::uint64_t i = 0; i < kSide * kSide; ++i) {
+    Record record;
+    record.box = {Dims{i / kSide * 4, i % kSide * 4}, Dims{4, 4}};
+    record.order.time_ns = i;
+    REQUIRE(index.add(record));
+  }
+  REQUIRE(index.find(0, {Dims{8, 8}, Dims{8, 4}})->pieces.size() == 2);
+  const auto all = index.find(0, {Dims{0, 0}, Dims{kSide * 4, kSide * 4}});
+  REQUIRE(all->uncovered.empty());
+  std::uint64_t elements = 0;
+  for (const auto& piece : all->pieces) elements += piece.part.elements();
+  REQUIRE(elements == 16 * kSide * kSide);
+}
+
+}  // namespace
+}  // namespace bento

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Attribute callbacks: all of them belong to the skeleton.
+#include "vol/callbacks/callbacks.hpp"
+#include "vol/file/object.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+Object* at(void* obj) {
+  return static_cast<Object*>(obj);
+}
+
+void* attr_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t type,
+                  hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void** req) noexcept {
+  return hand_on("attribute create", [&] {
+    note_collective(at(obj), "attr_create", name);
+    const hid_t vol = at(obj)->under_vol_id;
+    return wrap_new(
+        H5VLattr_create(at(obj)->under, loc, vol, name, type, space, acpl, aapl, dxpl, req), vol,
+        H5I_ATTR);
+  });
+}
+
+void* attr_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t aapl, hid_t dxpl,
+                void** req) noexcept {
+  return hand_on("attribute open", [&] {
+    const hid_t vol = at(obj)->under_vol_id;
+    return wrap_new(H5VLattr_open(at(obj)->under, loc, vol, name, aapl, dxpl, req), vol, H5I_ATTR);
+  });
+}
+
+herr_t attr_read(void* obj, hid_t type, void* buffer, hid_t dxpl, void** req) noexcept {
+  return H5VLattr_read(at(obj)->under, at(obj)->under_vol_id, type, buffer, dxpl, req);
+}
+
+herr_t attr_write(void* obj, hid_t type, const void* buffer, hid_t dxpl, void** req) noexcept {
+  return hand_on("attribute write", [&] {
+    note_collective(at(obj), "attr_write", nullptr);
+    return H5VLattr_write(at(obj)->under, at(obj)->under_vol_id, type, buffer, dxpl, req);
+  });
+}
+
+herr_t attr_get(void* obj, H5VL_attr_get_args_t* args, hid_t dxpl, void** req) noexcept {
+  return H5VLattr_get(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
+}
+
+void note_attr_specific(const Object* object, const H5VL_attr_specific_args_t& args) {
+  switch (args.op_type) {
+    case H5VL_ATTR_DELETE:
+      return note_collective(object, "attr_delete", args.args.del.name);
+    case H5VL_ATTR_DELETE_BY_IDX:
+      return note_collective(object, "attr_delete_by_idx", nullptr);
+    case H5VL_ATTR_RENAME:
+      return note_collective(object, "attr_rename", args.args.rename.new_name);
+    case H5VL_ATTR_EXISTS:
+    case H5VL_ATTR_ITER:
+      return;
+  }
+}
+
+herr_t attr_specific(void* obj, const H5VL_loc_params_t* loc, H5VL_attr_specific_args_t* args,
+                     hid_t dxpl, void** req) noexcept {
+  return hand_on("attribute specific", [&] {
+    note_attr_specific(at(obj), *args);
+    return H5VLattr_specific(at(obj)->under, loc, at(obj)->under_vol_id, args, dxpl, req);
+  });
+}
+
+herr_t attr_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
+  return H5VLattr_optional(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
+}
+
+herr_t attr_close(void* obj, hid_t dxpl, void** req) noexcept {
+  const herr_t done = H5VLattr_close(at(obj)->under, at(obj)->under_vol_id, dxpl, req);
+  if (done >= 0) wrap_free(at(obj));
+  return done;
+}
+
+}  // namespace
+
+const H5VL_attr_class_t kAttributeClass = {attr_create, attr_open,     attr_read,     attr_write,
+                                           attr_get,    attr_specific, attr_optional, attr_close};
+
+}  // namespace bento::vol

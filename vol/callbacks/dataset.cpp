@@ -1,0 +1,428 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Dataset callbacks. Descriptions live in the skeleton; raw data of fixed-size types is diverted.
+#include <cstring>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/types.hpp"
+#include "hdf5/data/selection.hpp"
+#include "hdf5/skeleton/driver.hpp"
+#include "vol/callbacks/callbacks.hpp"
+#include "vol/data/dataset_chunks.hpp"
+#include "vol/data/transfer.hpp"
+#include "vol/file/dataset_state.hpp"
+#include "vol/file/reserved_name.hpp"
+#include "vol/file/stats.hpp"
+#include "vol/file/virtual_sources.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+Error native_failed(const char* call) {
+  return Error{Code::kInternal, fmt::format("{} failed in the native connector", call), 0};
+}
+
+// --- create and open
+// --------------------------------------------------------------------------------------
+
+/// Stored where? Everything of fixed size with a simple or scalar extent, whatever its layout, is
+/// diverted; virtual and external layouts describe other files and stay with the native code.
+Result<bool> divertable(hid_t type, hid_t space, hid_t dcpl) {
+  if (H5Sget_simple_extent_type(space) == H5S_NULL) return false;
+  if (H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0) return false;
+  return !has_variable_length(type) && !has_reference(type);
+}
+
+struct CreationList {
+  PlistHandle edited;       ///< valid if the user's had to be changed
+  std::uint32_t flags = 0;  ///< DatasetFlags
+};
+
+/// What of the user's list would make the library allocate or look for data in the skeleton, so
+/// that its list says otherwise there. The flags say what the user is shown.
+Result<CreationList> creation_list(hid_t dcpl) {
+  CreationList list;
+  const H5D_layout_t layout = H5Pget_layout(dcpl);
+  H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
+  if (layout != H5D_COMPACT && H5Pget_alloc_time(dcpl, &when) >= 0 && when == H5D_ALLOC_TIME_EARLY)
+    list.flags |= kUserAllocatedEarly;
+  unsigned options = 0;
+  if (layout == H5D_CHUNKED && H5Pget_chunk_opts(dcpl, &options) >= 0 &&
+      (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0)
+    list.flags |= kUserSparesPartialChunks;
+  if (list.flags == 0) return list;
+  list.edited = PlistHandle(H5Pcopy(dcpl));
+  bool done = list.edited.valid();
+  if ((list.flags & kUserAllocatedEarly) != 0)
+    done = done &&
+           H5Pset_alloc_time(list.edited.get(), layout == H5D_CHUNKED ? H5D_ALLOC_TIME_INCR
+                                                                      : H5D_ALLOC_TIME_LATE) >= 0;
+  if ((list.flags & kUserSparesPartialChunks) != 0)
+    done = done && H5Pset_chunk_opts(list.edited.get(), 0) >= 0;
+  if (!done) return fail(Code::kInternal, "the creation list cannot be changed");
+  return list;
+}
+
+Status declare(const TokenBytes& token, const std::shared_ptr<FileContext>& file, hid_t type,
+               hid_t space, std::uint32_t flags) {
+  BENTO_ASSIGN(const Dims extent, extent_of(space));
+  const TypeHandle stored(H5Tcopy(type));
+  const std::uint64_t element_bytes = H5Tget_size(stored.get());
+  bool unlimited = false;
+  if (extent.rank() > 0) {
+    std::array<hsize_t, kMaxRank> now{};
+    std::array<hsize_t, kMaxRank> limit{};
+    H5Sget_simple_extent_dims(space, now.data(), limit.data());
+    for (unsigned d = 0; d < extent.rank(); ++d) unlimited = unlimited || limit[d] == H5S_UNLIMITED;
+  }
+  file->declare(token, element_bytes, extent.rank(), flags, extent.bytes(element_bytes), unlimited);
+  return {};
+}
+
+Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
+                     hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
+  const auto context = context_of(where);
+  CreationList list;
+  bool divert = false;
+  if (context) {
+    BENTO_ASSIGN(divert, divertable(type, space, dcpl));
+    if (divert) {
+      BENTO_ASSIGN(list, creation_list(dcpl));
+    }
+    note_collective(where, "dataset_create", name);
+  }
+  void* const under =
+      H5VLdataset_create(where->under, loc, where->under_vol_id, name, lcpl, type, space,
+                         list.edited.valid() ? list.edited.get() : dcpl, dapl, dxpl, req);
+  {
+    const ErrorStackKeeper keep;
+    list.edited.reset();
+  }
+  if (under == nullptr) return fail(native_failed("dataset create"));
+  Object* const dataset = wrap_new(under, where->under_vol_id, H5I_DATASET);
+  if (!context) return dataset;
+  // The path may have led through an external link or a mount: ask the new object where it is.
+  Status declared = [&]() -> Status {
+    BENTO_ASSIGN(const ObjectIdentity identity, identity_of(dataset));
+    const auto file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
+    if (!file) return {};
+    if (!divert) {
+      file->undeclare(identity.token);
+      return {};
+    }
+    return declare(identity.token, file, type, space, list.flags);
+  }();
+  if (!declared) {
+    const ErrorStackKeeper keep;
+    H5VLdataset_close(under, where->under_vol_id, dxpl, nullptr);
+    wrap_free(dataset);
+    return fail(std::move(declared).error());
+  }
+  return dataset;
+}
+
+void* dataset_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
+                     hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
+  return guard<void*>("dataset create", [&]() -> Result<void*> {
+    if (refuses_reserved_name(static_cast<Object*>(obj), name))
+      return fail(Code::kPermission, "the dataset's name is reserved");
+    return create(static_cast<Object*>(obj), loc, name, lcpl, type, space, dcpl, dapl, dxpl, req);
+  });
+}
+
+void* dataset_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t dapl,
+                   hid_t dxpl, void** req) {
+  return guard<void*>("dataset open", [&]() -> Result<void*> {
+    auto* const where = static_cast<Object*>(obj);
+    void* const under =
+        H5VLdataset_open(where->under, loc, where->under_vol_id, name, dapl, dxpl, req);
+    if (under == nullptr) return fail(native_failed("dataset open"));
+    return wrap_new(under, where->under_vol_id, H5I_DATASET);
+  });
+}
+
+// --- transfers
+// --------------------------------------------------------------------------------------------
+
+bool collective_transfer(hid_t dxpl) {
+  H5FD_mpio_xfer_t mode = H5FD_MPIO_INDEPENDENT;
+  return dxpl != H5P_DEFAULT && dxpl != H5P_DATASET_XFER_DEFAULT &&
+         H5Pget_dxpl_mpio(dxpl, &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
+}
+
+/// Native code on a skeleton refuses collective transfers, so it gets a list without them. The
+/// library writes to that list once more when the application's call ends, so it has to live until
+/// then: it is closed by the next of these calls.
+hid_t independent_copy(hid_t dxpl) {
+  static hid_t last = H5I_INVALID_HID;
+  const ErrorStackKeeper keep;
+  // The library itself closes the last one when it ends; it may have begun anew since.
+  if (last >= 0 && H5Iis_valid(last) > 0 && H5Iget_type(last) == H5I_GENPROP_LST) H5Pclose(last);
+  last = H5Pcopy(dxpl);
+  if (last >= 0) H5Pset_dxpl_mpio(last, H5FD_MPIO_INDEPENDENT);
+  return last;
+}
+
+/// What every file of a collective transfer must do first, on all ranks, before anything can fail
+/// locally. A write counts as a collective call; a read brings everybody's pending records.
+template <class Action>
+Status for_each_file(const std::vector<DatasetState*>& states, const Action& action) {
+  std::set<FileContext*> seen;
+  for (const auto* const state : states)
+    if (state->file && seen.insert(state->file.get()).second) BENTO_TRY(action(*state->file));
+  return {};
+}
+
+struct Batch {
+  std::vector<Object*> objects;
+  std::vector<DatasetState*> states;
+  bool collective = false;
+  bool all_native = true;
+};
+
+Result<Batch> batch_of(std::size_t count, void* dset[], hid_t dxpl) {
+  Batch batch;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto* const object = static_cast<Object*>(dset[i]);
+    BENTO_ASSIGN(DatasetState* const state, resolve(object));
+    batch.objects.push_back(object);
+    batch.states.push_back(state);
+    batch.all_native = batch.all_native && state->home == Home::kNative;
+  }
+  batch.collective = !batch.all_native && collective_transfer(dxpl);
+  if (batch.collective)
+    for (const auto* const state : batch.states)
+      if (state->file && !state->file->access().parallel)
+        return fail(Code::kInvalidArgument, "collective access for MPI-based drivers only");
+  return batch;
+}
+
+std::uint64_t selected_bytes(const Object* object, hid_t file_space, hid_t mem_type) {
+  std::uint64_t elements = 0;
+  if (file_space == H5S_ALL) {
+    const auto space = native_space(object);
+    elements = space ? static_cast<std::uint64_t>(H5Sget_select_npoints(space->get())) : 0;
+  } else if (file_space > H5S_PLIST) {
+    elements = static_cast<std::uint64_t>(H5Sget_select_npoints(file_space));
+  }
+  return elements * H5Tget_size(mem_type);
+}
+
+CallCounts& counts_of(Home home) {
+  Stats& stats = Stats::get();
+  if (home == Home::kDiverted) return stats.diverted;
+  return home == Home::kSkeleton ? stats.skeleton : stats.passed_through;
+}
+
+Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+             hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+  BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
+  if (batch.collective)
+    BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
+      file.note_collective("write", {});
+      return {};
+    }));
+  if (batch.all_native && count > 0) {
+    std::vector<void*> under(count);
+    for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
+    if (H5VLdataset_write(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
+                          file_space, dxpl, buf, req) < 0)
+      return fail(native_failed("dataset write"));
+    for (std::size_t i = 0; i < count; ++i) {
+      ++counts_of(Home::kNative).writes;
+      counts_of(Home::kNative).bytes_written +=
+          selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+    }
+    return {};
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    DatasetState& state = *batch.states[i];
+    CallCounts& counts = counts_of(state.home);
+    ++counts.writes;
+    if (state.home == Home::kDiverted) {
+      BENTO_ASSIGN(const std::uint64_t bytes,
+                   transfer_write(batch.objects[i], state,
+                                  {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
+      counts.bytes_written += bytes;
+      continue;
+    }
+    if (state.home == Home::kSkeleton) BENTO_TRY(state.file->container().check_home());
+    if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
+      return fail(Code::kUnsupported, state.refuses_parallel);
+    const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
+    const bool wrote =
+        H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
+                          &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
+    if (!wrote) return fail(native_failed("dataset write"));
+    counts.bytes_written += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+  }
+  return {};
+}
+
+Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+            hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
+  BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
+  if (batch.collective)
+    BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
+      return file.writable() ? file.container().exchange() : Status{};
+    }));
+  for (std::size_t i = 0; i < count; ++i)
+    if (DatasetState& state = *batch.states[i];
+        state.home != Home::kDiverted && !state.sources_checked) {
+      BENTO_TRY(check_virtual_sources(batch.objects[i], state.home == Home::kSkeleton));
+      state.sources_checked = true;
+    }
+  if (batch.all_native && count > 0) {
+    std::vector<void*> under(count);
+    for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
+    if (H5VLdataset_read(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
+                         file_space, dxpl, buf, req) < 0)
+      return fail(native_failed("dataset read"));
+    for (std::size_t i = 0; i < count; ++i) {
+      ++counts_of(Home::kNative).reads;
+      counts_of(Home::kNative).bytes_read +=
+          selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+    }
+    return {};
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    DatasetState& state = *batch.states[i];
+    CallCounts& counts = counts_of(state.home);
+    ++counts.reads;
+    if (state.home == Home::kDiverted) {
+      BENTO_ASSIGN(const std::uint64_t bytes,
+                   transfer_read(batch.objects[i], state,
+                                 {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
+      counts.bytes_read += bytes;
+      continue;
+    }
+    const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
+    const bool got =
+        H5VLdataset_read(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
+                         &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
+    if (!got) return fail(native_failed("dataset read"));
+    counts.bytes_read += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+  }
+  return {};
+}
+
+herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+                     hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+  return guard<herr_t>("dataset write", [&] {
+    return write(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+  });
+}
+
+herr_t dataset_read(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+                    hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
+  return guard<herr_t>("dataset read", [&] {
+    return read(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+  });
+}
+
+// --- get, specific, optional, close
+// -----------------------------------------------------------------------
+
+/// Puts back what creation_list() took out.
+Status show_user_list(const DatasetState& state, hid_t dcpl) {
+  const bool early = (state.flags & kUserAllocatedEarly) != 0;
+  const bool spares = (state.flags & kUserSparesPartialChunks) != 0;
+  if ((early && H5Pset_alloc_time(dcpl, H5D_ALLOC_TIME_EARLY) < 0) ||
+      (spares && H5Pset_chunk_opts(dcpl, H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) < 0))
+    return fail(Code::kInternal, "the creation list cannot be shown as it was given");
+  return {};
+}
+
+herr_t dataset_get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** req) {
+  return guard<herr_t>("dataset get", [&]() -> Status {
+    auto* const object = static_cast<Object*>(obj);
+    if (H5VLdataset_get(object->under, object->under_vol_id, args, dxpl, req) < 0)
+      return fail(native_failed("dataset get"));
+    if (args->op_type != H5VL_DATASET_GET_DCPL && args->op_type != H5VL_DATASET_GET_SPACE_STATUS &&
+        args->op_type != H5VL_DATASET_GET_STORAGE_SIZE)
+      return {};
+    BENTO_ASSIGN(DatasetState* const state, resolve(object));
+    if (state->home != Home::kDiverted) return {};
+    if (args->op_type == H5VL_DATASET_GET_DCPL) {
+      return show_user_list(*state, args->args.get_dcpl.dcpl_id);
+    }
+    BENTO_ASSIGN(const Allocation allocation, allocation_of(object, *state));
+    if (args->op_type == H5VL_DATASET_GET_SPACE_STATUS)
+      *args->args.get_space_status.status = allocation.status;
+    else
+      *args->args.get_storage_size.storage_size = allocation.bytes;
+    return {};
+  });
+}
+
+Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl, void** req) {
+  BENTO_ASSIGN(DatasetState* const state, resolve(object));
+  Dims before;
+  if (state->home == Home::kDiverted) {
+    BENTO_ASSIGN(before, state->extent(object));
+  }
+  note_collective(object, "set_extent", nullptr);
+  if (H5VLdataset_specific(object->under, object->under_vol_id, args, dxpl, req) < 0) {
+    if (state->file) state->file->note_extent_unknown();  // it may have changed all the same
+    return fail(native_failed("set extent"));
+  }
+  if (state->home != Home::kDiverted) return {};
+  Dims after(before.rank());
+  bool shrinks = false;
+  for (unsigned d = 0; d < before.rank(); ++d) {
+    after[d] = args->args.set_extent.size[d];
+    shrinks = shrinks || after[d] < before[d];
+  }
+  return state->file->set_extent(state->number, after, shrinks, after.bytes(state->element_bytes));
+}
+
+herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxpl, void** req) {
+  return guard<herr_t>("dataset specific", [&]() -> Status {
+    auto* const object = static_cast<Object*>(obj);
+    if (args->op_type == H5VL_DATASET_SET_EXTENT) return set_extent(object, args, dxpl, req);
+    if (args->op_type == H5VL_DATASET_REFRESH) BENTO_TRY(refresh_file(object));
+    // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
+    void* const under = object->under;
+    const hid_t under_vol_id = object->under_vol_id;
+    if (H5VLdataset_specific(under, under_vol_id, args, dxpl, req) < 0)
+      return fail(native_failed("dataset operation"));
+    return {};
+  });
+}
+
+herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) {
+  return guard<herr_t>("dataset optional", [&]() -> Status {
+    auto* const object = static_cast<Object*>(obj);
+    BENTO_ASSIGN(DatasetState* const state, resolve(object));
+    if (state->home == Home::kDiverted) {
+      BENTO_ASSIGN(const bool answered, diverted_optional(object, *state, args, dxpl));
+      if (answered) return {};
+    }
+    if (H5VLdataset_optional(object->under, object->under_vol_id, args, dxpl, req) < 0)
+      return fail(native_failed("dataset operation"));
+    return {};
+  });
+}
+
+herr_t dataset_close(void* obj, hid_t dxpl, void** req) {
+  auto* const object = static_cast<Object*>(obj);
+  const herr_t done = H5VLdataset_close(object->under, object->under_vol_id, dxpl, req);
+  if (done >= 0) {
+    const ErrorStackKeeper keep;
+    wrap_free(object);
+  }
+  return done;
+}
+
+}  // namespace
+
+const H5VL_dataset_class_t kDatasetClass = {dataset_create,   dataset_open, dataset_read,
+                                            dataset_write,    dataset_get,  dataset_specific,
+                                            dataset_optional, dataset_close};
+
+}  // namespace bento::vol

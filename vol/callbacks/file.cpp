@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// File callbacks. Decides for each file whether it is a container of ours or passes straight
+/// through to the native connector.
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/native_connector.hpp"
+#include "hdf5/skeleton/driver.hpp"
+#include "vol/callbacks/callbacks.hpp"
+#include "vol/callbacks/file_optional.hpp"
+#include "vol/file/container_open.hpp"
+#include "vol/file/fapl.hpp"
+#include "vol/file/file_agreement.hpp"
+#include "vol/file/file_context.hpp"
+#include "vol/file/object.hpp"
+#include "vol/file/stats.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+/// A failed native call has put its own records on the error stack; ours only says where it passed.
+Error native_failed(const char* call) {
+  return Error{Code::kInternal, fmt::format("{} failed in the native connector", call), 0};
+}
+
+Result<void*> pass_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
+                          void** req) {
+  void* under = nullptr;
+  {
+    PlistHandle list = native_fapl(fapl);
+    under = H5VLfile_create(name, flags, fcpl, list.get(), dxpl, req);
+    const ErrorStackKeeper keep;
+    list.reset();
+  }
+  if (under == nullptr) return fail(native_failed("file create"));
+  Stats::get().note_file(name, false);
+  return wrap_new(under, native_connector(), H5I_FILE);
+}
+
+Result<void*> pass_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
+  void* under = nullptr;
+  {
+    PlistHandle list = native_fapl(fapl);
+    under = H5VLfile_open(name, flags, list.get(), dxpl, req);
+    const ErrorStackKeeper keep;
+    list.reset();
+  }
+  if (under == nullptr) return fail(native_failed("file open"));
+  Stats::get().note_file(name, false);
+  return wrap_new(under, native_connector(), H5I_FILE);
+}
+
+/// Opens or creates the skeleton through the native connector and arms the host.
+template <class NativeCall>
+Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& access,
+                            const std::shared_ptr<SkeletonHost>& host, NativeCall native) {
+  BENTO_ASSIGN(PlistHandle list, skeleton_fapl(fapl, access, host, name));
+  void* const under = native(list.get());
+  {
+    const ErrorStackKeeper keep;
+    list.reset();
+  }
+  if (under == nullptr) return fail(native_failed("opening the skeleton"));
+  host->armed = true;
+  Stats::get().note_file(name, true);
+  return wrap_new(under, native_connector(), H5I_FILE);
+}
+
+ContainerOptions options_of(const AgreedFile& file, hid_t fapl) {
+  ContainerOptions options = container_options(file.settings.asked.config, fapl);
+  options.lock = static_cast<decltype(options.lock)>(file.decision.locking);
+  return options;
+}
+
+/// Why a file passes straight through, whatever it is. Empty if it does not.
+std::string_view native_because(unsigned flags, hid_t fcpl, hid_t fapl) {
+  if (!serves_driver(fapl)) return "a driver or file image that h5bento does not serve";
+  if (fcpl < 0) return {};
+  // A user block belongs to the application and SWMR needs the native file's own writes.
+  hsize_t user_block = 0;
+  if (H5Pget_userblock(fcpl, &user_block) >= 0 && user_block != 0) return "a user block";
+  return (flags & H5F_ACC_SWMR_WRITE) != 0 ? "SWMR writing" : std::string_view{};
+}
+
+/// The creation list for a skeleton. With small pages and free space that persists, HDF5 1.14.5
+/// never comes to an end of closing a file that holds metadata alone: such pages are made larger.
+PlistHandle skeleton_creation_list(hid_t fcpl) {
+  constexpr hsize_t kSmallestPage = 4096;
+  H5F_fspace_strategy_t strategy = H5F_FSPACE_STRATEGY_FSM_AGGR;
+  hbool_t persist = 0;
+  hsize_t threshold = 0;
+  hsize_t page = 0;
+  if (H5Pget_file_space_strategy(fcpl, &strategy, &persist, &threshold) < 0 ||
+      strategy != H5F_FSPACE_STRATEGY_PAGE || !persist ||
+      H5Pget_file_space_page_size(fcpl, &page) < 0 || page >= kSmallestPage)
+    return {};
+  PlistHandle list(H5Pcopy(fcpl));
+  if (list.valid()) H5Pset_file_space_page_size(list.get(), kSmallestPage);
+  return list;
+}
+
+Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
+                          void** req) {
+  const auto native = native_because(flags, fcpl, fapl);
+  // Ranks that create a file together must agree on this, too.
+  if (!native.empty() && H5Pget_driver(fapl) != H5FD_MPIO)
+    return pass_create(name, flags, fcpl, fapl, dxpl, req);
+  const PlistHandle changed = skeleton_creation_list(fcpl);
+  const auto native_create = [&](hid_t list) {
+    return H5VLfile_create(name, flags, changed.valid() ? changed.get() : fcpl, list, dxpl, req);
+  };
+  BENTO_ASSIGN(AgreedFile file, agree_on_create({"H5Fcreate", name, flags, fapl, native}));
+  if (file.passes()) return pass_create(name, flags, fcpl, fapl, dxpl, req);
+  if (file.open) return open_skeleton(name, fapl, file.access, file.open, native_create);
+  BENTO_ASSIGN(auto container, Container::create(name, (flags & H5F_ACC_EXCL) != 0,
+                                                 options_of(file, fapl), file.comm));
+  warn_of_locks(name, *container);
+  auto context = std::make_shared<FileContext>(name, std::move(file.settings), file.access,
+                                               file.comm, std::move(container));
+  return open_skeleton(name, fapl, file.access, context, native_create);
+}
+
+Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
+  const auto native = native_because(0, H5I_INVALID_HID, fapl);
+  if (!native.empty() && H5Pget_driver(fapl) != H5FD_MPIO)
+    return pass_open(name, flags, fapl, dxpl, req);
+  const auto native_open = [&](hid_t list) { return H5VLfile_open(name, flags, list, dxpl, req); };
+  BENTO_ASSIGN(AgreedFile file, agree_on_open({"H5Fopen", name, flags, fapl, native}));
+  if (file.passes()) return pass_open(name, flags, fapl, dxpl, req);
+  if (file.open) return open_skeleton(name, fapl, file.open->access(), file.open, native_open);
+  const bool writable = (flags & H5F_ACC_RDWR) != 0;
+  if ((flags & (H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ)) != 0)
+    return fail(Code::kUnsupported,
+                fmt::format("'{}' is a container: SWMR access is not supported; readers see "
+                            "the last committed step without it",
+                            name));
+  BENTO_ASSIGN(auto container, Container::open(name, writable, options_of(file, fapl), file.comm));
+  warn_of_locks(name, *container);
+  if (container->view_edited() && file.comm->rank() == 0)
+    fmt::print(
+        stderr,
+        "h5bento: warning: '{}' was changed by another program through its native HDF5 view; "
+        "what h5bento committed is read, not that change\n",
+        name);
+  auto context = std::make_shared<FileContext>(name, std::move(file.settings), file.access,
+                                               file.comm, std::move(container));
+  return open_skeleton(name, fapl, file.access, context, native_open);
+}
+
+void* file_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
+                  void** req) {
+  return guard<void*>("file create",
+                      [&] { return create_file(name, flags, fcpl, fapl, dxpl, req); });
+}
+
+void* file_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
+  return guard<void*>("file open", [&] { return open_file(name, flags, fapl, dxpl, req); });
+}
+
+herr_t file_get(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) {
+  auto* const object = static_cast<Object*>(file);
+  return guard<herr_t>("file get", [&]() -> Status {
+    if (object->under == nullptr)
+      return fail(Code::kInvalidArgument, "the file was closed by a failed H5Fclose");
+    if (H5VLfile_get(object->under, object->under_vol_id, args, dxpl, req) < 0)
+      return fail(native_failed("file get"));
+    if (args->op_type == H5VL_FILE_GET_FAPL)
+      if (const auto context = context_of(object))
+        return show_user_access(args->args.get_fapl.fapl_id, context->access());
+    return {};
+  });
+}
+
+Status flush(Object* object, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {
+  const auto context = context_of(object);
+  if (H5VLfile_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
+    return fail(native_failed("flush"));
+  if (!context || !context->writable()) return {};
+  context->note_collective("flush", {});
+  return context->container().commit();
+}
+
+Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {
+  switch (args->op_type) {
+    case H5VL_FILE_FLUSH:
+      return flush(object, args, dxpl, req);
+    case H5VL_FILE_REOPEN: {
+      if (H5VLfile_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
+        return fail(native_failed("reopen"));
+      *args->args.reopen.file = wrap_new(*args->args.reopen.file, object->under_vol_id, H5I_FILE);
+      return {};
+    }
+    case H5VL_FILE_IS_ACCESSIBLE: {
+      // Called by anybody for any bad file once the module is in the plugin path: quiet, cheap, no
+      // MPI. Then the stack holds the errors of the native open that failed before, and they must
+      // stay. H5Fis_accessible begins with an empty one, and is answered for ordinary files too.
+      const bool looking_for_connector = H5Eget_num(H5E_DEFAULT) > 0;
+      const ErrorStackKeeper native_errors;
+      *args->args.is_accessible.accessible = is_container(args->args.is_accessible.filename);
+      if (*args->args.is_accessible.accessible || looking_for_connector) return {};
+      PlistHandle list = native_fapl(args->args.is_accessible.fapl_id);
+      H5VL_file_specific_args_t native = *args;
+      native.args.is_accessible.fapl_id = list.get();
+      const herr_t done = H5VLfile_specific(nullptr, native_connector(), &native, dxpl, req);
+      const ErrorStackKeeper keep;
+      list.reset();
+      if (done < 0) return fail(native_failed("is accessible"));
+      return {};
+    }
+    case H5VL_FILE_DELETE: {
+      const char* const name = args->args.del.filename;
+      BENTO_ASSIGN(const bool deleted, delete_container(name, args->args.del.fapl_id));
+      if (deleted) return {};
+      PlistHandle list = native_fapl(args->args.del.fapl_id);
+      H5VL_file_specific_args_t native = *args;
+      native.args.del.fapl_id = list.get();
+      const herr_t done = H5VLfile_specific(nullptr, native_connector(), &native, dxpl, req);
+      const ErrorStackKeeper keep;
+      list.reset();
+      if (done < 0) return fail(native_failed("delete"));
+      return {};
+    }
+    case H5VL_FILE_IS_EQUAL:  // obj2 arrives unwrapped
+      if (H5VLfile_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
+        return fail(native_failed("is equal"));
+      return {};
+  }
+  return fail(Code::kUnsupported, "unknown file operation");
+}
+
+herr_t file_specific(void* file, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {
+  return guard<herr_t>("file specific", [&] {
+    return file_specific_body(static_cast<Object*>(file), args, dxpl, req);
+  });
+}
+
+herr_t file_optional(void* file, H5VL_optional_args_t* args, hid_t dxpl, void** req) {
+  return guard<herr_t>("file optional", [&] {
+    return file_optional_body(static_cast<Object*>(file), args, dxpl, req);
+  });
+}
+
+herr_t file_close(void* file, hid_t dxpl, void** req) {
+  auto* const object = static_cast<Object*>(file);
+  // The id outlives a close whose commit failed, because the library keeps ids whose close failed;
+  // the native file is gone then, and closing again only frees the wrapper.
+  if (object->under == nullptr) {
+    wrap_free(object);
+    return 0;
+  }
+  const auto context = [&]() -> std::shared_ptr<FileContext> {
+    try {
+      return context_of(object);
+    } catch (...) {
+      return nullptr;
+    }
+  }();
+  const herr_t done = H5VLfile_close(object->under, object->under_vol_id, dxpl, req);
+  const bool gone = context && context->finalised();
+  if (done >= 0 && gone && context->writable() && context->container().inherited()) {
+    object->under = nullptr;
+    return guard<herr_t>("file close", [&] { return context->container().check_home(); });
+  }
+  if (done >= 0) {
+    wrap_free(object);
+  } else if (gone) {
+    object->under = nullptr;
+  }
+  return done;
+}
+
+}  // namespace
+
+const H5VL_file_class_t kFileClass = {file_create,   file_open,     file_get,
+                                      file_specific, file_optional, file_close};
+
+}  // namespace bento::vol

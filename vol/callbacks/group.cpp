@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Group callbacks: all of them belong to the skeleton.
+#include "vol/callbacks/callbacks.hpp"
+#include "vol/file/object.hpp"
+#include "vol/file/reserved_name.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+Object* at(void* obj) {
+  return static_cast<Object*>(obj);
+}
+
+void* group_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
+                   hid_t gcpl, hid_t gapl, hid_t dxpl, void** req) noexcept {
+  return hand_on("group create", [&] {
+    if (refuses_reserved_name(at(obj), name)) return static_cast<Object*>(nullptr);
+    note_collective(at(obj), "group_create", name);
+    const hid_t vol = at(obj)->under_vol_id;
+    return wrap_new(H5VLgroup_create(at(obj)->under, loc, vol, name, lcpl, gcpl, gapl, dxpl, req),
+                    vol, H5I_GROUP);
+  });
+}
+
+void* group_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t gapl, hid_t dxpl,
+                 void** req) noexcept {
+  return hand_on("group open", [&] {
+    const hid_t vol = at(obj)->under_vol_id;
+    return wrap_new(H5VLgroup_open(at(obj)->under, loc, vol, name, gapl, dxpl, req), vol,
+                    H5I_GROUP);
+  });
+}
+
+herr_t group_get(void* obj, H5VL_group_get_args_t* args, hid_t dxpl, void** req) noexcept {
+  return H5VLgroup_get(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
+}
+
+herr_t group_specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl,
+                      void** req) noexcept {
+  if (args->op_type == H5VL_GROUP_REFRESH && !refreshed_file(at(obj))) return -1;
+  // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
+  void* const under = at(obj)->under;
+  const hid_t vol = at(obj)->under_vol_id;
+  if (args->op_type != H5VL_GROUP_MOUNT) return H5VLgroup_specific(under, vol, args, dxpl, req);
+  H5VL_group_specific_args_t native = *args;
+  native.args.mount.child_file = at(args->args.mount.child_file)->under;
+  return H5VLgroup_specific(under, vol, &native, dxpl, req);
+}
+
+herr_t group_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
+  return H5VLgroup_optional(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
+}
+
+herr_t group_close(void* obj, hid_t dxpl, void** req) noexcept {
+  const herr_t done = H5VLgroup_close(at(obj)->under, at(obj)->under_vol_id, dxpl, req);
+  if (done >= 0) wrap_free(at(obj));
+  return done;
+}
+
+}  // namespace
+
+const H5VL_group_class_t kGroupClass = {group_create,   group_open,     group_get,
+                                        group_specific, group_optional, group_close};
+
+}  // namespace bento::vol

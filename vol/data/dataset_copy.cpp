@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/data/dataset_copy.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "hdf5/data/selection.hpp"
+#include "hdf5/skeleton/driver.hpp"
+#include "vol/data/filtered_data.hpp"
+#include "vol/data/transfer.hpp"
+#include "vol/file/dataset_state.hpp"
+#include "vol/file/shared_groups.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+constexpr std::uint64_t kPieceBytes = 16u << 20;
+
+H5VL_loc_params_t by_name(H5I_type_t type, const char* name) {
+  H5VL_loc_params_t loc{};
+  loc.obj_type = type;
+  loc.type = H5VL_OBJECT_BY_NAME;
+  loc.loc_data.loc_by_name.name = name;
+  loc.loc_data.loc_by_name.lapl_id = H5P_LINK_ACCESS_DEFAULT;
+  return loc;
+}
+
+H5VL_loc_params_t by_self(H5I_type_t type) {
+  H5VL_loc_params_t loc{};
+  loc.obj_type = type;
+  loc.type = H5VL_OBJECT_BY_SELF;
+  return loc;
+}
+
+/// An object opened natively for the time of the copy.
+class Opened {
+ public:
+  Opened(const Object* where, H5I_type_t type, const std::string& name)
+      : vol_(where->under_vol_id) {
+    const auto loc = by_name(type, name.c_str());
+    object_.under =
+        H5VLobject_open(where->under, &loc, vol_, &object_.type, H5P_DATASET_XFER_DEFAULT, nullptr);
+    object_.under_vol_id = vol_;
+  }
+  ~Opened() {
+    if (object_.under == nullptr) return;
+    object_.dataset.reset();
+    const ErrorStackKeeper keep;
+    if (object_.type == H5I_DATASET)
+      H5VLdataset_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
+    if (object_.type == H5I_GROUP)
+      H5VLgroup_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
+    if (object_.type == H5I_DATATYPE)
+      H5VLdatatype_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
+  }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  Object* get() { return object_.under != nullptr ? &object_ : nullptr; }
+
+ private:
+  hid_t vol_;
+  Object object_;
+};
+
+// Called by the library, through which nothing may be thrown.
+herr_t collect_name(hid_t, const char* name, const H5L_info2_t*, void* data) noexcept {
+  try {
+    static_cast<std::vector<std::string>*>(data)->emplace_back(name);
+    return 0;
+  } catch (...) {
+    return -1;
+  }
+}
+
+Result<std::vector<std::string>> names_below(Object* group) {
+  std::vector<std::string> names;
+  H5VL_link_specific_args_t args{};
+  args.op_type = H5VL_LINK_ITER;
+  args.args.iterate.recursive = true;
+  args.args.iterate.idx_type = H5_INDEX_NAME;
+  args.args.iterate.order = H5_ITER_NATIVE;
+  args.args.iterate.idx_p = nullptr;
+  args.args.iterate.op = collect_name;
+  args.args.iterate.op_data = &names;
+  const H5VL_loc_params_t here = by_self(H5I_GROUP);
+  if (H5VLlink_specific(group->under, &here, group->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                        nullptr) < 0)
+    return fail(Code::kInternal, "the copied group cannot be walked");
+  return names;
+}
+
+Status write_native(Object* target, hid_t type, const Dims& extent, const Box& box,
+                    const std::byte* data) {
+  std::array<hsize_t, kMaxRank> dims{};
+  std::array<hsize_t, kMaxRank> start{};
+  std::array<hsize_t, kMaxRank> count{};
+  for (unsigned d = 0; d < extent.rank(); ++d) {
+    dims[d] = extent[d];
+    start[d] = box.start[d];
+    count[d] = box.count[d];
+  }
+  SpaceHandle file(extent.rank() > 0
+                       ? H5Screate_simple(static_cast<int>(extent.rank()), dims.data(), nullptr)
+                       : H5Screate(H5S_SCALAR));
+  if (extent.rank() > 0)
+    H5Sselect_hyperslab(file.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr);
+  hid_t mem_space = H5S_BLOCK;
+  hid_t file_space = file.get();
+  const hsize_t elements = box.elements();
+  const SpaceHandle memory(H5Screate_simple(1, &elements, nullptr));
+  mem_space = memory.get();
+  const void* buffer = data;
+  if (H5VLdataset_write(1, &target->under, target->under_vol_id, &type, &mem_space, &file_space,
+                        H5P_DATASET_XFER_DEFAULT, &buffer, nullptr) < 0)
+    return fail(Code::kInternal, "copied data cannot be written to the ordinary file");
+  return {};
+}
+
+/// Copies the elements of one box in pieces of bounded size. Each is asked for its step before it
+/// goes to the target: another process may be writing the source.
+template <class Write>
+Status copy_elements(Object* source, DatasetState& state, const Box& whole, const Write& write) {
+  std::vector<Box> todo{whole};
+  std::vector<std::byte> data;
+  while (!todo.empty()) {
+    Box box = todo.back();
+    todo.pop_back();
+    unsigned d = 0;
+    while (d < box.rank() && box.count[d] == 1) ++d;
+    if (box.count.bytes(state.element_bytes) > kPieceBytes && d < box.rank()) {
+      Box tail = box;
+      tail.start[d] += box.count[d] / 2;
+      tail.count[d] -= box.count[d] / 2;
+      box.count[d] /= 2;
+      todo.push_back(tail);
+      todo.push_back(box);
+      continue;
+    }
+    data.resize(box.elements() * state.element_bytes);
+    BENTO_TRY(read_of_one_step(state.file->container(),
+                               [&] { return read_box(source, state, box, data.data()); }));
+    BENTO_TRY(write(box, data));
+  }
+  return {};
+}
+
+/// Copies what was written, record by record, and leaves the rest unwritten. A filtered record goes
+/// over as it is stored if all of it counts, and is decoded otherwise.
+Status copy_records(Object* source, DatasetState& from, const Dims& extent, Object* target,
+                    DatasetState& to) {
+  Container& container = from.file->container();
+  const auto find = [&](const Box& box) {
+    return read_of_one_step(container, [&] { return container.find(from.number, box); });
+  };
+  BENTO_ASSIGN(const RecordLookup written, find(Box::whole(extent)));
+  for (const auto& piece : written.pieces) {
+    // Asked again, since a write to the same container may move what still gathers in memory.
+    BENTO_ASSIGN(const RecordLookup now, find(piece.part));
+    const Record record = now.pieces.empty() ? Record{} : now.records[now.pieces.front().record];
+    if (record.encoding == Encoding::kFiltered && piece.part == record.box &&
+        record.stored_bytes <= to.file->container().largest_record()) {
+      BENTO_ASSIGN(const auto stored,
+                   read_of_one_step(container, [&] { return container.read_stored(record); }));
+      BENTO_TRY(to.file->container().write_filtered(to.number, record.box, record.filter_mask,
+                                                    stored, ValueRange::everything(),
+                                                    to.all_members()));
+      continue;
+    }
+    BENTO_TRY(copy_elements(source, from, piece.part,
+                            [&](const Box& box, const std::vector<std::byte>& data) {
+                              return write_box(target, to, box, data.data(), to.all_members());
+                            }));
+  }
+  return {};
+}
+
+/// Copies to a dataset of an ordinary file. Where little was written, only that: all else shows the
+/// fill value there by itself.
+Status copy_to_ordinary(Object* source, DatasetState& from, const Dims& extent, Object* target) {
+  if (extent.product() == 0) return {};
+  const auto write = [&](const Box& box, const std::vector<std::byte>& data) {
+    return write_native(target, from.file_type.get(), extent, box, data.data());
+  };
+  const Box whole = Box::whole(extent);
+  BENTO_ASSIGN(const RecordLookup written, read_of_one_step(from.file->container(), [&] {
+                 return from.file->container().find(from.number, whole);
+               }));
+  std::uint64_t elements = 0;
+  for (const auto& piece : written.pieces) elements += piece.part.elements();
+  if (elements >= extent.product() / 2) return copy_elements(source, from, whole, write);
+  for (const auto& piece : written.pieces)
+    BENTO_TRY(copy_elements(source, from, piece.part, write));
+  return {};
+}
+
+Status copy_one(Object* source, Object* target) {
+  if (source->type != H5I_DATASET || target->type != H5I_DATASET) return {};
+  BENTO_ASSIGN(DatasetState* const from, resolve(source));
+  BENTO_ASSIGN(const ObjectIdentity identity, identity_of(target));
+  const auto file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
+  if (from->home != Home::kDiverted) {
+    if (file) file->undeclare(identity.token);
+    return {};
+  }
+  BENTO_ASSIGN(const Dims extent, from->extent(source));
+  if (!file) return copy_to_ordinary(source, *from, extent, target);
+  file->declare(identity.token, from->element_bytes, extent.rank(), from->flags,
+                extent.bytes(from->element_bytes), false);
+  if (file->container().comm().rank() != 0) return {};
+  BENTO_ASSIGN(DatasetState* const to, resolve(target));
+  return copy_records(source, *from, extent, target, *to);
+}
+
+}  // namespace
+
+Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const char* source_name,
+                          Object* target, const H5VL_loc_params_t& to, const char* target_name) {
+  const auto source_file = context_of(source);
+  if (!source_file && !context_of(target)) return {};
+  if (source_file && source_file->access().parallel && source_file->writable())
+    BENTO_TRY(source_file->container().exchange());
+  Opened old_root(source, from.obj_type, source_name);
+  Opened new_root(target, to.obj_type, target_name);
+  if (old_root.get() == nullptr || new_root.get() == nullptr)
+    return fail(Code::kInternal,
+                fmt::format("'{}' or its copy '{}' cannot be opened", source_name, target_name));
+  if (new_root.get()->type != H5I_GROUP) return copy_one(old_root.get(), new_root.get());
+
+  BENTO_ASSIGN(const auto names, names_below(new_root.get()));
+  std::set<TokenBytes> done;  // a dataset may be reached by several links
+  for (const auto& name : names) {
+    Status copied;
+    H5E_BEGIN_TRY {
+      Opened new_object(new_root.get(), H5I_GROUP, name);
+      if (new_object.get() != nullptr && new_object.get()->type == H5I_GROUP)
+        note_shared_group(new_object.get(), by_self(H5I_GROUP), 2);
+      if (new_object.get() != nullptr && new_object.get()->type == H5I_DATASET) {
+        const auto identity = identity_of(new_object.get());
+        if (identity && done.insert(identity->token).second) {
+          Opened old_object(old_root.get(), H5I_GROUP, name);
+          if (old_object.get() != nullptr) copied = copy_one(old_object.get(), new_object.get());
+        }
+      }
+    }
+    H5E_END_TRY
+    if (!copied) return copied;
+  }
+  return {};
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/container_open.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/comm/status_message.hpp"
+#include "core/layout/holder.hpp"
+#include "core/layout/replace.hpp"
+#include "vol/file/fapl.hpp"
+#include "vol/file/file_agreement.hpp"
+
+namespace bento::vol {
+
+// The environment wins over the list, as in the library itself.
+Locking locking_wanted(hid_t fapl) {
+  if (const char* const env = std::getenv("HDF5_USE_FILE_LOCKING")) {
+    const std::string_view value(env);
+    if (value == "FALSE" || value == "0") return Locking::kOff;
+    if (value == "TRUE" || value == "1") return Locking::kRequired;
+    if (value == "BEST_EFFORT") return Locking::kBestEffort;
+  }
+  hbool_t use = true;
+  hbool_t ignore_disabled = true;
+  if (fapl >= 0 && H5Pget_file_locking(fapl, &use, &ignore_disabled) < 0)
+    return Locking::kBestEffort;
+  if (!use) return Locking::kOff;
+  return ignore_disabled ? Locking::kBestEffort : Locking::kRequired;
+}
+
+namespace {
+
+fti::HashKind hash_kind(Checksum checksum) {
+  switch (checksum) {
+    case Checksum::kNone:
+      return fti::HashKind::kNone;
+    case Checksum::kMd5:
+      return fti::HashKind::kMd5;
+    case Checksum::kXxh3:
+      break;
+  }
+  return fti::HashKind::kXxh3;
+}
+
+Verification verification(Verify verify) {
+  switch (verify) {
+    case Verify::kAll:
+      return Verification::kAll;
+    case Verify::kNone:
+      return Verification::kNone;
+    case Verify::kSmall:
+      break;
+  }
+  return Verification::kSmall;
+}
+
+FileOpener& file_opener() {
+  static FileOpener opener = open_posix_file;
+  return opener;
+}
+
+Result<Probe> probe_name(const char* name) {
+  BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
+  return probe(*file);
+}
+
+}  // namespace
+
+void set_file_opener(FileOpener opener) {
+  file_opener() = std::move(opener);
+}
+
+ContainerOptions container_options(const Config& config, hid_t fapl) {
+  ContainerOptions options;
+  options.opener = file_opener();
+  options.files = config.files;
+  options.chunk_bytes = config.chunk;
+  options.stream.buffer_bytes = config.buffer;
+  options.stream.align = config.align;
+  options.stream.hash = hash_kind(config.checksum);
+  options.verify = verification(config.verify);
+  options.durability = config.power ? Durability::kPower : Durability::kProcess;
+  options.keep = config.keep;
+  if (config.step != 0) options.step = AbsoluteStep(config.step);
+  options.minmax = config.minmax;
+  options.lock = locking_wanted(fapl);
+  return options;
+}
+
+void warn_of_locks(const std::string& name, const Container& container) {
+  // Never destroyed: files may be opened after static destructors have run.
+  static auto* const told = new std::set<std::uint64_t>;
+  if (container.lock_warning().empty() || !told->insert(container.identity().first).second) return;
+  fmt::print(stderr, "h5bento: warning: '{}': {}\n", name, container.lock_warning());
+}
+
+bool is_container(const char* name) {
+  const auto seen = probe_name(name);
+  return seen && seen->kind == FileKind::kContainer;
+}
+
+Result<bool> is_ours(const char* name) {
+  const auto seen = probe_name(name);
+  // Whatever cannot be opened is left to the native connector, whose errors applications know.
+  if (!seen && seen.error().code == Code::kUnsupported) return fail(seen.error());
+  return seen && seen->kind == FileKind::kContainer;
+}
+
+namespace {
+
+Status delete_on_owner(const char* name, Locking locking) {
+  BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
+  const auto lock = lock_container(*file, locking);
+  // To remove a file one need not be allowed to write to it, as for the lock.
+  if (!lock && (lock.error().code != Code::kPermission || is_locked(*file)))
+    return fail(lock.error());
+  BENTO_ASSIGN(const Probe seen, probe(*file));
+  return remove_container(name, seen.root, file_opener());
+}
+
+}  // namespace
+
+Result<bool> delete_container(const char* name, hid_t fapl) {
+  BENTO_ASSIGN(const AgreedFile file, agree_on_delete({"H5Fdelete", name, 0, fapl, {}}));
+  if (file.passes()) return false;
+  ByteWriter out;
+  if (file.comm->rank() == 0)
+    put_status(out, delete_on_owner(name, static_cast<Locking>(file.decision.locking)));
+  BENTO_ASSIGN(const Bytes blob, file.comm->broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "delete message");
+  BENTO_TRY(get_status(in));
+  return true;
+}
+
+Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsigned flags,
+                                                   const std::shared_ptr<SkeletonHost>& parent) {
+  // "sion" in front is no proof: such a file is left to sec2.
+  if (!is_container(name.c_str())) return std::shared_ptr<SkeletonHost>{};
+  const auto parent_context = std::static_pointer_cast<FileContext>(parent);
+  const bool alone = parent_context->container().comm().size() == 1;
+  const bool writable = alone && (flags & H5F_ACC_RDWR) != 0;
+  OpenSettings settings = parent_context->settings();
+  settings.session = new_session();
+  settings.created = false;
+  UserAccess access;
+  access.driver = parent_context->access().driver;
+  if (parent_context->access().parallel) access.driver = H5FD_SEC2;
+  std::shared_ptr<Communicator> comm = make_self_communicator();
+  BENTO_ASSIGN(
+      auto container,
+      Container::open(name, writable, container_options(parent_context->config(), -1), comm));
+  warn_of_locks(name, *container);
+  return std::shared_ptr<SkeletonHost>(
+      std::make_shared<FileContext>(name, std::move(settings), access, comm, std::move(container)));
+}
+
+}  // namespace bento::vol

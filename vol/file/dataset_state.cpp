@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/dataset_state.hpp"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "hdf5/base/types.hpp"
+#include "hdf5/data/selection.hpp"
+#include "hdf5/skeleton/driver.hpp"
+
+namespace bento::vol {
+
+Result<ObjectIdentity> identity_of(const Object* object) {
+  H5O_info2_t info{};
+  H5VL_object_get_args_t args{};
+  args.op_type = H5VL_OBJECT_GET_INFO;
+  args.args.get_info.oinfo = &info;
+  args.args.get_info.fields = H5O_INFO_BASIC;
+  H5VL_loc_params_t here{};
+  here.type = H5VL_OBJECT_BY_SELF;
+  here.obj_type = object->type;
+  if (H5VLobject_get(object->under, &here, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                     nullptr) < 0)
+    return fail(Code::kInternal, "the native connector does not know the object");
+  ObjectIdentity identity;
+  identity.token = token_bytes(info.token);
+  identity.fileno = info.fileno;
+  return identity;
+}
+
+Result<PlistHandle> native_dcpl(const Object* object) {
+  H5VL_dataset_get_args_t args{};
+  args.op_type = H5VL_DATASET_GET_DCPL;
+  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                      nullptr) < 0)
+    return fail(Code::kInternal, "dataset creation list unreadable");
+  return PlistHandle(args.args.get_dcpl.dcpl_id);
+}
+
+Result<SpaceHandle> native_space(const Object* object) {
+  H5VL_dataset_get_args_t args{};
+  args.op_type = H5VL_DATASET_GET_SPACE;
+  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                      nullptr) < 0)
+    return fail(Code::kInternal, "dataspace unreadable");
+  return SpaceHandle(args.args.get_space.space_id);
+}
+
+Result<TypeHandle> native_type(const Object* object) {
+  H5VL_dataset_get_args_t args{};
+  args.op_type = H5VL_DATASET_GET_TYPE;
+  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                      nullptr) < 0)
+    return fail(Code::kInternal, "datatype unreadable");
+  // A committed type comes as an open object; a transient copy serves conversions as well.
+  const TypeHandle opened(args.args.get_type.type_id);
+  return TypeHandle(H5Tcopy(opened.get()));
+}
+
+Result<Dims> DatasetState::extent(const Object* object) {
+  if (extent_version_ != file->extent_version()) {
+    BENTO_ASSIGN(const SpaceHandle space, native_space(object));
+    BENTO_ASSIGN(extent_, extent_of(space.get()));
+    extent_version_ = file->extent_version();
+  }
+  return extent_;
+}
+
+Result<const std::vector<std::byte>*> DatasetState::fill_value(const Object* object) {
+  if (fill_.empty()) {
+    std::vector<std::byte> value(element_bytes);
+    BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+    H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+    if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED)
+      if (H5Pget_fill_value(dcpl.get(), file_type.get(), value.data()) < 0)
+        return fail(Code::kInternal, "fill value unreadable");
+    fill_ = std::move(value);
+  }
+  return &fill_;
+}
+
+const TypeMembers* DatasetState::members() {
+  if (!compound) return nullptr;
+  if (!members_) members_ = TypeMembers(file_type.get());
+  return &*members_;
+}
+
+Result<FilterScratch*> DatasetState::filters(const Object* object) {
+  if (!filters_known_) {
+    BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+    if (H5Pget_layout(dcpl.get()) == H5D_CHUNKED) {
+      if ((flags & kUserSparesPartialChunks) != 0 &&
+          H5Pset_chunk_opts(dcpl.get(), H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) < 0)
+        return fail(Code::kInternal, "the chunk options cannot be set");
+      BENTO_ASSIGN(filters_, FilterScratch::make(dcpl.get(), file_type.get()));
+    }
+    filters_known_ = true;
+  }
+  return filters_.get();
+}
+
+ValueRange DatasetState::range_of(std::span<const std::byte> elements,
+                                  const FilterScratch* filters) {
+  if (!file->config().minmax) return ValueRange::everything();
+  if (!order_) order_ = ValueOrder(file_type.get());
+  if (filters != nullptr && !filters->keeps_values()) return ValueRange::everything();
+  return order_->range_of(elements);
+}
+
+namespace {
+
+/// Why ranks cannot write a dataset whose values lie in the skeleton, of which only rank 0's is
+/// stored. Null if they can, because the values are elsewhere: in external files, or in those of a
+/// virtual dataset.
+Result<const char*> refused_in_parallel(const Object* object, hid_t type) {
+  if (has_variable_length(type) || has_reference(type))
+    return "Parallel IO does not support writing VL or reference datatypes yet";
+  BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+  const H5D_layout_t layout = H5Pget_layout(dcpl.get());
+  if (layout == H5D_VIRTUAL) return nullptr;
+  if (layout == H5D_CONTIGUOUS && H5Pget_external_count(dcpl.get()) > 0) return nullptr;
+  return "this dataset was copied from an ordinary file, so its values lie in the container's "
+         "metadata, which ranks cannot write in parallel: write it in a serial program, or create "
+         "a dataset and write that";
+}
+
+}  // namespace
+
+Result<DatasetState*> resolve(Object* object) {
+  if (object->dataset_resolved) return object->dataset.get();
+  auto state = std::make_shared<DatasetState>();
+  BENTO_ASSIGN(const ObjectIdentity identity, identity_of(object));
+  state->file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
+  if (state->file) {
+    BENTO_ASSIGN(state->file_type, native_type(object));
+    const DatasetDeclaration* const dataset = state->file->find(identity.token);
+    if (dataset != nullptr) {
+      state->home = Home::kDiverted;
+      state->number = dataset->number;
+      state->flags = dataset->flags;
+      state->element_bytes = H5Tget_size(state->file_type.get());
+      state->compound = has_compound(state->file_type.get());
+      if (state->element_bytes != dataset->element_bytes)
+        return fail(Code::kCorrupt,
+                    "the index and the skeleton disagree on the size of a dataset's elements");
+      BENTO_ASSIGN(const Dims extent, state->extent(object));
+      if (extent.rank() != dataset->rank)
+        return fail(Code::kCorrupt,
+                    fmt::format("dataset {} has {} dimensions in the index, and {} in the skeleton",
+                                dataset->number, dataset->rank, extent.rank()));
+    } else {
+      state->home = Home::kSkeleton;
+      BENTO_ASSIGN(state->refuses_parallel, refused_in_parallel(object, state->file_type.get()));
+    }
+  }
+  object->dataset = std::move(state);
+  object->dataset_resolved = true;
+  return object->dataset.get();
+}
+
+void unresolve(Object* object) {
+  object->dataset.reset();
+  object->dataset_resolved = false;
+}
+
+}  // namespace bento::vol

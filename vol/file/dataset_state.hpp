@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What a dataset wrapper knows about its dataset: whether its raw data is diverted, and the type,
+/// extent and fill value that every transfer needs. Kept with the wrapper, so it is gone before the
+/// library closes types.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <hdf5.h>
+
+#include "core/base/error.hpp"
+#include "core/geometry/box.hpp"
+#include "hdf5/base/handle.hpp"
+#include "hdf5/data/filter_scratch.hpp"
+#include "hdf5/data/value_range.hpp"
+#include "vol/file/file_context.hpp"
+#include "vol/file/object.hpp"
+#include "vol/file/type_members.hpp"
+
+namespace bento::vol {
+
+/// Where a dataset's raw data is.
+enum class Home {
+  kDiverted,  ///< records in the ranks' streams
+  kSkeleton,  ///< in the skeleton of a container: variable-length, references, external, virtual
+  kNative,    ///< an ordinary file
+};
+
+struct DatasetState {
+  Home home = Home::kNative;
+  std::shared_ptr<FileContext> file;       ///< null for kNative
+  DatasetNumber number = 0;                ///< kDiverted
+  std::uint32_t flags = 0;                 ///< kDiverted: DatasetFlags
+  std::size_t element_bytes = 0;           ///< kDiverted, like what follows
+  TypeHandle file_type;                    ///< transient copy
+  bool compound = false;                   ///< its elements have members
+  const char* refuses_parallel = nullptr;  ///< kSkeleton: why ranks cannot write it, if so
+  bool sources_checked = false;            ///< not kDiverted: no virtual source is a container
+
+  /// Current extent; asked from the native dataset again after any change of extent in this file.
+  Result<Dims> extent(const Object* object);
+  /// One element of the fill value in the file type; zeros if none is defined.
+  Result<const std::vector<std::byte>*> fill_value(const Object* object);
+  /// The members of its elements; null if they have none.
+  const TypeMembers* members();
+  /// What a write of whole elements brings; null if they have no members.
+  const WrittenMembers* all_members() { return compound ? &members()->all() : nullptr; }
+  /// The dataset's filters; null if it has none or is not chunked.
+  Result<FilterScratch*> filters(const Object* object);
+  /// Range of elements that are about to be written as they are, or through `filters`;
+  /// everything() unless minmax=on.
+  [[nodiscard]] ValueRange range_of(std::span<const std::byte> elements,
+                                    const FilterScratch* filters = nullptr);
+
+ private:
+  Dims extent_;
+  std::uint64_t extent_version_ = 0;
+  std::vector<std::byte> fill_;
+  std::optional<TypeMembers> members_;
+  bool filters_known_ = false;
+  std::unique_ptr<FilterScratch> filters_;
+  std::optional<ValueOrder> order_;  ///< minmax=on
+};
+
+/// Finds out, once per wrapper, where the dataset's data is. Makes no communication.
+Result<DatasetState*> resolve(Object* object);
+
+/// Forgets what is cached, after H5Drefresh or when the wrapper's dataset was just declared.
+void unresolve(Object* object);
+
+/// Token and file number of an object.
+struct ObjectIdentity {
+  TokenBytes token{};
+  unsigned long fileno = 0;
+};
+Result<ObjectIdentity> identity_of(const Object* object);
+
+/// Native answers, as new ids.
+Result<PlistHandle> native_dcpl(const Object* object);
+Result<SpaceHandle> native_space(const Object* object);
+Result<TypeHandle> native_type(const Object* object);
+
+}  // namespace bento::vol

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/file_agreement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "core/comm/agree.hpp"
+#include "core/io/host.hpp"
+#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/plain_file.hpp"
+#include "vol/file/container_open.hpp"
+#include "vol/file/fapl.hpp"
+#include "vol/file/stats.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+using What = FileDecision::What;
+
+std::vector<std::shared_ptr<FileContext>> open_files() {
+  std::vector<std::shared_ptr<FileContext>> files;
+  for (const auto& host : armed_hosts())
+    if (host->identity().inherited == 0)
+      files.push_back(std::static_pointer_cast<FileContext>(host));
+  return files;
+}
+
+std::shared_ptr<FileContext> open_by_name(const char* name, std::uint64_t step) {
+  FileIdentity identity = identity_of_name(name);
+  if (identity == FileIdentity{}) return nullptr;
+  identity.step = step;
+  return std::static_pointer_cast<FileContext>(host_of_identity(identity));
+}
+
+std::vector<std::uint64_t> open_sessions() {
+  std::vector<std::uint64_t> sessions;
+  for (const auto& file : open_files()) sessions.push_back(file->session());
+  std::sort(sessions.begin(), sessions.end());
+  return sessions;
+}
+
+bool is_among(std::span<const std::uint64_t> sorted, std::uint64_t session) {
+  return std::binary_search(sorted.begin(), sorted.end(), session);
+}
+
+/// The call as the application made it; flags that the library adds by itself are left out.
+std::string describe(const FileRequest& request) {
+  struct Flag {
+    unsigned bit;
+    const char* name;
+  };
+  static const std::array kFlags = {
+      Flag{H5F_ACC_TRUNC, "H5F_ACC_TRUNC"}, Flag{H5F_ACC_EXCL, "H5F_ACC_EXCL"},
+      Flag{H5F_ACC_RDWR, "H5F_ACC_RDWR"}, Flag{H5F_ACC_SWMR_WRITE, "H5F_ACC_SWMR_WRITE"},
+      Flag{H5F_ACC_SWMR_READ, "H5F_ACC_SWMR_READ"}};
+  std::string flags;
+  for (const auto& [bit, name] : kFlags)
+    if ((request.flags & bit) != 0) flags += fmt::format("{}{}", flags.empty() ? "" : "|", name);
+  if (flags.empty() && request.function == "H5Fopen") flags = "H5F_ACC_RDONLY";
+  std::string text(request.function);
+  if (!flags.empty()) text += fmt::format(" with {}", flags);
+  if (!request.native_because.empty()) text += fmt::format(" and {}", request.native_because);
+  return text;
+}
+
+FileCall call_of(const FileRequest& request, const Result<Asked>& asked) {
+  FileCall call{describe(request), request.name, request.name, asked, open_sessions()};
+  std::error_code unknown;  // then the name stands for the place
+  if (const auto place = std::filesystem::absolute(request.name, unknown); !unknown)
+    call.place = place.lexically_normal().string();
+  return call;
+}
+
+std::uint8_t locking_of(const FileRequest& request) {
+  return static_cast<std::uint8_t>(locking_wanted(request.fapl));
+}
+
+/// A file that is open already is opened again: the same settings, or none.
+Status join(const FileRequest& request, const Asked& asked, AgreedFile& file) {
+  for (auto& open : open_files())
+    if (open->session() == file.decision.session) file.open = std::move(open);
+  const auto judge = [&]() -> Status {
+    if (!file.open)
+      return fail(Code::kInternal, fmt::format("'{}' is not open here", request.name));
+    auto same =
+        check_second_open(asked, file.open->settings().asked, file.open->settings().created);
+    if (!same) return fail(std::move(same).error().with_context(fmt::format("'{}'", request.name)));
+    return {};
+  };
+  return agree(*file.comm, judge());
+}
+
+Result<AgreedFile> agree_on(const FileRequest& request, bool creates, const FileDecider& decide) {
+  AgreedFile file;
+  BENTO_ASSIGN(file.access, user_access(request.fapl));
+  // A file that is not ours asks for nothing.
+  Result<Asked> asked = request.native_because.empty() ? config_of(request.fapl) : Asked{};
+  BENTO_ASSIGN(file.comm,
+               make_communicator(file.access, asked ? asked->config.timeout : Config{}.timeout));
+  if (asked) Stats::get().set_output(asked->config.stats);
+  auto agreed = agree_on_call(*file.comm, call_of(request, asked), creates, decide);
+  if (!agreed) return fail(std::move(agreed).error());
+  file.decision = agreed->decision;
+  if (file.decision.what == What::kJoin) BENTO_TRY(join(request, *asked, file));
+  file.settings = {
+      {std::move(agreed->config), std::move(asked->given)}, file.decision.session, creates};
+  return file;
+}
+
+}  // namespace
+
+std::uint64_t new_session() {
+  const auto random = random_id();
+  std::uint64_t id = 0;
+  std::memcpy(&id, random.data(), sizeof id);
+  return id;
+}
+
+Result<AgreedFile> agree_on_create(const FileRequest& request) {
+  return agree_on(
+      request, true, [&](std::span<const std::uint64_t> everywhere) -> Result<FileDecision> {
+        if (!request.native_because.empty()) return FileDecision{};
+        // Open already, as of whichever step: the native library refuses to truncate it.
+        const FileIdentity there = identity_of_name(request.name);
+        for (const auto& open : open_files()) {
+          if (!same_inode(there, open->identity())) continue;
+          if (is_among(everywhere, open->session()))
+            return FileDecision{What::kJoin, open->session(), 0};
+          return fail(
+              Code::kBusy,
+              fmt::format("'{}' is open already on rank 0 of this program, but not together "
+                          "with all other ranks: close it first",
+                          request.name));
+        }
+        return FileDecision{What::kBegin, new_session(), locking_of(request)};
+      });
+}
+
+Result<AgreedFile> agree_on_open(const FileRequest& request) {
+  return agree_on(
+      request, false, [&](std::span<const std::uint64_t> everywhere) -> Result<FileDecision> {
+        if (!request.native_because.empty()) return FileDecision{};
+        BENTO_ASSIGN(const Asked asked, config_of(request.fapl));
+        const auto open = open_by_name(request.name, asked.config.step);
+        if (open && is_among(everywhere, open->session()))
+          return FileDecision{What::kJoin, open->session(), 0};
+        BENTO_ASSIGN(const bool ours, is_ours(request.name));
+        return FileDecision{ours ? What::kBegin : What::kPass, new_session(), locking_of(request)};
+      });
+}
+
+Result<AgreedFile> agree_on_delete(const FileRequest& request) {
+  return agree_on(request, false, [&](std::span<const std::uint64_t>) -> Result<FileDecision> {
+    BENTO_ASSIGN(const bool ours, is_ours(request.name));
+    return FileDecision{ours ? What::kRemove : What::kPass, 0, locking_of(request)};
+  });
+}
+
+}  // namespace bento::vol

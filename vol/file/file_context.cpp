@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/file_context.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/plain_file.hpp"
+#include "hdf5/view/view_builder.hpp"
+#include "vol/file/linked_datasets.hpp"
+#include "vol/file/stats.hpp"
+
+namespace bento::vol {
+
+namespace {
+/// What an unlimited dataset counts for, per rank.
+constexpr std::uint64_t kUnlimitedBytes = 64u << 20;
+/// What a dataset counts at most for the size of chunks: more would make no larger chunk.
+constexpr std::uint64_t kLargestDeclared = std::uint64_t{1} << 48;
+
+// The device's number is another one on every node, so a rank asks for its own. If the name leads
+// it elsewhere, which may be a stale answer of a network file system, rank 0's has to do.
+FileIdentity identity_here(const std::string& name, const Container& container,
+                           const OpenSettings& settings) {
+  FileIdentity identity;
+  std::tie(identity.device, identity.inode) = container.identity();
+  const FileIdentity here = identity_of_name(name.c_str());
+  if (here.inode == identity.inode) identity.device = here.device;
+  identity.step = settings.asked.config.step;
+  identity.session = settings.session;
+  return identity;
+}
+
+}  // namespace
+
+FileContext::FileContext(std::string name, OpenSettings settings, UserAccess access,
+                         std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container)
+    : name_(std::move(name)),
+      settings_(std::move(settings)),
+      identity_(identity_here(name_, *container, settings_)),
+      access_(std::move(access)),
+      comm_(std::move(comm)),
+      container_(std::move(container)),
+      numbers_(numbers_of(*container_)) {}
+
+std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container) {
+  std::map<TokenBytes, DatasetNumber> numbers;
+  for (const auto& dataset : container.datasets()) numbers[dataset.token] = dataset.number;
+  return numbers;
+}
+
+Status FileContext::refresh() {
+  BENTO_ASSIGN(const bool newer, container_->refresh());
+  if (!newer) return {};
+  numbers_ = numbers_of(*container_);
+  ++extent_version_;
+  skeleton_changed(*this);
+  return {};
+}
+
+FileContext::~FileContext() {
+  if (!finalised_) container_->abandon();
+}
+
+Status FileContext::finalise() {
+  finalised_ = true;
+  // In a forked child nothing is committed. H5Fclose says so; the library, which may come here from
+  // the close of any object and at the exit, does not take an error well.
+  if (container_->inherited()) {
+    container_->abandon();
+    return {};
+  }
+  if (auto removed = remove_deleted(); !removed)
+    fmt::print(stderr, "h5bento: '{}': deleted datasets keep their space: {}\n", name_,
+               removed.error().text);
+  ViewBuilder view;
+  if (config().view)
+    view = [this](ViewJob& job) {
+      return build_native_view({config().view_maps, config().view_copy}, job);
+    };
+  Status closed = container_->close(view);
+  Stats::get().unordered_overlaps += container_->unordered_overlaps();
+  for (const auto& note : container_->notes())
+    fmt::print(stderr, "h5bento: '{}': {}\n", name_, note);
+  return closed;
+}
+
+// The skeleton is complete here, and all objects are closed.
+Status FileContext::remove_deleted() {
+  if (!maybe_deleted_ || !writable() || container_->counted_references()) return {};
+  BENTO_ASSIGN(const auto linked, linked_datasets(name_, container_->skeleton()));
+  for (auto entry = numbers_.begin(); entry != numbers_.end();) {
+    if (linked.contains(entry->first)) {
+      ++entry;
+      continue;
+    }
+    container_->remove(entry->second);
+    entry = numbers_.erase(entry);
+  }
+  return {};
+}
+
+DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes,
+                                   std::uint32_t rank, std::uint32_t flags,
+                                   std::uint64_t extent_bytes, bool unlimited) {
+  undeclare(token);
+  const DatasetNumber number = container_->declare(token, element_bytes, rank, flags);
+  numbers_[token] = number;
+  const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
+  note_declared(number, unlimited ? std::max(extent_bytes, kUnlimitedBytes * ranks) : extent_bytes);
+  return number;
+}
+
+void FileContext::undeclare(const TokenBytes& token) {
+  const auto old = numbers_.find(token);
+  if (old == numbers_.end()) return;
+  container_->remove(old->second);
+  numbers_.erase(old);
+}
+
+const DatasetDeclaration* FileContext::find(const TokenBytes& token) const {
+  const auto found = numbers_.find(token);
+  return found == numbers_.end() ? nullptr : container_->dataset(found->second);
+}
+
+Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks,
+                               std::uint64_t extent_bytes) {
+  ++extent_version_;
+  if (shrinks) BENTO_TRY(container_->set_extent(dataset, extent));
+  const auto declared = declared_.find(dataset);
+  if (declared == declared_.end() || declared->second < extent_bytes)
+    note_declared(dataset, extent_bytes);
+  return {};
+}
+
+void FileContext::note_declared(DatasetNumber dataset, std::uint64_t bytes) {
+  bytes = std::min(bytes, kLargestDeclared);
+  auto& mine = declared_[dataset];
+  declared_total_ += bytes - mine;
+  mine = bytes;
+  const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
+  container_->declared((declared_total_ + ranks - 1) / ranks);
+}
+
+}  // namespace bento::vol

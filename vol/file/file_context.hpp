@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// One open container in this process: the container itself, the datasets that are diverted into
+/// it, and what the application asked for in its file access list. It lives as long as the native
+/// library keeps the skeleton open, because the skeleton driver owns it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <hdf5.h>
+#include <mpi.h>
+
+#include "core/config/config.hpp"
+#include "core/container/container.hpp"
+#include "hdf5/skeleton/host.hpp"
+#include "vol/file/decoded_cache.hpp"
+#include "vol/mpi/mpi_info.hpp"
+
+namespace bento::vol {
+
+using TokenBytes = std::array<std::byte, 16>;
+inline TokenBytes token_bytes(const H5O_token_t& token) {
+  TokenBytes bytes{};
+  static_assert(sizeof bytes == sizeof token);
+  std::memcpy(bytes.data(), &token, sizeof token);
+  return bytes;
+}
+
+/// Numbers of all datasets by token. A later one may have been given the object address of a
+/// deleted one: the larger number holds.
+std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container);
+
+/// What the user's file access list said that the skeleton's cannot show.
+struct UserAccess {
+  hid_t driver = H5I_INVALID_HID;         ///< driver id: sec2, stdio, log, direct or mpio
+  bool parallel = false;                  ///< mpio
+  MPI_Comm comm = MPI_COMM_NULL;          ///< our duplicate, owned by the Communicator made from it
+  std::shared_ptr<const OwnedInfo> info;  ///< not null for mpio
+};
+
+/// With what a file was opened.
+struct OpenSettings {
+  Asked asked;                ///< what holds, and what this rank's user named
+  std::uint64_t session = 0;  ///< id of this open, equal on all ranks that take part
+  bool created = false;       ///< the open was a create
+};
+
+/// Bits of DatasetDeclaration::flags. Persistent: never renumber.
+enum DatasetFlags : std::uint32_t {
+  // What the creation list said; the skeleton's says otherwise.
+  kUserAllocatedEarly = 1,       ///< H5D_ALLOC_TIME_EARLY
+  kUserSparesPartialChunks = 2,  ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
+};
+
+class FileContext final : public SkeletonHost {
+ public:
+  FileContext(std::string name, OpenSettings settings, UserAccess access,
+              std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container);
+  ~FileContext() override;
+
+  // SkeletonHost
+  [[nodiscard]] const std::string& name() const override { return name_; }
+  [[nodiscard]] FileIdentity identity() const override {
+    FileIdentity identity = identity_;
+    identity.inherited = container_->inherited() ? 1 : 0;
+    return identity;
+  }
+  [[nodiscard]] PagedImage& image() override { return container_->skeleton(); }
+  [[nodiscard]] bool writable() const override { return container_->writable(); }
+  [[nodiscard]] int descriptor() const override { return container_->descriptor(); }
+  Status finalise() override;
+
+  [[nodiscard]] Container& container() { return *container_; }
+  /// What was decoded of the records as they are now.
+  [[nodiscard]] DecodedCache& decoded() {
+    decoded_.keep_only(container_->content_version());
+    return decoded_;
+  }
+  [[nodiscard]] const Config& config() const { return settings_.asked.config; }
+  [[nodiscard]] const OpenSettings& settings() const { return settings_; }
+  [[nodiscard]] std::uint64_t session() const { return settings_.session; }
+  [[nodiscard]] const UserAccess& access() const { return access_; }
+  [[nodiscard]] bool finalised() const { return finalised_; }
+
+  /// Collective without communication; see Container::note_collective.
+  void note_collective(std::string_view what, std::string_view detail) {
+    container_->note_collective(what, detail);
+  }
+
+  /// Declares a new dataset as diverted. `extent_bytes` is its declared size, `unlimited` if it may
+  /// grow. Collective without communication.
+  DatasetNumber declare(const TokenBytes& token, std::uint64_t element_bytes, std::uint32_t rank,
+                        std::uint32_t flags, std::uint64_t extent_bytes, bool unlimited);
+  /// A dataset with this token was created whose data stays in the skeleton: if a deleted diverted
+  /// one had the same object address, its records are dropped. Collective without communication.
+  void undeclare(const TokenBytes& token);
+  /// A link was removed, or a reference count lowered: some dataset may be gone. Collective without
+  /// communication.
+  void note_deletion() { maybe_deleted_ = true; }
+  /// The diverted dataset with this object token, null if its data is in the skeleton.
+  [[nodiscard]] const DatasetDeclaration* find(const TokenBytes& token) const;
+  /// H5Dset_extent. Collective without communication.
+  Status set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks,
+                    std::uint64_t extent_bytes);
+  /// What H5Drefresh and its like begin with: a file that is open for reading shows its newest
+  /// step. Collective over the ranks that opened it. Errors: as Container::refresh().
+  Status refresh();
+  /// Grows with every change of any extent: what caches of dimensions are compared with.
+  [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
+  /// A change of some extent failed: what it is now has to be asked.
+  void note_extent_unknown() { ++extent_version_; }
+
+ private:
+  void note_declared(DatasetNumber dataset, std::uint64_t bytes);
+  Status remove_deleted();
+
+  std::string name_;
+  OpenSettings settings_;
+  FileIdentity identity_;
+  UserAccess access_;
+  std::shared_ptr<Communicator> comm_;
+  std::unique_ptr<Container> container_;
+  DecodedCache decoded_;
+  std::map<TokenBytes, DatasetNumber> numbers_;
+  std::map<DatasetNumber, std::uint64_t>
+      declared_;  ///< bytes of this session's datasets, all ranks together
+  std::uint64_t declared_total_ = 0;
+  std::uint64_t extent_version_ = 1;
+  bool finalised_ = false;
+  bool maybe_deleted_ = false;
+};
+
+}  // namespace bento::vol

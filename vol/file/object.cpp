@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/object.hpp"
+
+#include <memory>
+#include <new>
+#include <set>
+
+#include <H5VLnative.h>
+
+#include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/handle.hpp"
+#include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/skeleton/driver.hpp"
+#include "vol/file/dataset_state.hpp"
+#include "vol/file/file_context.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+// Never destroyed: the library may close objects after static destructors have run.
+std::set<const Object*>& open_datasets() {
+  static auto* const instance = new std::set<const Object*>;
+  return *instance;
+}
+
+/// Closes what cannot be wrapped: nobody else could.
+void close_native(void* under, hid_t vol, H5I_type_t type) {
+  const ErrorStackKeeper keep;
+  const hid_t dxpl = H5P_DATASET_XFER_DEFAULT;
+  switch (type) {
+    case H5I_FILE:
+      H5VLfile_close(under, vol, dxpl, nullptr);
+      break;
+    case H5I_GROUP:
+      H5VLgroup_close(under, vol, dxpl, nullptr);
+      break;
+    case H5I_DATASET:
+      H5VLdataset_close(under, vol, dxpl, nullptr);
+      break;
+    case H5I_DATATYPE:
+      H5VLdatatype_close(under, vol, dxpl, nullptr);
+      break;
+    case H5I_ATTR:
+      H5VLattr_close(under, vol, dxpl, nullptr);
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace
+
+Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept {
+  if (under == nullptr) return nullptr;
+  try {
+    auto object = std::make_unique<Object>();
+    object->under = under;
+    object->under_vol_id = under_vol_id;
+    object->type = type;
+    if (type == H5I_DATASET) open_datasets().insert(object.get());
+    H5Iinc_ref(under_vol_id);
+    return object.release();
+  } catch (const std::bad_alloc&) {
+    push_error("wrap", Error{Code::kInternal, "out of memory", 0});
+    return nullptr;
+  }
+}
+
+Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) noexcept {
+  Object* const object = wrap_borrowed(under, under_vol_id, type);
+  if (object == nullptr && under != nullptr) close_native(under, under_vol_id, type);
+  return object;
+}
+
+void wrap_free(Object* object) noexcept {
+  const ErrorStackKeeper keep;
+  const hid_t under_vol_id = object->under_vol_id;
+  if (object->type == H5I_DATASET) open_datasets().erase(object);
+  delete object;
+  H5Idec_ref(under_vol_id);
+}
+
+std::shared_ptr<FileContext> context_of(const Object* object) {
+  if (object == nullptr || object->under == nullptr) return nullptr;
+  const ssize_t records = H5Eget_num(H5E_DEFAULT);
+  // Calls of this kind leave the error stack alone, except that they add their records to it when
+  // they fail.
+  const auto none = [&]() -> std::shared_ptr<FileContext> {
+    if (const ssize_t now = H5Eget_num(H5E_DEFAULT); records >= 0 && now > records)
+      H5Epop(H5E_DEFAULT, static_cast<size_t>(now - records));
+    return nullptr;
+  };
+  unsigned long fileno = 0;
+  if (object->type == H5I_FILE) {
+    H5VL_file_get_args_t args{};
+    args.op_type = H5VL_FILE_GET_FILENO;
+    args.args.get_fileno.fileno = &fileno;
+    if (H5VLfile_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                     nullptr) < 0)
+      return none();
+  } else {
+    // Not by H5VL_OBJECT_GET_FILE: that marks the native file as having an id, and a file that was
+    // opened through an external link would then never be closed (docs/hdf5-traps.md).
+    const auto identity = identity_of(object);
+    if (!identity) return none();
+    fileno = identity->fileno;
+  }
+  return std::static_pointer_cast<FileContext>(host_of_fileno(fileno));
+}
+
+// HDF5 1.14.5 takes a dataset apart for good when it refreshes one that is open more than once and
+// has chunks in a version 1 B-tree: neither can be closed afterwards (docs/hdf5-traps.md).
+Status check_refreshable(const Object* object) {
+  if (object->type != H5I_DATASET) return {};
+  H5D_chunk_index_t index = H5D_CHUNK_IDX_BT2;
+  H5VL_native_dataset_optional_args_t native{};
+  native.get_chunk_idx_type.idx_type = &index;
+  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, &native};
+  {
+    const QuietErrors quiet;
+    const ErrorStackKeeper keep;  // fails for datasets without chunks
+    if (H5VLdataset_optional(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                             nullptr) < 0)
+      return {};
+  }
+  if (index != H5D_CHUNK_IDX_BTREE) return {};
+  BENTO_ASSIGN(const ObjectIdentity mine, identity_of(object));
+  for (const Object* const other : open_datasets()) {
+    if (other == object) continue;
+    const auto identity = identity_of(other);
+    if (identity && identity->fileno == mine.fileno && identity->token == mine.token)
+      return fail(Code::kUnsupported,
+                  "HDF5 cannot refresh a chunked dataset of the old format that is open more than "
+                  "once: close the others, or close and open it again");
+  }
+  return {};
+}
+
+// First what all ranks do.
+Status refresh_file(const Object* object) {
+  const auto context = context_of(object);
+  if (!context || context->writable()) return {};
+  BENTO_TRY(context->refresh());
+  return check_refreshable(object);
+}
+
+bool refreshed_file(const Object* object) noexcept {
+  return guard<herr_t>("refresh", [&] { return refresh_file(object); }) >= 0;
+}
+
+void note_collective(const Object* object, const char* what, const char* detail) {
+  if (const auto context = context_of(object))
+    context->note_collective(what, detail != nullptr ? detail : "");
+}
+
+}  // namespace bento::vol

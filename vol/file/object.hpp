@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Our wrapper around a native object. The same wrapper serves containers and ordinary files:
+/// whether an object belongs to a container is asked from its file number, because native code
+/// follows external links and mounts without telling us.
+#pragma once
+
+#include <memory>
+
+#include <hdf5.h>
+
+#include "core/base/error.hpp"
+
+namespace bento::vol {
+
+class FileContext;
+struct DatasetState;
+
+struct Object {
+  void* under = nullptr;  ///< the native connector's object
+  hid_t under_vol_id =
+      H5I_INVALID_HID;  ///< the native connector, one reference held by this wrapper
+  H5I_type_t type = H5I_BADID;
+  /// Datasets only; resolved on first use, since a wrapped dataset may belong to any file. See
+  /// vol/callbacks/dataset.
+  std::shared_ptr<DatasetState> dataset;
+  bool dataset_resolved = false;
+};
+
+/// Wraps a native object that was opened for the wrapper; takes a reference on the connector id.
+/// Null in, null out. Without memory the object is closed, since nobody else could.
+Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) noexcept;
+/// The same for an object that somebody else closes if it cannot be wrapped.
+Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept;
+/// Releases the wrapper and its reference, keeping the error stack. Does not touch the native
+/// object.
+void wrap_free(Object* object) noexcept;
+
+/// The container that `object` lives in, null for an object of an ordinary file. Makes no
+/// communication.
+std::shared_ptr<FileContext> context_of(const Object* object);
+
+/// What a refresh of an object begins with: its container, if open for reading, shows its newest
+/// step. No-op for ordinary files. Collective over the ranks that opened the file.
+Status refresh_file(const Object* object);
+/// The same for callbacks that hand their call on: false with a record on the error stack.
+bool refreshed_file(const Object* object) noexcept;
+
+/// Must be called once, on every rank, by each callback that HDF5 declares collective and that
+/// changes the file: advances the collective count and mixes the operation into the hash that
+/// commits compare. `what` names the operation ("attr_create"); `detail` its argument (a name), may
+/// be null. No-op for ordinary files.
+void note_collective(const Object* object, const char* what, const char* detail);
+
+}  // namespace bento::vol

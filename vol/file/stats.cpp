@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/stats.hpp"
+
+#include <cstdio>
+#include <map>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/io/private_descriptor.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+// Never destroyed: the library may terminate us after static destructors have run.
+struct Files {
+  std::map<std::string, bool> seen;
+  std::string output;
+};
+Files& files() {
+  static auto* const instance = new Files;
+  return *instance;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += fmt::format("\\{}", c);
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
+std::string json(const CallCounts& counts) {
+  return fmt::format(R"({{"writes":{},"bytes_written":{},"reads":{},"bytes_read":{}}})",
+                     counts.writes, counts.bytes_written, counts.reads, counts.bytes_read);
+}
+
+}  // namespace
+
+Stats& Stats::get() {
+  static auto* const instance = [] {
+    auto* const made = new Stats;
+    on_fork_in_child([] { Stats::get() = {}; });
+    return made;
+  }();
+  return *instance;
+}
+
+void Stats::note_file(const std::string& path, bool container) {
+  if (!files().output.empty()) files().seen[path] = container;
+}
+
+void Stats::set_output(const std::string& path) {
+  if (!path.empty()) files().output = path;
+}
+
+void Stats::write_out() const {
+  const std::string& path = files().output;
+  if (path.empty()) return;
+  std::string line = fmt::format(R"({{"pid":{},"files":[)", ::getpid());
+  const char* separator = "";
+  for (const auto& [name, container] : files().seen) {
+    line += fmt::format(R"({}{{"path":{},"container":{}}})", separator, quoted(name), container);
+    separator = ",";
+  }
+  line +=
+      fmt::format(R"(],"diverted":{},"skeleton":{},"passed_through":{},"unordered_overlaps":{}}})",
+                  json(diverted), json(skeleton), json(passed_through), unordered_overlaps);
+  line += '\n';
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  // One write with O_APPEND: lines of many processes do not mix.
+  if (fd < 0 || ::write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    std::fprintf(stderr, "h5bento: statistics could not be written to '%s'\n", path.c_str());
+  if (fd >= 0) ::close(fd);
+}
+
+}  // namespace bento::vol

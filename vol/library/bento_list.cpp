@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/library/bento_list.hpp"
+
+#include "vol/callbacks/callbacks.hpp"
+
+namespace bento::vol {
+
+Result<PlistHandle> bento_list(const std::string& config) {
+  const hid_t connector = H5VLregister_connector(&connector_class(), H5P_DEFAULT);
+  PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
+  void* info = nullptr;
+  const bool set = connector >= 0 &&
+                   H5VLconnector_str_to_info(config.c_str(), connector, &info) >= 0 &&
+                   H5Pset_vol(list.get(), connector, info) >= 0;
+  if (info != nullptr) H5VLfree_connector_info(connector, info);
+  if (connector >= 0) H5VLclose(connector);
+  if (!set) return fail(Code::kInternal, "the bento connector cannot be registered");
+  return list;
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/library/edited_view.hpp"
+
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "core/container/container.hpp"
+#include "core/layout/replace.hpp"
+#include "hdf5/view/group_properties.hpp"
+#include "hdf5/view/source_files.hpp"
+#include "hdf5/view/tree_copy.hpp"
+#include "hdf5/view/view_builder.hpp"
+#include "vol/library/bento_list.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+Result<std::vector<std::string>> complete_again(Container& container,
+                                                const ViewSettings& settings) {
+  container.complete_again();
+  BENTO_TRY(
+      container.close([&settings](ViewJob& job) { return build_native_view(settings, job); }));
+  return container.notes();
+}
+
+Result<std::unique_ptr<Container>> open_to_write(const std::string& path, bool drop) {
+  ContainerOptions options;
+  options.drop_edited_view = drop;
+  return Container::open(path, true, options, make_self_communicator());
+}
+
+bool maps_to_our_sources(hid_t dcpl) {
+  std::size_t count = 0;
+  if (H5Pget_layout(dcpl) != H5D_VIRTUAL || H5Pget_virtual_count(dcpl, &count) < 0 || count == 0)
+    return false;
+  const ssize_t length = H5Pget_virtual_dsetname(dcpl, 0, nullptr, 0);
+  std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
+  return length > 0 && H5Pget_virtual_dsetname(dcpl, 0, name.data(), name.size() + 1) >= 0 &&
+         name.starts_with(fmt::format("/{}/", kViewGroup));
+}
+
+/// Creation list of the committed dataset of this path; else one that can hold the dataset.
+PlistHandle creation_list(hid_t committed, const std::string& path, hid_t from, hid_t space) {
+  const int rank = H5Sget_simple_extent_ndims(space);
+  DatasetHandle old;
+  H5E_BEGIN_TRY {
+    old = DatasetHandle(H5Dopen2(committed, path.c_str(), H5P_DEFAULT));
+  }
+  H5E_END_TRY
+  if (old.valid()) {
+    const SpaceHandle old_space(H5Dget_space(old.get()));
+    if (H5Sget_simple_extent_ndims(old_space.get()) == rank)
+      return PlistHandle(H5Dget_create_plist(old.get()));
+  }
+  PlistHandle list(H5Dget_create_plist(from));
+  if (H5Pget_layout(list.get()) != H5D_VIRTUAL) return list;
+  std::vector<hsize_t> dims(static_cast<std::size_t>(rank > 0 ? rank : 0));
+  std::vector<hsize_t> limit(dims.size());
+  H5Sget_simple_extent_dims(space, dims.data(), limit.data());
+  H5Pset_layout(list.get(), H5D_CONTIGUOUS);
+  if (dims != limit) {
+    constexpr hsize_t kEdge = 64;
+    for (auto& edge : dims) edge = kEdge;
+    H5Pset_chunk(list.get(), rank, dims.data());
+  }
+  return list;
+}
+
+/// `fresh` is a name that was not there before; `there` says that it is now.
+Status copy_tree(const std::string& path, const std::string& fresh, bool& there) {
+  BENTO_ASSIGN(const PlistHandle list, bento_list());
+  const FileHandle from = open_stock(path);
+  if (!from.valid()) return fail(Code::kNotFound, fmt::format("'{}' has no native view", path));
+  const FileHandle committed(H5Fopen(path.c_str(), H5F_ACC_RDONLY, list.get()));
+  const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
+  const GroupHandle root(H5Gopen2(from.get(), "/", H5P_DEFAULT));
+  BENTO_TRY(copy_group_properties(root.get(), creation.get()));
+  FileHandle to(H5Fcreate(fresh.c_str(), H5F_ACC_EXCL, creation.get(), list.get()));
+  there = to.valid();
+  if (!committed.valid() || !to.valid())
+    return fail(Code::kIo, fmt::format("'{}' cannot be copied to '{}'", path, fresh));
+  const auto make = [&](hid_t dataset, const H5O_token_t&, hid_t type,
+                        const std::string& name) -> Result<MadeDataset> {
+    const SpaceHandle space(H5Dget_space(dataset));
+    PlistHandle dcpl(H5Dget_create_plist(dataset));
+    MadeDataset made;
+    made.data_needed = true;
+    if (maps_to_our_sources(dcpl.get()) || H5Pget_layout(dcpl.get()) != H5D_VIRTUAL)
+      dcpl = creation_list(committed.get(), name, dataset, space.get());
+    else
+      made.data_needed = false;  // a virtual dataset of the user's own
+    if (H5Pget_external_count(dcpl.get()) > 0) made.data_needed = false;
+    made.dataset =
+        DatasetHandle(H5Dcreate_anon(to.get(), type, space.get(), dcpl.get(), H5P_DEFAULT));
+    if (!made.dataset.valid())
+      return fail(Code::kInternal, fmt::format("'{}' cannot be made in the new container", name));
+    return made;
+  };
+  TreeCopy tree(from.get(), to.get(), make, [] { return Status{}; }, kViewGroup);
+  BENTO_TRY(tree.run());
+  if (H5Fclose(to.release()) < 0)
+    return fail(Code::kIo, fmt::format("'{}' cannot be completed", fresh));
+  return {};
+}
+
+Status verify_visible_data(Container& container) {
+  for (const auto& dataset : container.datasets()) {
+    BENTO_ASSIGN(const RecordLookup seen,
+                 container.find(dataset.number, whole_space(dataset.rank)));
+    for (const auto& record : seen.records) BENTO_TRY(container.read_stored(record));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> rebuild_view(const std::string& path,
+                                              const ViewSettings& settings) {
+  BENTO_ASSIGN(const auto container, open_to_write(path, false));
+  return complete_again(*container, settings);
+}
+
+Result<RecoveryReport> recover_container(const std::string& path, const ViewSettings& settings) {
+  return recover(path, {}, [&settings](ViewJob& job) { return build_native_view(settings, job); });
+}
+
+Result<std::vector<std::string>> view_notes(const std::string& path) {
+  const FileHandle file = open_stock(path);
+  if (!file.valid()) return fail(Code::kNotFound, fmt::format("'{}' has no native view", path));
+  return read_notes(file.get());
+}
+
+Result<std::vector<std::string>> drop_edited_view(const std::string& path,
+                                                  const ViewSettings& settings) {
+  BENTO_ASSIGN(const auto container, open_to_write(path, true));
+  Status whole = verify_visible_data(*container);
+  if (!whole) {
+    container->abandon();
+    return fail(std::move(whole).error().with_context(
+        "another program overwrote data in place; it can only be taken over"));
+  }
+  return complete_again(*container, settings);
+}
+
+Status take_over_view(const std::string& path) {
+  std::string old;
+  std::vector<std::string> parts;
+  {
+    BENTO_ASSIGN(const auto container, open_to_write(path, true));
+    const bool edited = container->view_edited();
+    old = container->names().first();
+    auto found = parts_to_remove(container->names(), container->root(), true, &open_posix_file);
+    container->abandon();
+    if (!edited)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("'{}' was not changed by another program", path));
+    if (!found) return fail(std::move(found).error());
+    parts = std::move(*found);
+  }
+  const std::string fresh = old + ".taken-over";
+  bool made = false;
+  auto copied = copy_tree(path, fresh, made);
+  if (!copied) {
+    if (made) (void)std::remove(fresh.c_str());
+    return copied;
+  }
+  if (std::rename(fresh.c_str(), old.c_str()) != 0)
+    return fail(os_error(errno, "renaming to", old));
+  for (const auto& part : parts) (void)std::remove(part.c_str());
+  return {};
+}
+
+}  // namespace bento::vol
