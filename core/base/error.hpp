@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// The one error type of the project, and the result type that carries it. Nothing here prints,
-/// throws or knows about HDF5's error stack; vol/h5 translates an Error at the C edge.
+/// throws or knows about HDF5's error stack; hdf5/base translates an Error at the C edge.
 #pragma once
 
 #include <string>

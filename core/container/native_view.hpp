@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Where a native view is built: the container hands its owner's state and fresh catalogue space to
-/// a builder that knows HDF5 (vol/view), and gets superblocks back, which it switches on when all
+/// a builder that knows HDF5 (hdf5/view), and gets superblocks back, which it switches on when all
 /// else is in place. Source: docs/format.md, "Native view".
 #pragma once
 

@@ -3,7 +3,7 @@
 /// \file
 /// How the structure of a checkpoint file follows from the previous one and the sizes of the
 /// protected variables. Containers are never moved, resized or freed; growth appends one block.
-/// Source: formats/fti-ff.md section 2.
+/// Source: docs/formats/fti-ff.md, section 3.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// File names by which FTI finds its checkpoint files. Rank, checkpoint id and level stand nowhere
-/// else. Source: formats/fti-ff.md 4.1.
+/// else. Source: docs/formats/fti-ff.md, section 5.
 #pragma once
 
 #include <cstdint>

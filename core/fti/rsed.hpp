@@ -4,7 +4,7 @@
 /// The files that FTI keeps beside rank files so that a group survives the loss of some: RSed files
 /// (level 3, Reed-Solomon parity with a file meta record behind it) and partner copies (level 2).
 /// The parity itself is not recomputed here: that needs the rank files of the whole group.
-/// Source: formats/fti-ff.md 4.1, 4.3 and section 5.
+/// Source: docs/formats/fti-ff.md, sections 1, 2 and 5.
 #pragma once
 
 #include <cstdint>

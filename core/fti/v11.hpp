@@ -4,8 +4,8 @@
 /// The structures of the published FTI-FF layout (FTI 1.1), which is also the layout of our
 /// streams: a file block (FB) at offset 0, then blocks, each a head, its container records and the
 /// containers themselves. Only bytes here; what the fields must mean together is the business of
-/// reader and verify. Source: formats/fti-ff.md section 5 and, for the XXH3 variant, design
-/// section 3.
+/// reader and verify. Source: docs/formats/fti-ff.md, section 2, and
+/// for the XXH3 variant docs/format.md, "A rank's stream".
 #pragma once
 
 #include <array>

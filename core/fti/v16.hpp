@@ -3,7 +3,7 @@
 /// \file
 /// The structures of the FTI-FF layout that FTI 1.6 writes: all containers, then all block heads
 /// and container records, then the file meta record. Packed, so nothing is aligned. Only bytes
-/// here, as in v11.hpp. Source: formats/fti-ff.md section 1.
+/// here, as in v11.hpp. Source: docs/formats/fti-ff.md, section 1.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline constexpr std::size_t kDbVarBytes = 58;
 /// File meta record. All sizes in bytes.
 struct FileMeta {
   ChecksumText
-      checksum{};    ///< over chunk hashes (formats/fti-ff.md 1.5); RSed files: over the parity
+      checksum{};    ///< over chunk hashes (docs/formats/fti-ff.md, section 1); RSed files: over the parity
   Digest my_hash{};  ///< MD5 of this record by my_hash(); set by seal()
   std::int32_t ckpt_id = 0;     ///< not covered by my_hash
   std::uint64_t ckpt_size = 0;  ///< size of the whole file

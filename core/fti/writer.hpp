@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Writes one rank's checkpoint file in either layout, such that FTI accepts it
-/// (formats/fti-ff.md 1.5): the 1.6 file checksum follows the reader's rule, and containers without
+/// (docs/formats/fti-ff.md, section 1): the 1.6 file checksum follows the reader's rule, and containers without
 /// content carry the hash of no bytes.
 #pragma once
 

@@ -4,7 +4,7 @@
 /// Where everything of a container lies, as arithmetic on a few numbers that every rank knows:
 /// which physical file and local task a writer has, where chunks begin, where superblock and root
 /// slots are. No I/O. Source: docs/format.md, "Physical layout"; SION addresses as in
-/// formats/sion.md section 4.
+/// docs/formats/sion.md, section 4.
 #pragma once
 
 #include <cstddef>

@@ -23,7 +23,7 @@ using DatasetNumber = std::uint32_t;
 /// Elements along one dimension that records can lie in.
 inline constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 62) - 1;
 
-/// Which write is later: lexicographic. Source: design, "Which write is later".
+/// Which write is later: lexicographic. Source: docs/format.md, "Step index".
 struct Order {
   std::uint64_t collective = 0;  ///< collective calls on this file so far
   std::uint64_t time_ns = 0;     ///< wall clock of the writing rank, strictly growing within a rank

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Numbers of the SION container format, and the limits this code puts on what it believes.
-/// Source: formats/sion.md.
+/// Source: docs/formats/sion.md.
 #pragma once
 
 #include <array>

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// SION structures as text, for the command-line tool and for the messages of failed tests. One
-/// fact a line, names as in formats/sion.md; not meant to be parsed.
+/// fact a line, names as in docs/formats/sion.md; not meant to be parsed.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 /// \file
 /// Key-value containers in inline mode: each stream is a sequence of records of a 64-bit key and
 /// its bytes. Records run on over chunk ends, heads included. The modes "meta" and "hash" exist in
-/// name only. Source: formats/sion.md section 13.
+/// name only. Source: docs/formats/sion.md, section 9.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Where things lie in one physical file, from META1's numbers alone. Pure arithmetic; whatever
-/// does not fit a signed 64-bit file offset is an Error. Source: formats/sion.md section 4.
+/// does not fit a signed 64-bit file offset is an Error. Source: docs/formats/sion.md, section 4.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// The mapping table of a container with several physical files: which file and local task a global
-/// task is. It lies behind the size rows of file 0. Source: formats/sion.md section 7.
+/// task is. It lies behind the size rows of file 0. Source: docs/formats/sion.md, section 7.
 #pragma once
 
 #include <bit>

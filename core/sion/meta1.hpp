@@ -3,7 +3,7 @@
 /// \file
 /// META1, the head of every physical file of a SION container: who wrote it, how many tasks, how
 /// large their chunks are, where META2 is. Knows nothing of other physical files. Source:
-/// formats/sion.md sections 2, 3 and 9; checked against tests/data/sion.
+/// docs/formats/sion.md, sections 2, 3 and 8; checked against tests/data/sion.
 #pragma once
 
 #include <bit>

@@ -33,7 +33,7 @@ std::uint64_t box_key(DatasetNumber dataset, const Box& box) {
 }
 
 // Cuts `box` so that `front` has at most `limit` elements, at least one, and is the first run of
-// its row-major order. What is left goes on the stack in reverse order. Source: design, section 3.
+// its row-major order. What is left goes on the stack in reverse order.
 Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
   while (box.elements() > limit) {
     unsigned d = 0;

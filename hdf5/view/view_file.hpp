@@ -8,7 +8,7 @@
 /// The library must never see a failure of this driver: it gives up half-way through whatever it
 /// was doing, cannot close what it had open, and goes down at the next flush or at the end of the
 /// process (docs/hdf5-traps.md). So the first failure is kept for us, and the library goes on in
-/// memory, to a file that nobody will see. Source: design of docs/format.md, "Native view".
+/// memory, to a file that nobody will see. Source: docs/format.md, "Native view".
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: The h5bento developers
 """Checks a rank's stream as an FTI-FF 1.1 file, without any of h5bento's own code.
 
-Written from formats/fti-ff.md section 5, design section 3 and docs/format.md ("A rank's stream") alone. As a module:
+Written from docs/formats/fti-ff.md, section 2, and docs/format.md ("A rank's stream") alone. As a module:
 
     report = check_stream(data)            # bytes of one logical stream
     report.problems                        # [(offset, text)], empty if all is well
@@ -212,7 +212,7 @@ def check_stream_order(blocks, report):
 
 
 def check_fti_order(blocks, report):
-    """A variable fills its containers one after the other (formats/fti-ff.md section 2)."""
+    """A variable fills its containers one after the other (docs/formats/fti-ff.md, section 3)."""
     state = {}
     for _, _, records in blocks:
         for r in records:

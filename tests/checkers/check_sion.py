@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: The h5bento developers
 """Checks SION containers against the description of the format, without any of h5bento's own code.
 
-Written from formats/sion.md alone. Stricter than SIONlib's readers: it wants what SIONlib's writers
+Written from docs/formats/sion.md alone. Stricter than SIONlib's readers: it wants what SIONlib's writers
 produce, not all that its readers let pass. As a module:
 
     report = check_container("x.sion")     # the master of several physical files, or any single one
