@@ -87,9 +87,9 @@ Result<StepPayload> decode_payload(std::span<const std::byte> bytes) {
 // -------------------------------------------------------------------------------------------
 
 /// The visible pieces of one dataset.
-class CommittedIndex::Known {
+class CommittedIndex::DatasetRecords {
  public:
-  Known(RecordLookup all, unsigned rank) : all_(std::move(all)), rank_(rank) {
+  DatasetRecords(RecordLookup all, unsigned rank) : all_(std::move(all)), rank_(rank) {
     for (const auto& piece : all_.pieces) {
       const auto start = piece.part.start.view();
       const auto count = piece.part.count.view();
@@ -169,10 +169,10 @@ Status CommittedIndex::move_on(File& file, const FilePlan& plan, const Catalogue
   BENTO_ASSIGN(CommittedIndex next, open(file, plan, root));
   if (next.index_ && next.index_->newest().number() == before.number() + 1) {
     BENTO_ASSIGN(const StepInfo info, next.index_->step(next.index_->newest()));
-    next.asked_ = std::move(asked_);
-    for (const DatasetNumber dataset : info.datasets) next.asked_.erase(dataset);
+    next.queries_ = std::move(queries_);
+    for (const DatasetNumber dataset : info.datasets) next.queries_.erase(dataset);
   } else if (next.index_ && next.index_->newest() == before) {
-    next.asked_ = std::move(asked_);
+    next.queries_ = std::move(queries_);
   }
   next.room_ = std::move(room_);
   *this = std::move(next);
@@ -190,17 +190,17 @@ Result<RecordLookup> CommittedIndex::find_all(DatasetNumber dataset, unsigned ra
   return out;
 }
 
-Result<std::shared_ptr<const CommittedIndex::Known>> CommittedIndex::remember(DatasetNumber dataset,
-                                                                              Asked& asked,
+Result<std::shared_ptr<const CommittedIndex::DatasetRecords>> CommittedIndex::remember(DatasetNumber dataset,
+                                                                              Queries& queries,
                                                                               unsigned rank) {
-  ++asked.times;
-  if (asked.known) return asked.known;
-  if (asked.times != 1 && asked.times != kOften) return asked.known;
+  ++queries.times;
+  if (queries.records) return queries.records;
+  if (queries.times != 1 && queries.times != kOften) return queries.records;
   BENTO_ASSIGN(const auto extent, index_->extent_of(dataset));
-  if (extent.records > (asked.times == 1 ? kFewRecords : kMostRecords)) return asked.known;
+  if (extent.records > (queries.times == 1 ? kFewRecords : kMostRecords)) return queries.records;
   BENTO_ASSIGN(RecordLookup all, find_all(dataset, rank));
-  asked.known = std::make_shared<const Known>(std::move(all), rank);
-  return asked.known;
+  queries.records = std::make_shared<const DatasetRecords>(std::move(all), rank);
+  return queries.records;
 }
 
 Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& selection) {
@@ -208,16 +208,16 @@ Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& sele
   if (selection.empty()) return out;
   std::optional<DatasetDeclaration> declared;
   if (index_) {
-    if (const auto seen = asked_.find(dataset); seen != asked_.end() && seen->second.known)
-      return seen->second.known->find(selection);
+    if (const auto seen = queries_.find(dataset); seen != queries_.end() && seen->second.records)
+      return seen->second.records->find(selection);
     BENTO_ASSIGN(declared, index_->dataset(dataset));
   }
   if (!declared) {
     out.uncovered.push_back(selection);
     return out;
   }
-  BENTO_ASSIGN(const auto known, remember(dataset, asked_[dataset], declared->rank));
-  if (known) return known->find(selection);
+  BENTO_ASSIGN(const auto records, remember(dataset, queries_[dataset], declared->rank));
+  if (records) return records->find(selection);
   BENTO_ASSIGN(StepLookup found, look_up(dataset, selection));
   return take_seen(std::move(found));
 }

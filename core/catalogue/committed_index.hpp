@@ -81,18 +81,18 @@ class CommittedIndex {
   Status move_on(File& file, const FilePlan& plan, const CatalogueRef& root);
 
  private:
-  class Known;
-  struct Asked {
+  class DatasetRecords;
+  struct Queries {
     unsigned times = 0;
-    std::shared_ptr<const Known> known;
+    std::shared_ptr<const DatasetRecords> records;
   };
-  Result<std::shared_ptr<const Known>> remember(DatasetNumber dataset, Asked& asked, unsigned rank);
+  Result<std::shared_ptr<const DatasetRecords>> remember(DatasetNumber dataset, Queries& queries, unsigned rank);
   Result<StepLookup> look_up(DatasetNumber dataset, const Box& selection);
 
   std::unique_ptr<CatalogueBlobs> blobs_;
   std::unique_ptr<CachedSource> cache_;
   std::optional<StepIndex> index_;
-  std::map<DatasetNumber, Asked> asked_;
+  std::map<DatasetNumber, Queries> queries_;
   Room room_;
 };
 

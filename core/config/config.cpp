@@ -290,7 +290,7 @@ std::string_view next_item(std::string_view& text) {
   return trim(item);
 }
 
-Status apply(Asked& asked, std::string_view text) {
+Status apply(RequestedConfig& requested, std::string_view text) {
   while (!text.empty()) {
     const std::string_view item = next_item(text);
     if (item.empty()) continue;
@@ -301,8 +301,8 @@ Status apply(Asked& asked, std::string_view text) {
                               item, known_keys()));
     const std::string_view name = trim(item.substr(0, equals));
     if (name == "under_vol" || name == "under_info") continue;
-    BENTO_TRY(set_value(asked.config, name, trim(item.substr(equals + 1))));
-    asked.given[std::string(name)] = Origin::kString;
+    BENTO_TRY(set_value(requested.config, name, trim(item.substr(equals + 1))));
+    requested.given[std::string(name)] = Origin::kString;
   }
   return {};
 }
@@ -349,37 +349,37 @@ Status set_value(Config& config, std::string_view key, std::string_view value) {
 }
 
 Result<Config> parse_config(std::string_view text) {
-  Asked asked;
-  BENTO_TRY(apply(asked, text));
-  return std::move(asked.config);
+  RequestedConfig requested;
+  BENTO_TRY(apply(requested, text));
+  return std::move(requested.config);
 }
 
 namespace {
 
-Status apply_variable(Asked& asked, std::string_view key, const Environment& environment) {
+Status apply_variable(RequestedConfig& requested, std::string_view key, const Environment& environment) {
   std::string name = "H5BENTO_";
   for (const char c : key) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   const char* const value = environment(name.c_str());
   if (value == nullptr || *value == '\0') return {};
-  auto set = set_value(asked.config, key, trim(value));
+  auto set = set_value(requested.config, key, trim(value));
   if (!set) return fail(std::move(set).error().with_context(name));
-  asked.given[std::string(key)] = Origin::kEnvironment;
+  requested.given[std::string(key)] = Origin::kEnvironment;
   return {};
 }
 
 }  // namespace
 
-Result<Asked> load_asked(std::string_view text, const Environment& environment) {
-  Asked asked;
-  for (const auto& key : kInfos) BENTO_TRY(apply_variable(asked, key.name, environment));
-  for (const auto key : kKeysToCome) BENTO_TRY(apply_variable(asked, key, environment));
-  BENTO_TRY(apply(asked, text));
-  return asked;
+Result<RequestedConfig> load_requested(std::string_view text, const Environment& environment) {
+  RequestedConfig requested;
+  for (const auto& key : kInfos) BENTO_TRY(apply_variable(requested, key.name, environment));
+  for (const auto key : kKeysToCome) BENTO_TRY(apply_variable(requested, key, environment));
+  BENTO_TRY(apply(requested, text));
+  return requested;
 }
 
 Result<Config> load_config(std::string_view text, const Environment& environment) {
-  BENTO_ASSIGN(Asked asked, load_asked(text, environment));
-  return std::move(asked.config);
+  BENTO_ASSIGN(RequestedConfig requested, load_requested(text, environment));
+  return std::move(requested.config);
 }
 
 std::string to_string(const Config& config) {

@@ -68,7 +68,7 @@ Status set_value(Config& config, std::string_view key, std::string_view value);
 enum class Origin { kEnvironment, kString };
 
 /// A configuration, and which of its values somebody gave, as against defaults.
-struct Asked {
+struct RequestedConfig {
   Config config;
   std::map<std::string, Origin, std::less<>> given;
 };
@@ -86,7 +86,7 @@ Result<Config> parse_config(std::string_view text);
 Result<Config> load_config(std::string_view text, const Environment& environment);
 
 /// The same, and who gave which value.
-Result<Asked> load_asked(std::string_view text, const Environment& environment);
+Result<RequestedConfig> load_requested(std::string_view text, const Environment& environment);
 
 /// Canonical string: the keys that differ from the defaults, in alphabetical order.
 std::string to_string(const Config& config);

@@ -226,7 +226,7 @@ Status check_for_create(const Config& config, std::uint32_t ranks) {
   return {};
 }
 
-Status check_second_open(const Asked& second, const Asked& open, bool created) {
+Status check_second_open(const RequestedConfig& second, const RequestedConfig& open, bool created) {
   for (const auto& key : config_keys()) {
     const auto named = second.given.find(key.name);
     if (named == second.given.end() || key.name == "step" || key.name == "stats") continue;

@@ -22,7 +22,7 @@ struct FileCall {
   std::string call;   ///< with its flags, as a person would say it; equal on all ranks
   std::string name;   ///< of the file, as the program gave it
   std::string place;  ///< the same as an absolute path: two names may mean one place
-  Result<Asked> settings;
+  Result<RequestedConfig> settings;
   /// Ids of the sessions that this rank has open, ascending. A session is what one create or open
   /// begins and the last close ends; its id is equal on all ranks that take part.
   std::vector<std::uint64_t> sessions;
@@ -68,6 +68,6 @@ Status check_for_create(const Config& config, std::uint32_t ranks);
 /// another value? step= is no matter here, because it says which file is meant. Keys that are fixed
 /// at create count only if the session `created` the file. A variable that the first open's
 /// connector string overruled says nothing new. Errors: kInvalidArgument naming key and values.
-Status check_second_open(const Asked& second, const Asked& open, bool created);
+Status check_second_open(const RequestedConfig& second, const RequestedConfig& open, bool created);
 
 }  // namespace bento

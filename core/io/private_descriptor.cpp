@@ -21,27 +21,27 @@ struct PrivateDescriptor::Node {
 namespace {
 
 // Never destroyed: files may be closed after static destructors have run.
-struct Known {
+struct Registry {
   std::mutex mutex;
   PrivateDescriptor::Node head;
   std::vector<void (*)()> in_child;
 };
 
-Known& known_unarmed() {
-  static auto* const instance = new Known;
+Registry& registry_unarmed() {
+  static auto* const instance = new Registry;
   return *instance;
 }
 
 void before_fork() {
-  known_unarmed().mutex.lock();
+  registry_unarmed().mutex.lock();
 }
 
 void after_fork_in_parent() {
-  known_unarmed().mutex.unlock();
+  registry_unarmed().mutex.unlock();
 }
 
 void after_fork_in_child() {
-  Known& all = known_unarmed();
+  Registry& all = registry_unarmed();
   for (auto* node = all.head.after; node != nullptr; node = node->after) {
     ::close(node->fd);
     node->fd = -1;
@@ -52,18 +52,18 @@ void after_fork_in_child() {
 
 // pthread_atfork belongs to the shared object that calls it: when a plugin is unloaded, the C
 // library drops its handlers.
-Known& known() {
+Registry& registry() {
   static const int armed =
       ::pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
   (void)armed;
-  return known_unarmed();
+  return registry_unarmed();
 }
 
 }  // namespace
 
 PrivateDescriptor::PrivateDescriptor(const std::function<int()>& open) {
   auto node = std::make_unique<Node>();
-  Known& all = known();
+  Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
   node->fd = open();
   if (node->fd < 0) return;
@@ -96,7 +96,7 @@ void PrivateDescriptor::close() {
   if (!node_) return;
   const int kept_errno = errno;
   {
-    const std::scoped_lock lock(known().mutex);
+    const std::scoped_lock lock(registry().mutex);
     node_->before->after = node_->after;
     if (node_->after != nullptr) node_->after->before = node_->before;
     if (node_->fd >= 0) ::close(node_->fd);
@@ -106,7 +106,7 @@ void PrivateDescriptor::close() {
 }
 
 void on_fork_in_child(void (*what)()) {
-  Known& all = known();
+  Registry& all = registry();
   const std::scoped_lock lock(all.mutex);
   all.in_child.push_back(what);
 }

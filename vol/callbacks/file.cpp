@@ -73,7 +73,7 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
 }
 
 ContainerOptions options_of(const AgreedFile& file, hid_t fapl) {
-  ContainerOptions options = container_options(file.settings.asked.config, fapl);
+  ContainerOptions options = container_options(file.settings.requested.config, fapl);
   options.lock = static_cast<decltype(options.lock)>(file.decision.locking);
   return options;
 }

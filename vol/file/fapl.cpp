@@ -30,16 +30,16 @@ bool serves_driver(hid_t fapl) {
   return driver == H5FD_SEC2 || driver == H5FD_STDIO || driver == H5FD_LOG || driver == H5FD_MPIO;
 }
 
-Result<Asked> config_of(hid_t fapl) {
+Result<RequestedConfig> config_of(hid_t fapl) {
   void* raw = nullptr;
   if (H5Pget_vol_info(fapl, &raw) < 0)
     return fail(Code::kInternal, "the connector's info cannot be read");
   const auto* const info = static_cast<const Info*>(raw);
-  auto asked = load_asked(info != nullptr ? std::string_view(info->text) : std::string_view{},
+  auto requested = load_requested(info != nullptr ? std::string_view(info->text) : std::string_view{},
                           [](const char* name) { return std::getenv(name); });
   // By hand: the library finds the connector's id by name only while an application holds one.
   if (raw != nullptr) kInfoClass.free(raw);
-  return asked;
+  return requested;
 }
 
 Result<UserAccess> user_access(hid_t fapl) {

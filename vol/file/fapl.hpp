@@ -24,7 +24,7 @@ bool serves_driver(hid_t fapl);
 
 /// What the list's connector string and the environment ask for. Errors: kInvalidArgument,
 /// kUnsupported.
-Result<Asked> config_of(hid_t fapl);
+Result<RequestedConfig> config_of(hid_t fapl);
 
 /// Reads driver and communicator; the communicator is our own duplicate. Collective for mpio.
 Result<UserAccess> user_access(hid_t fapl);

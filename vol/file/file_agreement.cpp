@@ -71,8 +71,8 @@ std::string describe(const FileRequest& request) {
   return text;
 }
 
-FileCall call_of(const FileRequest& request, const Result<Asked>& asked) {
-  FileCall call{describe(request), request.name, request.name, asked, open_sessions()};
+FileCall call_of(const FileRequest& request, const Result<RequestedConfig>& requested) {
+  FileCall call{describe(request), request.name, request.name, requested, open_sessions()};
   std::error_code unknown;  // then the name stands for the place
   if (const auto place = std::filesystem::absolute(request.name, unknown); !unknown)
     call.place = place.lexically_normal().string();
@@ -84,14 +84,14 @@ std::uint8_t locking_of(const FileRequest& request) {
 }
 
 /// A file that is open already is opened again: the same settings, or none.
-Status join(const FileRequest& request, const Asked& asked, AgreedFile& file) {
+Status join(const FileRequest& request, const RequestedConfig& requested, AgreedFile& file) {
   for (auto& open : open_files())
     if (open->session() == file.decision.session) file.open = std::move(open);
   const auto judge = [&]() -> Status {
     if (!file.open)
       return fail(Code::kInternal, fmt::format("'{}' is not open here", request.name));
     auto same =
-        check_second_open(asked, file.open->settings().asked, file.open->settings().created);
+        check_second_open(requested, file.open->settings().requested, file.open->settings().created);
     if (!same) return fail(std::move(same).error().with_context(fmt::format("'{}'", request.name)));
     return {};
   };
@@ -102,16 +102,16 @@ Result<AgreedFile> agree_on(const FileRequest& request, bool creates, const File
   AgreedFile file;
   BENTO_ASSIGN(file.access, user_access(request.fapl));
   // A file that is not ours asks for nothing.
-  Result<Asked> asked = request.native_because.empty() ? config_of(request.fapl) : Asked{};
+  Result<RequestedConfig> requested = request.native_because.empty() ? config_of(request.fapl) : RequestedConfig{};
   BENTO_ASSIGN(file.comm,
-               make_communicator(file.access, asked ? asked->config.timeout : Config{}.timeout));
-  if (asked) Stats::get().set_output(asked->config.stats);
-  auto agreed = agree_on_call(*file.comm, call_of(request, asked), creates, decide);
+               make_communicator(file.access, requested ? requested->config.timeout : Config{}.timeout));
+  if (requested) Stats::get().set_output(requested->config.stats);
+  auto agreed = agree_on_call(*file.comm, call_of(request, requested), creates, decide);
   if (!agreed) return fail(std::move(agreed).error());
   file.decision = agreed->decision;
-  if (file.decision.what == What::kJoin) BENTO_TRY(join(request, *asked, file));
+  if (file.decision.what == What::kJoin) BENTO_TRY(join(request, *requested, file));
   file.settings = {
-      {std::move(agreed->config), std::move(asked->given)}, file.decision.session, creates};
+      {std::move(agreed->config), std::move(requested->given)}, file.decision.session, creates};
   return file;
 }
 
@@ -148,8 +148,8 @@ Result<AgreedFile> agree_on_open(const FileRequest& request) {
   return agree_on(
       request, false, [&](std::span<const std::uint64_t> everywhere) -> Result<FileDecision> {
         if (!request.native_because.empty()) return FileDecision{};
-        BENTO_ASSIGN(const Asked asked, config_of(request.fapl));
-        const auto open = open_by_name(request.name, asked.config.step);
+        BENTO_ASSIGN(const RequestedConfig requested, config_of(request.fapl));
+        const auto open = open_by_name(request.name, requested.config.step);
         if (open && is_among(everywhere, open->session()))
           return FileDecision{What::kJoin, open->session(), 0};
         BENTO_ASSIGN(const bool ours, is_ours(request.name));

@@ -30,7 +30,7 @@ FileIdentity identity_here(const std::string& name, const Container& container,
   std::tie(identity.device, identity.inode) = container.identity();
   const FileIdentity here = identity_of_name(name.c_str());
   if (here.inode == identity.inode) identity.device = here.device;
-  identity.step = settings.asked.config.step;
+  identity.step = settings.requested.config.step;
   identity.session = settings.session;
   return identity;
 }

@@ -47,7 +47,7 @@ struct UserAccess {
 
 /// With what a file was opened.
 struct OpenSettings {
-  Asked asked;                ///< what holds, and what this rank's user named
+  RequestedConfig requested;                ///< what holds, and what this rank's user named
   std::uint64_t session = 0;  ///< id of this open, equal on all ranks that take part
   bool created = false;       ///< the open was a create
 };
@@ -83,7 +83,7 @@ class FileContext final : public SkeletonHost {
     decoded_.keep_only(container_->content_version());
     return decoded_;
   }
-  [[nodiscard]] const Config& config() const { return settings_.asked.config; }
+  [[nodiscard]] const Config& config() const { return settings_.requested.config; }
   [[nodiscard]] const OpenSettings& settings() const { return settings_; }
   [[nodiscard]] std::uint64_t session() const { return settings_.session; }
   [[nodiscard]] const UserAccess& access() const { return access_; }

@@ -38,7 +38,7 @@ Result<std::map<DatasetNumber, std::string>> paths_of(Container& container) {
 }
 
 /// A dataset in the newest step, and a container to ask about it.
-struct Asked {
+struct NewestDataset {
   std::unique_ptr<Container> container;
   DatasetNumber number = 0;
   H5O_token_t token{};
@@ -46,41 +46,41 @@ struct Asked {
   ValueOrder order;
 };
 
-Result<Asked> ask(const std::string& path, const std::string& dataset) {
-  Asked asked;
-  BENTO_ASSIGN(asked.container, open_to_ask(path));
+Result<NewestDataset> open_newest(const std::string& path, const std::string& dataset) {
+  NewestDataset newest;
+  BENTO_ASSIGN(newest.container, open_to_ask(path));
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
-  BENTO_ASSIGN(const FileHandle file, open_skeleton_copy(path, asked.container->skeleton()));
+  BENTO_ASSIGN(const FileHandle file, open_skeleton_copy(path, newest.container->skeleton()));
   H5O_info2_t root{};
   H5O_info2_t info{};
   if (H5Oget_info3(file.get(), &root, H5O_INFO_BASIC) < 0 ||
       H5Oget_info_by_name3(file.get(), dataset.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0 ||
       info.type != H5O_TYPE_DATASET || info.fileno != root.fileno)
     return fail(Code::kNotFound, fmt::format("'{}' is no dataset in '{}'", dataset, path));
-  const auto numbers = numbers_of(*asked.container);
+  const auto numbers = numbers_of(*newest.container);
   const auto number = numbers.find(token_bytes(info.token));
   if (number == numbers.end())
     return fail(Code::kInvalidArgument,
                 fmt::format("the data of '{}' is in the embedded HDF5 image of '{}': no steps of "
                             "it are counted, and no values kept",
                             dataset, path));
-  asked.number = number->second;
-  asked.token = info.token;
+  newest.number = number->second;
+  newest.token = info.token;
   const DatasetHandle opened(H5Dopen2(file.get(), dataset.c_str(), H5P_DEFAULT));
   const SpaceHandle space(H5Dget_space(opened.get()));
   const TypeHandle type(H5Dget_type(opened.get()));
   if (!space.valid() || !type.valid())
     return fail(Code::kInternal, fmt::format("'{}' cannot be opened", dataset));
-  BENTO_ASSIGN(asked.extent, extent_of(space.get()));
-  asked.order = ValueOrder(type.get());
-  return asked;
+  BENTO_ASSIGN(newest.extent, extent_of(space.get()));
+  newest.order = ValueOrder(type.get());
+  return newest;
 }
 
-Result<std::vector<DatasetStep>> steps_to_open(const Asked& asked) {
-  return read_of_one_step(*asked.container, [&]() -> Result<std::vector<DatasetStep>> {
-    BENTO_ASSIGN(const CommittedIndex* const committed, asked.container->committed());
-    BENTO_ASSIGN(const auto list, committed->steps().list_steps(asked.number));
+Result<std::vector<DatasetStep>> steps_to_open(const NewestDataset& newest) {
+  return read_of_one_step(*newest.container, [&]() -> Result<std::vector<DatasetStep>> {
+    BENTO_ASSIGN(const CommittedIndex* const committed, newest.container->committed());
+    BENTO_ASSIGN(const auto list, committed->steps().list_steps(newest.number));
     std::vector<DatasetStep> steps;
     for (std::size_t i = 0; i < list.steps.size(); ++i)
       steps.push_back({RelativeStep(list.first.number() + i), list.steps[i]});
@@ -129,14 +129,14 @@ Result<std::vector<FileStep>> list_steps(const std::string& path) {
 
 Result<std::vector<DatasetStep>> dataset_steps(const std::string& path,
                                                const std::string& dataset) {
-  BENTO_ASSIGN(const Asked asked, ask(path, dataset));
-  return steps_to_open(asked);
+  BENTO_ASSIGN(const NewestDataset newest, open_newest(path, dataset));
+  return steps_to_open(newest);
 }
 
 Result<OpenedDataset> open_dataset_step(const std::string& path, const std::string& dataset,
                                         RelativeStep step) {
-  BENTO_ASSIGN(const Asked asked, ask(path, dataset));
-  BENTO_ASSIGN(const auto steps, steps_to_open(asked));
+  BENTO_ASSIGN(const NewestDataset newest, open_newest(path, dataset));
+  BENTO_ASSIGN(const auto steps, steps_to_open(newest));
   const auto found = std::find_if(steps.begin(), steps.end(),
                                   [&](const DatasetStep& at) { return at.relative == step; });
   if (found == steps.end()) {
@@ -148,13 +148,13 @@ Result<OpenedDataset> open_dataset_step(const std::string& path, const std::stri
                                              step.number(), path, kept));
   }
   OpenedDataset opened;
-  opened.step = std::max(found->absolute, asked.container->oldest_step());
+  opened.step = std::max(found->absolute, newest.container->oldest_step());
   BENTO_ASSIGN(const PlistHandle list, bento_list(fmt::format("step={}", opened.step.number())));
   const QuietErrors quiet;
   opened.file = FileHandle(H5Fopen(path.c_str(), H5F_ACC_RDONLY, list.get()));
   // By its token, because its path may have been another one then.
   if (opened.file.valid())
-    opened.dataset = DatasetHandle(H5Oopen_by_token(opened.file.get(), asked.token));
+    opened.dataset = DatasetHandle(H5Oopen_by_token(opened.file.get(), newest.token));
   if (!opened.dataset.valid())
     return fail(Code::kBusy, fmt::format("'{}' cannot be opened as of step {} of '{}': {}", dataset,
                                          opened.step.number(), path, innermost_error()));
@@ -195,14 +195,14 @@ Result<FoundRecords> find_in(const StepIndex& index, DatasetNumber number, const
 
 Result<FoundRecords> find_records(const std::string& path, const std::string& dataset,
                                   const Box& box, const Number& low, const Number& high) {
-  BENTO_ASSIGN(const Asked asked, ask(path, dataset));
-  if (box.rank() != asked.extent.rank() || !contains(Box::whole(asked.extent), box))
+  BENTO_ASSIGN(const NewestDataset newest, open_newest(path, dataset));
+  if (box.rank() != newest.extent.rank() || !contains(Box::whole(newest.extent), box))
     return fail(Code::kInvalidArgument,
                 fmt::format("a box that is not inside the extent of '{}'", dataset));
-  const auto values = asked.order.between(low, high);
-  return read_of_one_step(*asked.container, [&]() -> Result<FoundRecords> {
-    BENTO_ASSIGN(const CommittedIndex* const committed, asked.container->committed());
-    return find_in(committed->steps(), asked.number, box, values);
+  const auto values = newest.order.between(low, high);
+  return read_of_one_step(*newest.container, [&]() -> Result<FoundRecords> {
+    BENTO_ASSIGN(const CommittedIndex* const committed, newest.container->committed());
+    return find_in(committed->steps(), newest.number, box, values);
   });
 }
 

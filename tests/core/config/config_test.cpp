@@ -199,15 +199,15 @@ TEST_CASE("config: the canonical string reads back as the same", "[core][config]
 }
 
 TEST_CASE("config: who gave which value", "[core][config]") {
-  const auto asked = load_asked(
+  const auto requested = load_requested(
       "keep=1;chunk=4M", environment_of({{"H5BENTO_CHUNK", "1M"}, {"H5BENTO_TIMEOUT", "5"}}));
-  REQUIRE(asked);
-  CHECK(asked->given ==
+  REQUIRE(requested);
+  CHECK(requested->given ==
         std::map<std::string, Origin, std::less<>>{{"chunk", Origin::kString},
                                                    {"keep", Origin::kString},
                                                    {"timeout", Origin::kEnvironment}});
-  CHECK(asked->config.chunk == 4u << 20);
-  CHECK(asked->config.timeout == 5);
+  CHECK(requested->config.chunk == 4u << 20);
+  CHECK(requested->config.timeout == 5);
 }
 
 TEST_CASE("config: equal values have one text, and it reads back", "[core][config]") {

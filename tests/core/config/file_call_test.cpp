@@ -18,11 +18,11 @@ using What = FileDecision::What;
 
 namespace {
 
-Asked asked(const std::string& text) {
-  return must(load_asked(text, [](const char*) -> const char* { return nullptr; }));
+RequestedConfig requested(const std::string& text) {
+  return must(load_requested(text, [](const char*) -> const char* { return nullptr; }));
 }
 
-FileCall call(Result<Asked> settings) {
+FileCall call(Result<RequestedConfig> settings) {
   return {"H5Fcreate", "a.h5", "/work/a.h5", std::move(settings), {}};
 }
 
@@ -60,7 +60,7 @@ std::string same_error(const Outcome& out) {
 
 std::vector<FileCall> calls_with(const std::vector<std::string>& texts) {
   std::vector<FileCall> calls;
-  for (const auto& text : texts) calls.push_back(call(asked(text)));
+  for (const auto& text : texts) calls.push_back(call(requested(text)));
   return calls;
 }
 
@@ -140,24 +140,24 @@ TEST_CASE("file call: rank 0 hears of what all have open, and its error is every
 }
 
 TEST_CASE("file call: what would have no effect at a create is refused", "[core][config]") {
-  require_ok(check_for_create(asked("files=4").config, 4));
-  CHECK_THAT(check_for_create(asked("files=2").config, 1).error().text,
+  require_ok(check_for_create(requested("files=4").config, 4));
+  CHECK_THAT(check_for_create(requested("files=2").config, 1).error().text,
              ContainsSubstring("files=2") && ContainsSubstring("1 rank creates"));
   CHECK_THAT(same_error(agree_all(calls_with({"step=3", "", ""}))), ContainsSubstring("step=3"));
 }
 
 TEST_CASE("file call: a second open in one process", "[core][config]") {
-  const Asked open = asked("keep=3;chunk=1M");
-  require_ok(check_second_open(asked(""), open, true));
-  require_ok(check_second_open(asked("keep=3;chunk=1024K;view=on;step=2"), open, true));
-  CHECK_THAT(check_second_open(asked("keep=2"), open, true).error().text,
+  const RequestedConfig open = requested("keep=3;chunk=1M");
+  require_ok(check_second_open(requested(""), open, true));
+  require_ok(check_second_open(requested("keep=3;chunk=1024K;view=on;step=2"), open, true));
+  CHECK_THAT(check_second_open(requested("keep=2"), open, true).error().text,
              ContainsSubstring("keep=2") && ContainsSubstring("with keep=3"));
-  CHECK_FALSE(check_second_open(asked("chunk=2M"), open, true));
-  require_ok(check_second_open(asked("chunk=2M"), open, false));
-  CHECK_THAT(check_second_open(asked("chunk=2M"), asked(""), true).error().text,
+  CHECK_FALSE(check_second_open(requested("chunk=2M"), open, true));
+  require_ok(check_second_open(requested("chunk=2M"), open, false));
+  CHECK_THAT(check_second_open(requested("chunk=2M"), requested(""), true).error().text,
              ContainsSubstring("without chunk="));
-  Asked variable = asked("keep=2");
+  RequestedConfig variable = requested("keep=2");
   variable.given["keep"] = Origin::kEnvironment;
   require_ok(check_second_open(variable, open, true));
-  CHECK_FALSE(check_second_open(variable, asked(""), true));
+  CHECK_FALSE(check_second_open(variable, requested(""), true));
 }
