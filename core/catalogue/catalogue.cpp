@@ -10,12 +10,20 @@
 #include "core/base/checked.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/layout/chunk_fill.hpp"
 
 namespace bento {
 
 namespace {
 
 constexpr std::size_t kPlaceBytes = 8 + 16;
+/// What is read in one go: a whole number of places of pages.
+constexpr std::size_t kPieceBytes = (1u << 20) / kPlaceBytes * kPlaceBytes;
+/// Of larger blobs the checksum is looked at before anything else: a hole in a file, of which it
+/// may say that it has terabytes, is to cost no memory.
+constexpr std::uint64_t kTrustedBytes = 16 * kPieceBytes;
+
+constexpr std::string_view kTable = "skeleton page table";
 
 /// Parts that lie in each other would make much of little.
 Status check_apart(std::vector<CatalogueRange> ranges) {
@@ -82,16 +90,43 @@ Status Catalogue::check_inside(Position position, std::uint64_t bytes, std::uint
   return {};
 }
 
-Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::string_view what) {
+Status Catalogue::check_end(Position end) {
+  BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
+  return check_inside(0, end, file_bytes, "catalogue");
+}
+
+Status Catalogue::read_in_pieces(const CatalogueRef& ref, std::string_view what,
+                                 const UsePiece& use) {
+  Hasher hasher;
+  std::vector<std::byte> piece;
+  for (std::uint64_t done = 0; done < ref.bytes; done += piece.size()) {
+    piece.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kPieceBytes, ref.bytes - done)));
+    BENTO_TRY(transfer_read(ref.position + done, piece));
+    hasher.update(piece);
+    BENTO_TRY(use(piece));
+  }
+  if (hasher.digest() == ref.hash) return {};
+  return fail(
+      Code::kCorrupt,
+      fmt::format("'{}': {} at byte {} ({} bytes) does not match its checksum", file_.path(), what,
+                  plan_.address(plan_.catalogue_task(), ref.position), ref.bytes));
+}
+
+Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::string_view what,
+                                               std::uint64_t most) {
   BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
   BENTO_TRY(check_inside(ref.position, ref.bytes, file_bytes, what));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(ref.bytes));
-  BENTO_TRY(transfer_read(ref.position, bytes));
-  if (hash128(bytes) != ref.hash)
-    return fail(
-        Code::kCorrupt,
-        fmt::format("'{}': {} at byte {} ({} bytes) does not match its checksum", file_.path(),
-                    what, plan_.address(plan_.catalogue_task(), ref.position), ref.bytes));
+  if (ref.bytes > most)
+    return fail(Code::kCorrupt, fmt::format("'{}': {} of {} bytes, it can have {} at most",
+                                            file_.path(), what, ref.bytes, most));
+  if (ref.bytes > kTrustedBytes)
+    BENTO_TRY(read_in_pieces(ref, what, [](std::span<const std::byte>) -> Status { return {}; }));
+  std::vector<std::byte> bytes;
+  bytes.reserve(static_cast<std::size_t>(ref.bytes));
+  BENTO_TRY(read_in_pieces(ref, what, [&](std::span<const std::byte> piece) -> Status {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+    return {};
+  }));
   return bytes;
 }
 
@@ -132,18 +167,33 @@ Result<CatalogueRef> Catalogue::store(const PagedImage& image, std::vector<PageP
 Result<std::vector<Catalogue::PagePlace>> Catalogue::load_places(const CatalogueRef& table,
                                                                  std::uint64_t image_bytes) {
   const std::uint64_t pages = image_bytes / kPageBytes + (image_bytes % kPageBytes != 0 ? 1 : 0);
-  BENTO_ASSIGN(const auto bytes, read(table, "skeleton page table"));
-  if (bytes.size() / kPlaceBytes != pages || bytes.size() % kPlaceBytes != 0)
+  BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
+  BENTO_TRY(check_inside(table.position, table.bytes, file_bytes, kTable));
+  // Pages lie apart, so an image is no larger than the file.
+  if (table.bytes / kPlaceBytes != pages || table.bytes % kPlaceBytes != 0 ||
+      image_bytes > file_bytes)
     return fail(Code::kCorrupt,
                 fmt::format("'{}': skeleton page table of {} bytes for an image of {}",
-                            file_.path(), bytes.size(), image_bytes));
-  ByteReader in(bytes, std::endian::little, "skeleton page table");
-  std::vector<PagePlace> places(static_cast<std::size_t>(pages));
-  for (auto& place : places) {
-    BENTO_ASSIGN(place.position, in.u64());
-    BENTO_ASSIGN(const auto hash, in.bytes(16));
-    std::copy(hash.begin(), hash.end(), place.hash.begin());
-  }
+                            file_.path(), table.bytes, image_bytes));
+  if (table.bytes > kTrustedBytes)
+    BENTO_TRY(
+        read_in_pieces(table, kTable, [](std::span<const std::byte>) -> Status { return {}; }));
+  std::vector<PagePlace> places;
+  BENTO_TRY(read_in_pieces(table, kTable, [&](std::span<const std::byte> piece) -> Status {
+    ByteReader in(piece, std::endian::little, kTable);
+    while (in.remaining() != 0) {
+      PagePlace place;
+      BENTO_ASSIGN(place.position, in.u64());
+      BENTO_ASSIGN(const auto hash, in.bytes(16));
+      std::copy(hash.begin(), hash.end(), place.hash.begin());
+      // All of them are looked at in load(); this ends a table that is a hole at once.
+      if (!places.empty() && place.position == places.back().position)
+        return fail(Code::kCorrupt, fmt::format("'{}': two skeleton pages at position {}",
+                                                file_.path(), place.position));
+      places.push_back(place);
+    }
+    return {};
+  }));
   return places;
 }
 
@@ -177,6 +227,21 @@ Result<PagedImage> Catalogue::load(const CatalogueRef& table, std::uint64_t imag
           fmt::format("'{}': skeleton page {} at byte {} does not match its checksum", file_.path(),
                       page, plan_.address(plan_.catalogue_task(), places[page].position)));
   return result;
+}
+
+Result<std::vector<std::byte>> read_stream_table(
+    Catalogue& catalogue, const CatalogueRef& ref, const ContainerPlan& plan,
+    const std::function<Result<std::uint64_t>(std::uint32_t index)>& size_of) {
+  constexpr std::string_view kStreams = "stream table";
+  if (ref.bytes <= kMaxBlobBytes) return catalogue.read(ref, kStreams);
+  std::uint64_t most = 0;
+  for (std::uint32_t index = 0; index < plan.files(); ++index) {
+    const FilePlan& file = plan.file(index);
+    BENTO_ASSIGN(const std::uint64_t bytes, size_of(index));
+    // Behind what is in the file a chunk may be begun in which nothing is, and the view's last.
+    most += most_fill_bytes(file.writers, file.blocks_within(bytes) + 3);
+  }
+  return catalogue.read(ref, kStreams, most);
 }
 
 }  // namespace bento

@@ -5,6 +5,7 @@
 /// checksummed reference. Only the owner (rank 0) writes; every rank may read.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "core/catalogue/catalogue_space.hpp"
 #include "core/catalogue/paged_image.hpp"
 #include "core/layout/root.hpp"
+#include "core/steps/blob.hpp"
 
 namespace bento {
 
@@ -24,8 +26,14 @@ class Catalogue {
   /// Writes `bytes` where `space` has room. Blobs may cross chunk ends. Errors: kNoSpace (also
   /// beyond the logical limit, naming chunk=), kIo.
   Result<CatalogueRef> append(CatalogueSpace& space, std::span<const std::byte> bytes);
-  /// Errors: kCorrupt (outside the file, checksum), kIo.
-  Result<std::vector<std::byte>> read(const CatalogueRef& ref, std::string_view what);
+  /// `most`: what is larger is refused before it costs memory. Errors: kCorrupt (outside the file,
+  /// too large, checksum), kIo.
+  Result<std::vector<std::byte>> read(const CatalogueRef& ref, std::string_view what,
+                                      std::uint64_t most = kMaxBlobBytes);
+
+  /// Does the catalogue of this file reach up to `end`? A session writes on from there. Errors:
+  /// kCorrupt, kIo.
+  Status check_end(Position end);
 
   /// The apparent size of the file: no more can be stored in it. Errors: kIo.
   Result<std::uint64_t> file_bytes() { return file_.size(); }
@@ -49,10 +57,18 @@ class Catalogue {
   Status transfer_read(Position at, std::span<std::byte> into);
   Status check_inside(Position position, std::uint64_t bytes, std::uint64_t file_bytes,
                       std::string_view what);
+  using UsePiece = std::function<Status(std::span<const std::byte>)>;
+  Status read_in_pieces(const CatalogueRef& ref, std::string_view what, const UsePiece& use);
 
   File& file_;
   FilePlan plan_;
   std::uint64_t limit_;
 };
+
+/// The stream table that a root refers to, held against the sizes of the files before it is read.
+/// `size_of(index)` -> Result<bytes> of a physical file. Errors: as read(), and those of `size_of`.
+Result<std::vector<std::byte>> read_stream_table(
+    Catalogue& catalogue, const CatalogueRef& ref, const ContainerPlan& plan,
+    const std::function<Result<std::uint64_t>(std::uint32_t index)>& size_of);
 
 }  // namespace bento

@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include <fmt/format.h>
+
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/view_table.hpp"
 
@@ -17,9 +19,15 @@ Result<std::vector<CatalogueRange>> ranges_in_use(File& file, const FilePlan& pl
     used.push_back({position, position + bytes});
   };
   std::set<Position> tables;  // steps without changes of metadata share one
+  BENTO_ASSIGN(const std::uint64_t file_bytes, catalogue.file_bytes());
+  std::uint64_t table_bytes = 0;
   const auto use_skeleton = [&](const CatalogueRef& table, std::uint64_t bytes) -> Status {
     if (table.bytes == 0 || !tables.insert(table.position).second) return {};
     use(table.position, table.bytes);
+    table_bytes += table.bytes;
+    if (table_bytes > file_bytes || table.bytes > file_bytes)
+      return fail(Code::kCorrupt,
+                  fmt::format("'{}': page tables of more bytes than the file has", file.path()));
     BENTO_ASSIGN(const auto places, catalogue.load_places(table, bytes));
     for (const auto& place : places) use(place.position, kPageBytes);
     return {};

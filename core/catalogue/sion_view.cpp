@@ -103,16 +103,19 @@ Result<std::vector<std::byte>> encode_sizes(const ContainerPlan& plan, std::uint
 }
 
 /// Where the META2 lies that `tail` points to. Nothing if there is none, or if it does not lie
-/// inside a chunk of the catalogue: behind all blocks, where the next data goes.
+/// inside a chunk of the catalogue: behind all blocks, where the next data goes; or if it does not
+/// lie in the file. META1 has no checksum, and a session would go on behind that place.
 std::optional<CatalogueRange> range_of_meta2(const ContainerPlan& plan, std::uint32_t index,
-                                             const Tail& tail) {
+                                             const Tail& tail, std::uint64_t file_bytes) {
   const FilePlan& part = plan.file(index);
-  if (tail.meta2 < part.data_start()) return std::nullopt;
+  const std::uint64_t bytes = 8ull * part.tasks() * (1 + std::uint64_t{tail.blocks});
+  if (tail.meta2 < part.data_start() || bytes > file_bytes || tail.meta2 > file_bytes - bytes)
+    return std::nullopt;
   const std::uint64_t block = (tail.meta2 - part.data_start()) / part.block_bytes();
   const std::uint64_t chunk_start = part.address(part.catalogue_task(), block * part.chunk_bytes);
   if (tail.meta2 < chunk_start) return std::nullopt;
   const std::uint64_t begin = tail.meta2 - chunk_start;
-  const std::uint64_t end = begin + 8ull * part.tasks() * (1 + std::uint64_t{tail.blocks});
+  const std::uint64_t end = begin + bytes;
   if (end > part.chunk_bytes) return std::nullopt;
   // If files were added since, the mapping is shorter than this says: a few bytes stay unused.
   const std::uint64_t mapping = index == 0 && plan.files() > 1 ? 4 + 8ull * plan.globals() : 0;
@@ -156,7 +159,8 @@ Result<bool> guard_sion(File& file, const ContainerPlan& plan, std::uint32_t ind
                         CatalogueSpace& space) {
   BENTO_ASSIGN(const Tail tail, read_tail(file, plan.file(index)));
   if (tail.meta2 == 0) return false;
-  const auto range = range_of_meta2(plan, index, tail);
+  BENTO_ASSIGN(const std::uint64_t file_bytes, file.size());
+  const auto range = range_of_meta2(plan, index, tail, file_bytes);
   if (!range) {
     BENTO_TRY(suspend_sion(file, plan, index));
     return false;
@@ -168,7 +172,8 @@ Result<bool> guard_sion(File& file, const ContainerPlan& plan, std::uint32_t ind
 Result<std::optional<CatalogueRange>> meta2_in_use(File& file, const ContainerPlan& plan,
                                                    std::uint32_t index) {
   BENTO_ASSIGN(const Tail tail, read_tail(file, plan.file(index)));
-  return range_of_meta2(plan, index, tail);
+  BENTO_ASSIGN(const std::uint64_t file_bytes, file.size());
+  return range_of_meta2(plan, index, tail, file_bytes);
 }
 
 Status complete_sion(File& file, const ContainerPlan& plan, std::uint32_t index,

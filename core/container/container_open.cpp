@@ -109,7 +109,9 @@ Result<Bytes> Container::owner_open() {
   }
   BENTO_ASSIGN(PagedImage image,
                catalogue.load(stored.skeleton, stored.skeleton_bytes, page_places_));
-  BENTO_ASSIGN(const auto fill_bytes, catalogue.read(root_.streams, "stream table"));
+  BENTO_ASSIGN(const auto fill_bytes,
+               read_stream_table(catalogue, root_.streams, plan_,
+                                 [this](std::uint32_t index) { return files_[index]->size(); }));
   BENTO_ASSIGN(fills_, decode_fills(fill_bytes, plan_.writers(), plan_.largest_chunk()));
   Segment declared;
   BENTO_ASSIGN(declared.datasets, opened->steps().datasets());
@@ -126,6 +128,7 @@ Result<Bytes> Container::owner_open() {
 
   // Nothing is touched before everything was asked that may refuse the open.
   if (writable_) BENTO_TRY(check_align(plan_.file(0).chunk_bytes));
+  if (writable_) BENTO_TRY(catalogue.check_end(root_.catalogue_end));
   const ContainerPlan stored_plan = plan_;
   BENTO_TRY(add_writers());
   const ContainerPlan grown = std::exchange(plan_, stored_plan);

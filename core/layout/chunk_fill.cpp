@@ -32,6 +32,11 @@ ChunkFill dense_fill(Position end, std::uint64_t chunk_bytes) {
   return fill;
 }
 
+std::uint64_t most_fill_bytes(std::uint64_t writers, std::uint64_t blocks) {
+  constexpr std::uint64_t kVarintBytes = 10;
+  return writers * kVarintBytes * (1 + blocks);
+}
+
 std::vector<std::byte> encode_fills(std::span<const ChunkFill> fills) {
   ByteWriter out;
   for (const auto& fill : fills) {

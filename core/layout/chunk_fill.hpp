@@ -25,6 +25,9 @@ std::uint64_t stream_offset(const ChunkFill& fill, std::uint64_t chunk_bytes, Po
 /// Fill of a task whose chunks are filled without gaps up to `end`: the catalogue's.
 ChunkFill dense_fill(Position end, std::uint64_t chunk_bytes);
 
+/// What the table of all fills can take at most: each of `writers` has a chunk in each block, a
+/// number of up to 10 bytes.
+std::uint64_t most_fill_bytes(std::uint64_t writers, std::uint64_t blocks);
 /// Encodes the fills of all writers, in writer order.
 std::vector<std::byte> encode_fills(std::span<const ChunkFill> fills);
 /// Errors: kCorrupt (counts, a size above `chunk_bytes`).

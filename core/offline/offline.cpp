@@ -30,22 +30,19 @@ Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::stri
   container->files_.resize(container->plan_.files());
 
   Catalogue catalogue(*first, container->plan_.file(0));
-  BENTO_ASSIGN(const auto fills, catalogue.read(seen.root.streams, "stream table"));
+  BENTO_ASSIGN(const auto fills,
+               read_stream_table(catalogue, seen.root.streams, container->plan_,
+                                 [&](std::uint32_t index) -> Result<std::uint64_t> {
+                                   BENTO_ASSIGN(File* const handle, container->file(index));
+                                   return handle->size();
+                                 }));
   BENTO_ASSIGN(container->fills_,
                decode_fills(fills, container->plan_.writers(), container->plan_.largest_chunk()));
   BENTO_ASSIGN(CommittedIndex committed,
                CommittedIndex::open(*first, container->plan_.file(0), seen.root.index));
   if (committed.empty())
     return fail(Code::kCorrupt, fmt::format("'{}': the root names no step index", path));
-  committed.set_room([&container]() -> Result<std::uint64_t> {
-    std::uint64_t bytes = 0;
-    for (std::uint32_t index = 0; index < container->plan_.files(); ++index) {
-      BENTO_ASSIGN(File* const handle, container->file(index));
-      BENTO_ASSIGN(const std::uint64_t one, handle->size());
-      bytes += one;
-    }
-    return bytes;
-  });
+  committed.set_room([&container] { return container->room(); });
   container->older_kept_ = committed.steps().oldest() < committed.steps().newest();
   BENTO_ASSIGN(const auto datasets, committed.steps().datasets());
   for (const auto& dataset : datasets) BENTO_TRY(container->load(committed, dataset));
@@ -109,6 +106,16 @@ Status OfflineContainer::check(const Record& record) const {
   return fail(Code::kCorrupt,
               fmt::format("'{}': a record of writer {} at position {}, there are {} writers", path_,
                           record.where.task, record.where.offset, plan_.writers()));
+}
+
+Result<std::uint64_t> OfflineContainer::room() {
+  std::uint64_t bytes = 0;
+  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, file(index));
+    BENTO_ASSIGN(const std::uint64_t one, handle->size());
+    bytes += one;
+  }
+  return bytes;
 }
 
 Result<File*> OfflineContainer::file(std::uint32_t index) {

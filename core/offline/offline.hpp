@@ -50,6 +50,8 @@ class OfflineContainer {
   [[nodiscard]] const std::vector<LostStep>& lost_steps() const { return lost_; }
   /// Where a writer's stream lies. Errors: those of the opener.
   Result<StreamPlace> place(std::uint32_t writer);
+  /// Bytes of all physical files, for CommittedIndex::set_room(). Errors: those of the opener.
+  Result<std::uint64_t> room();
   /// Opens a physical file once more, held against the container. Errors: those of the opener,
   /// kCorrupt.
   Result<std::unique_ptr<File>> open_file(std::uint32_t index, OpenMode mode);
