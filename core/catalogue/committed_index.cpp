@@ -25,8 +25,11 @@ constexpr unsigned kOften = 16;
 /// What a question may find and visit before the sizes of the files are held against it.
 constexpr std::uint64_t kFewFound = 1u << 16;
 constexpr std::uint64_t kFewVisits = 1u << 21;
+constexpr std::uint64_t kFewBoxes = 1u << 18;
 /// A record takes its dbvar and something behind it.
 constexpr std::uint64_t kLeastRecordBytes = fti::v11::kDbVarBytes;
+/// Lines of single bytes, every other one along each dimension, leave a piece for two of them.
+constexpr std::uint64_t kLeastBoxBytes = 2;
 
 /// Leaves out records of which nothing can be seen.
 RecordLookup take_seen(StepLookup found) {
@@ -152,14 +155,17 @@ Result<CommittedIndex> CommittedIndex::open(File& file, const FilePlan& plan,
 }
 
 // Few questions come to these limits, and only then do the files have to be looked at.
-Result<StepLookup> CommittedIndex::look_up(DatasetNumber dataset, const Box& selection) {
+Result<StepLookup> CommittedIndex::look_up(DatasetNumber dataset, const Box& selection,
+                                           std::optional<ValueRange> values) {
   FindOptions options;
+  options.values = values;
   if (!room_) return index_->find(dataset, selection, options);
-  options.budget = {kFewVisits, kFewFound};
+  options.budget = {kFewVisits, kFewFound, kFewBoxes};
   auto found = index_->find(dataset, selection, options);
   if (found || found.error().code != Code::kUnsupported) return found;
   BENTO_ASSIGN(const std::uint64_t room, room_());
   options.budget.records = kFewFound + room / kLeastRecordBytes;
+  options.budget.boxes = kFewBoxes + room / kLeastBoxBytes;
   options.budget.visits = std::min(QueryBudget{}.visits, kFewVisits + room);
   return index_->find(dataset, selection, options);
 }
@@ -190,9 +196,8 @@ Result<RecordLookup> CommittedIndex::find_all(DatasetNumber dataset, unsigned ra
   return out;
 }
 
-Result<std::shared_ptr<const CommittedIndex::DatasetRecords>> CommittedIndex::remember(DatasetNumber dataset,
-                                                                              Queries& queries,
-                                                                              unsigned rank) {
+Result<std::shared_ptr<const CommittedIndex::DatasetRecords>> CommittedIndex::remember(
+    DatasetNumber dataset, Queries& queries, unsigned rank) {
   ++queries.times;
   if (queries.records) return queries.records;
   if (queries.times != 1 && queries.times != kOften) return queries.records;

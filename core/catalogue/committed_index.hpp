@@ -73,6 +73,10 @@ class CommittedIndex {
   /// Hashes are zero, see stored_hash().
   /// Errors: kCorrupt, kIo.
   Result<RecordLookup> find(DatasetNumber dataset, const Box& selection);
+  /// As StepIndex::find(), within what the files have room for; `values` as there. Errors: as
+  /// there.
+  Result<StepLookup> look_up(DatasetNumber dataset, const Box& selection,
+                             std::optional<ValueRange> values = std::nullopt);
   /// All that can be seen of a dataset, wherever it lies; `uncovered` is left empty.
   Result<RecordLookup> find_all(DatasetNumber dataset, unsigned rank);
 
@@ -86,8 +90,8 @@ class CommittedIndex {
     unsigned times = 0;
     std::shared_ptr<const DatasetRecords> records;
   };
-  Result<std::shared_ptr<const DatasetRecords>> remember(DatasetNumber dataset, Queries& queries, unsigned rank);
-  Result<StepLookup> look_up(DatasetNumber dataset, const Box& selection);
+  Result<std::shared_ptr<const DatasetRecords>> remember(DatasetNumber dataset, Queries& queries,
+                                                         unsigned rank);
 
   std::unique_ptr<CatalogueBlobs> blobs_;
   std::unique_ptr<CachedSource> cache_;

@@ -21,12 +21,20 @@ bool lies_before(const Record& a, const Record& b) {
 
 /// What can be seen as of some kept step, by writer and position. Space of other records may have
 /// been written anew.
-Result<RecordsOfWriters> records_of_writers(const OfflineContainer& container, File& first) {
+Result<RecordsOfWriters> records_of_writers(OfflineContainer& container, File& first) {
   RecordsOfWriters records(container.plan().writers());
   const Root& root = container.root();
-  for (std::uint64_t step = root.oldest; step <= root.step; ++step) {
-    BENTO_ASSIGN(CommittedIndex committed, CommittedIndex::open(first, container.plan().file(0),
-                                                                root.index, AbsoluteStep(step)));
+  const FilePlan& plan = container.plan().file(0);
+  BENTO_ASSIGN(const CommittedIndex newest, CommittedIndex::open(first, plan, root.index));
+  std::vector<AbsoluteStep> steps;
+  BENTO_TRY(newest.steps().visit_steps([&](AbsoluteStep step, const StepInfo&) -> Status {
+    steps.push_back(step);
+    return {};
+  }));
+  std::reverse(steps.begin(), steps.end());
+  for (const AbsoluteStep step : steps) {
+    BENTO_ASSIGN(CommittedIndex committed, CommittedIndex::open(first, plan, root.index, step));
+    committed.set_room([&container] { return container.room(); });
     BENTO_ASSIGN(const auto datasets, committed.steps().datasets());
     for (const auto& dataset : datasets) {
       BENTO_ASSIGN(RecordLookup seen, committed.find_all(dataset.number, dataset.rank));

@@ -23,4 +23,12 @@ Status QueryBudget::hold(std::uint64_t held) const {
                           records));
 }
 
+Status QueryBudget::hold_boxes(std::uint64_t held) const {
+  if (held <= boxes) return {};
+  return fail(Code::kUnsupported,
+              fmt::format("step index: a selection in more than {} pieces, which is more than "
+                          "elements in the files can cut it into; select less at once",
+                          boxes));
+}
+
 }  // namespace bento

@@ -23,6 +23,7 @@ Status resolve_greedily(const Box& selection, const std::vector<Candidate>& newe
     rest.swap(next);
     if (rest.empty()) return {};
     BENTO_TRY(budget.spend(rest.size()));
+    BENTO_TRY(budget.hold_boxes(rest.size() + out.uncovered.size() + out.pieces.size()));
   }
   out.uncovered.insert(out.uncovered.end(), rest.begin(), rest.end());
   return {};

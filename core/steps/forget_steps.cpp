@@ -19,6 +19,7 @@ constexpr unsigned kLookBack = 8;
 /// Fewer steps are not worth a search, and more records would make a commit wait.
 constexpr std::uint64_t kLeastSteps = 64;
 constexpr std::uint64_t kMostRecords = 1u << 16;
+constexpr std::uint64_t kMostBoxes = 1u << 18;
 
 bool any(const StepSummary&) {
   return true;
@@ -29,7 +30,8 @@ Status forget_covered(SegmentSource& source, SegmentSink& sink, AbsoluteStep old
   const SegmentArray array(SegmentTraits{entry.declaration.rank});
   std::uint64_t cover = 0;
   unsigned seen = 0;
-  BENTO_TRY(array.visit_down(source, entry.steps, oldest.number(), any,
+  OnceSource once(source);
+  BENTO_TRY(array.visit_down(once, entry.steps, oldest.number(), any,
                              [&](std::uint64_t step, const StepEntry& at) -> Result<bool> {
                                if (at.covers) cover = step;
                                return !at.covers && ++seen < kLookBack;
@@ -69,7 +71,8 @@ Status forget_unseen(SegmentSource& source, SegmentSink& sink, AbsoluteStep olde
   std::vector<Older> older;
   std::uint64_t records = 0;
   bool first = true;
-  BENTO_TRY(array.visit_down(source, entry.steps, oldest.number(), any,
+  OnceSource once(source);
+  BENTO_TRY(array.visit_down(once, entry.steps, oldest.number(), any,
                              [&](std::uint64_t step, const StepEntry& at) -> Result<bool> {
                                records += at.records;
                                if (!first) older.push_back({step, at.clip.has_value()});
@@ -79,8 +82,10 @@ Status forget_unseen(SegmentSource& source, SegmentSink& sink, AbsoluteStep olde
   if (older.empty() || records > kMostRecords || !entry.steps.summary.any_records) return {};
   std::reverse(older.begin(), older.end());
 
-  const auto shown =
-      find_in_steps(source, entry, oldest, entry.steps.summary.bounds, FindOptions{});
+  FindOptions options;
+  options.budget.records = kMostRecords;
+  options.budget.boxes = kMostBoxes;
+  const auto shown = find_in_steps(source, entry, oldest, entry.steps.summary.bounds, options);
   if (!shown && shown.error().code == Code::kUnsupported) return {};  // too much work: they stay
   if (!shown) return fail(shown.error());
   std::set<std::uint64_t> seen;

@@ -20,6 +20,22 @@ bool exists(const DatasetEntry& entry, AbsoluteStep as_of) {
   return entry.declared <= as_of && (entry.deleted == AbsoluteStep() || entry.deleted > as_of);
 }
 
+Result<StepInfo> read_step(SegmentSource& source, const BlobRef& ref, AbsoluteStep step) {
+  BENTO_ASSIGN(const Blob blob, source.read(ref));
+  ByteReader in(*blob, std::endian::little, "step");
+  StepInfo info;
+  BENTO_ASSIGN(const std::uint64_t length, in.varint());
+  BENTO_ASSIGN(const auto payload, in.bytes(length));
+  info.payload.assign(payload.begin(), payload.end());
+  while (in.remaining() != 0) {
+    BENTO_ASSIGN(const std::uint64_t number, in.varint());
+    if (number >> 32 != 0)
+      return fail(Code::kCorrupt, fmt::format("step {}: dataset {}", step.number(), number));
+    info.datasets.push_back(static_cast<DatasetNumber>(number));
+  }
+  return info;
+}
+
 }  // namespace
 
 Result<StepIndex> StepIndex::open(SegmentSource& source, const BlobRef& root,
@@ -73,19 +89,25 @@ Result<StepInfo> StepIndex::step(AbsoluteStep step) const {
   if (!ref)
     return fail(Code::kNotFound, fmt::format("step {} is not kept, or later than step {}",
                                              step.number(), as_of_.number()));
-  BENTO_ASSIGN(const Blob blob, source_->read(*ref));
-  ByteReader in(*blob, std::endian::little, "step");
-  StepInfo info;
-  BENTO_ASSIGN(const std::uint64_t length, in.varint());
-  BENTO_ASSIGN(const auto payload, in.bytes(length));
-  info.payload.assign(payload.begin(), payload.end());
-  while (in.remaining() != 0) {
-    BENTO_ASSIGN(const std::uint64_t number, in.varint());
-    if (number >> 32 != 0)
-      return fail(Code::kCorrupt, fmt::format("step {}: dataset {}", step.number(), number));
-    info.datasets.push_back(static_cast<DatasetNumber>(number));
-  }
-  return info;
+  return read_step(*source_, *ref, step);
+}
+
+Status StepIndex::visit_steps(const StepVisitor& visit) const {
+  std::uint64_t next = as_of_.number();
+  OnceSource once(*source_);
+  BENTO_TRY(StepArray().visit_down(
+      once, root_.steps, as_of_.number(), [](const Nothing&) { return true; },
+      [&](std::uint64_t number, const BlobRef& ref) -> Result<bool> {
+        if (number != next) return false;
+        --next;
+        BENTO_ASSIGN(const StepInfo info, read_step(once, ref, AbsoluteStep(number)));
+        BENTO_TRY(visit(AbsoluteStep(number), info));
+        return number > root_.oldest.number();
+      }));
+  if (next + 1 == root_.oldest.number()) return {};
+  return fail(Code::kCorrupt,
+              fmt::format("step index: step {} is missing, those from {} on are kept", next,
+                          root_.oldest.number()));
 }
 
 // Ascending from the newest that is not later than `from`, or from the first.

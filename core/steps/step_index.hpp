@@ -41,6 +41,11 @@ class StepIndex {
   Result<std::optional<DatasetDeclaration>> dataset(DatasetNumber number) const;
   /// Errors: kNotFound (not kept, or beyond as_of()).
   Result<StepInfo> step(AbsoluteStep step) const;
+  /// Calls visit(step, info) for each kept step from as_of() down to the oldest. A file may claim
+  /// 2^60 of them: this reads no more than is stored. Errors: kCorrupt (also if one is missing),
+  /// the visitor's, the source's.
+  using StepVisitor = std::function<Status(AbsoluteStep, const StepInfo&)>;
+  Status visit_steps(const StepVisitor& visit) const;
 
   /// In how many steps, up to this one, was the dataset written? Steps that were dropped count.
   Result<std::uint64_t> steps_of(DatasetNumber number) const;

@@ -98,13 +98,14 @@ Result<std::vector<FileStep>> list_steps(const std::string& path) {
                  BENTO_ASSIGN(const CommittedIndex* const committed, container->committed());
                  const StepIndex& index = committed->steps();
                  std::vector<FileStep> all;
-                 for (auto at = index.oldest().number(); at <= index.newest().number(); ++at) {
-                   BENTO_ASSIGN(const StepInfo info, index.step(AbsoluteStep(at)));
-                   FileStep step{AbsoluteStep(at), {}};
+                 BENTO_TRY(index.visit_steps([&](AbsoluteStep at, const StepInfo& info) -> Status {
+                   FileStep step{at, {}};
                    for (const DatasetNumber number : info.datasets)
                      step.datasets.push_back({number, {}});
                    all.push_back(std::move(step));
-                 }
+                   return {};
+                 }));
+                 std::reverse(all.begin(), all.end());
                  return all;
                }));
   // Datasets keep their paths nearly always: an older skeleton is opened only for one that is gone.
@@ -171,17 +172,15 @@ std::vector<bool> shown(const StepLookup& lookup) {
   return seen;
 }
 
-Result<FoundRecords> find_in(const StepIndex& index, DatasetNumber number, const Box& box,
+Result<FoundRecords> find_in(CommittedIndex& index, DatasetNumber number, const Box& box,
                              const std::optional<ValueRange>& values) {
   FoundRecords out;
-  BENTO_ASSIGN(const StepLookup all, index.find(number, box));
+  BENTO_ASSIGN(const StepLookup all, index.look_up(number, box));
   const auto before = shown(all);
   out.skipped = static_cast<std::size_t>(std::count(before.begin(), before.end(), true));
   for (const auto& piece : all.pieces) out.written += piece.part.elements();
   if (!values) return out;
-  FindOptions options;
-  options.values = *values;
-  BENTO_ASSIGN(StepLookup some, index.find(number, box, options));
+  BENTO_ASSIGN(StepLookup some, index.look_up(number, box, *values));
   const auto after = shown(some);
   out.skipped -= static_cast<std::size_t>(std::count(after.begin(), after.end(), true));
   for (auto& piece : some.pieces) {
@@ -201,8 +200,8 @@ Result<FoundRecords> find_records(const std::string& path, const std::string& da
                 fmt::format("a box that is not inside the extent of '{}'", dataset));
   const auto values = newest.order.between(low, high);
   return read_of_one_step(*newest.container, [&]() -> Result<FoundRecords> {
-    BENTO_ASSIGN(const CommittedIndex* const committed, newest.container->committed());
-    return find_in(committed->steps(), newest.number, box, values);
+    BENTO_ASSIGN(CommittedIndex* const committed, newest.container->committed());
+    return find_in(*committed, newest.number, box, values);
   });
 }
 

@@ -197,6 +197,42 @@ TEST_CASE("hostile index: an array whose pages are one page ends the list of dat
   CHECK(counting.reads < 100000);
 }
 
+TEST_CASE("hostile index: 2^60 steps that are one step end the list of steps",
+          "[core][index][step]") {
+  MemoryBlobs blobs;
+  ByteWriter step;
+  step.varint(0);
+  const auto one = blobs.append(step.view());
+  REQUIRE(one);
+  auto page = one;
+  for (unsigned level = 0; level < 16; ++level) {
+    ByteWriter out;
+    out.u8(static_cast<std::uint8_t>(level));
+    out.u16(0xFFFF);
+    for (int slot = 0; slot < 16; ++slot) put_ref(out, *page);
+    page = blobs.append(out.view());
+    REQUIRE(page);
+  }
+  StepIndexRoot root;
+  root.newest = AbsoluteStep(1ull << 60);
+  root.oldest = AbsoluteStep(1);
+  root.steps.levels = 16;
+  root.steps.ref = *page;
+  const auto stored = blobs.append(encode(root));
+  REQUIRE(stored);
+  Forger counting(blobs);
+  const auto index = StepIndex::open(counting, *stored);
+  REQUIRE(index);
+  REQUIRE(index->step(AbsoluteStep(77)));
+  std::uint64_t seen = 0;
+  CHECK_FALSE(index->visit_steps([&](AbsoluteStep, const StepInfo&) -> Status {
+    ++seen;
+    return {};
+  }));
+  CHECK(seen < 100000);
+  CHECK(counting.reads < 200000);
+}
+
 TEST_CASE("hostile index: a run of 2^40 records is not believed", "[core][index][step]") {
   Stored stored;
   Forger forger(stored.blobs);
@@ -234,6 +270,10 @@ TEST_CASE("hostile index: planes that cross in many dimensions leave no endless 
   REQUIRE_FALSE(done);
   CHECK(done.error().code == Code::kUnsupported);
   CHECK(out.pieces.size() < 2000000);
+  budget = {1u << 20, ~0ull, 3000};
+  out = {};
+  REQUIRE_FALSE(resolve_latest(all, planes, budget, out));
+  CHECK(out.pieces.size() + out.uncovered.size() < 10000);
 }
 
 TEST_CASE("hostile index: differences and tokens of a run have an end", "[core][index]") {
