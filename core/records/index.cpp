@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/records/index.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -27,7 +28,9 @@ struct Index::PerDataset {
   std::vector<Meta> meta;
   std::vector<std::uint64_t> stored;   ///< per record: rank starts, rank counts, as written
   std::vector<std::uint64_t> visible;  ///< the same after clipping
-  std::vector<ExtentEvent> clips;
+  /// Changes of extent by ascending collective count: each holds the smallest extent from its count
+  /// on, so that one look clips a record however often the extent changed.
+  std::vector<std::pair<std::uint64_t, Dims>> clips;
   mutable BoxTree tree;  ///< over the first tree.size() visible boxes
 
   [[nodiscard]] unsigned rank() const { return declaration.rank; }
@@ -45,10 +48,29 @@ struct Index::PerDataset {
     }
   }
 
-  [[nodiscard]] Box clipped(Box box, std::uint64_t collective) const {
-    for (const auto& event : clips)
-      if (collective < event.collective) box = intersect(box, Box::whole(event.extent));
-    return box;
+  static std::uint64_t count_of(const std::pair<std::uint64_t, Dims>& clip) { return clip.first; }
+
+  void add_clip(const ExtentEvent& event) {
+    auto at = std::ranges::upper_bound(clips, event.collective, {}, count_of);
+    Dims smallest = event.extent;
+    for (unsigned d = 0; at != clips.end() && d < rank(); ++d)
+      smallest[d] = std::min(smallest[d], at->second[d]);
+    at = clips.insert(at, {event.collective, smallest});
+    // Those before are no larger than those behind: the first that stays ends it.
+    while (at != clips.begin()) {
+      --at;
+      bool changed = false;
+      for (unsigned d = 0; d < rank(); ++d) {
+        changed = changed || event.extent[d] < at->second[d];
+        at->second[d] = std::min(at->second[d], event.extent[d]);
+      }
+      if (!changed) return;
+    }
+  }
+
+  [[nodiscard]] Box clipped(const Box& box, std::uint64_t collective) const {
+    const auto later = std::ranges::upper_bound(clips, collective, {}, count_of);
+    return later == clips.end() ? box : intersect(box, Box::whole(later->second));
   }
 
   void put(std::size_t at, const Record& record) {
@@ -176,7 +198,7 @@ Status Index::clip(const ExtentEvent& event) {
     return fail(Code::kCorrupt,
                 fmt::format("index: an extent of {} dimensions for dataset {}, which has {}",
                             event.extent.rank(), event.dataset, entry.rank()));
-  entry.clips.push_back(event);
+  entry.add_clip(event);
   entry.tree.clear();
   for (std::size_t i = 0; i < entry.meta.size(); ++i)
     entry.put_box(entry.visible, i,
@@ -195,15 +217,9 @@ void Index::clear_records() {
 }
 
 std::optional<Dims> Index::clip_of(DatasetNumber dataset) const {
-  std::optional<Dims> smallest;
   const auto found = datasets_.find(dataset);
-  if (found == datasets_.end()) return smallest;
-  for (const auto& event : found->second->clips) {
-    if (!smallest) smallest = event.extent;
-    for (unsigned d = 0; d < event.extent.rank(); ++d)
-      (*smallest)[d] = std::min((*smallest)[d], event.extent[d]);
-  }
-  return smallest;
+  if (found == datasets_.end() || found->second->clips.empty()) return std::nullopt;
+  return found->second->clips.front().second;
 }
 
 Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {

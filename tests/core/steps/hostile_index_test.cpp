@@ -3,10 +3,12 @@
 //
 // An index made to deceive, with all its checksums right: each question ends soon, in little
 // memory, and in an answer that nothing behind it has to doubt.
+#include <chrono>
 #include <map>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/records/index.hpp"
 #include "core/steps/step_commit.hpp"
 #include "core/steps/step_index.hpp"
 #include "tests/core/steps/step_support.hpp"
@@ -231,6 +233,27 @@ TEST_CASE("hostile index: 2^60 steps that are one step end the list of steps",
   }));
   CHECK(seen < 100000);
   CHECK(counting.reads < 200000);
+}
+
+TEST_CASE("hostile index: a hundred thousand changes of extent do not slow each record down",
+          "[core][index]") {
+  constexpr std::uint64_t kMany = 100000;
+  Index index;
+  DatasetDeclaration declaration;
+  declaration.rank = 1;
+  index.declare(declaration);
+  for (std::uint64_t i = 1; i <= kMany; ++i) REQUIRE(index.clip({0, i, Dims{10 + i}}));
+  Record record;
+  record.box = {Dims{0}, Dims{1u << 20}};
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t i = 0; i < kMany; ++i) {
+    record.order.collective = i;
+    REQUIRE(index.add(record));
+  }
+  // One by one it would be 5 * 10^9 steps.
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
+  CHECK(index.visible_corners(0)[2 * 41 + 1] == 10 + 42);
+  CHECK(index.clip_of(0) == Dims{11});
 }
 
 TEST_CASE("hostile index: a run of 2^40 records is not believed", "[core][index][step]") {
