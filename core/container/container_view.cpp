@@ -153,7 +153,13 @@ Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& ne
   ViewTable table{{}, job.spaces[0].ranges(), job.spaces[0].blocks()};
   BENTO_ASSIGN(table.hash, hash_of_view(*first, plan_.file(0), table));
   Catalogue catalogue(*first, plan_.file(0));
-  BENTO_ASSIGN(next.view, catalogue.append(space_, encode_view_table(table)));
+  const auto encoded = encode_view_table(table);
+  if (encoded.size() > kMaxBlobBytes)
+    return fail(Code::kUnsupported,
+                fmt::format("its metadata lies in too many places: their table has {} bytes, at most "
+                            "{} can be read back",
+                            encoded.size(), kMaxBlobBytes));
+  BENTO_ASSIGN(next.view, catalogue.append(space_, encoded));
   BENTO_TRY(owner_skip_view(job.spaces, next));
   return built;
 }
