@@ -90,6 +90,12 @@ MPIRUN = """\
 #!/bin/sh
 preload="$LD_PRELOAD"
 unset LD_PRELOAD
+# An option -x holds up to the next colon.
+for part do
+  shift
+  set -- "$@" "$part"
+  if [ "$part" = : ]; then set -- "$@" -x LD_PRELOAD="$preload"; fi
+done
 exec {mpirun} -x LD_PRELOAD="$preload" "$@"
 """
 
