@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""Data that lies in a container's metadata, or in files beside it, read and written by several ranks: as natively, or
-refused with the reason.
+"""Data that lies in a container's metadata, or in files beside it, read and written by several ranks: the right values,
+or refused with the reason.
 
     metadata_data.py                          the test
     mpirun ... metadata_data.py --run NAME    one of its programs
@@ -73,9 +73,10 @@ def copied():
 
 
 def test():
-    for name in ("external", "copied"):
+    # Natively, independent writes of several ranks to a fresh copy are lost now and then.
+    for name, environments in (("external", (native_env(), bento_env())), ("copied", (bento_env(),))):
         command = [python(), "-B", os.path.abspath(__file__), "--run", name]
-        for env in (native_env(), bento_env()):
+        for env in environments:
             found = mpirun(2, command, env)
             # mpirun may put the lines of two ranks into one.
             check(found.out.count("True") == 2, found.tail())
