@@ -41,7 +41,9 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
             return RecordReader::Source{handle, &plan_.file(index), plan_.local_task(writer)};
           },
           &stream_, options_.verify),
-      known_until_ns_(static_cast<std::size_t>(comm_->size()), 0) {}
+      known_until_ns_(static_cast<std::size_t>(comm_->size()), 0) {
+  if (comm_->size() > 1) stream_.keep_times();
+}
 
 Container::~Container() = default;
 
@@ -372,20 +374,6 @@ void Container::forget_read_records() {
   committed_known_ = false;
   reader_.invalidate();
   ++content_version_;
-}
-
-// The metadata of this session was replayed here already, and so were this rank's own records and
-// those that an earlier exchange brought.
-Status Container::add_others(const Segment& segment) {
-  const std::uint32_t me = my_rank();
-  for (const auto& record : segment.records) {
-    if (record.order.rank == me || index_.find(record.dataset) == nullptr) continue;
-    if (record.order.rank < known_until_ns_.size() &&
-        record.order.time_ns <= known_until_ns_[record.order.rank])
-      continue;
-    BENTO_TRY(index_.add(record));
-  }
-  return {};
 }
 
 // The holder's note stays: who finds it does not trust what this session left in the streams.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -265,6 +266,8 @@ class Container {
   Status explain_divergence();
   Status commit_impl(bool closing, const ViewBuilder& view);
   Status prepare(bool closing);
+  Status sync_mine();
+  Status part_records(const std::set<DatasetNumber>& datasets);
   /// What the owner has asked for in a second round; empty in the first one.
   struct Asked {
     std::set<DatasetNumber> exact_times;
@@ -298,7 +301,11 @@ class Container {
   /// With durability=power: what was written to this physical file so far is on the device.
   Status make_durable(File& handle);
   Status make_names_durable();
-  Status add_others(const Segment& segment);
+  /// When the parts of records that grew were written.
+  using TimesByPlace = std::map<Location, WriteTimes>;
+  Result<Bytes> exchange_part(const Status& mine) const;
+  Result<TimesByPlace> exchange_times(const std::set<DatasetNumber>& datasets);
+  Status add_others(const Segment& segment, const TimesByPlace& grown);
   void forget_read_records();
   [[nodiscard]] std::uint32_t my_rank() const { return static_cast<std::uint32_t>(comm_->rank()); }
   /// The writer that this rank writes with; of a container that is open for writing.

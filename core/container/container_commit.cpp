@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Exchange, commit and close: the only places where the ranks of a container talk to each other.
-/// Source of the order of writes: docs/format.md, "Order of writes in a commit".
+/// Commit and close. Source of the order of writes: docs/format.md, "Order of writes in a commit".
 #include "core/container/container.hpp"
 
 #include <algorithm>
@@ -28,61 +27,6 @@ namespace {
 enum class Answer : std::uint8_t { kVerdict, kAgain, kDiverged };
 
 }  // namespace
-
-Status Container::exchange() {
-  if (comm_->size() == 1) return {};
-  BENTO_TRY(check_home());
-  Status mine;
-  if (writable_) {
-    if (!layout_fixed_) mine = fix_layout(0);
-    if (mine && stream_.has_buffered()) mine = attach();
-    if (mine && stream_.attached()) mine = stream_.flush();
-    if (!mine && deferred_) deferred_ = mine;
-  }
-  ByteWriter own;
-  put_status(own, mine);
-  Segment entries;
-  if (mine)
-    for (const auto& slot : stream_.untold())
-      entries.records.push_back(index_.record(slot.dataset, slot.position));
-  own.bytes(encode_entries(entries));
-  BENTO_ASSIGN(const auto gathered, comm_->gather(own.view()));
-  ByteWriter out;
-  if (comm_->rank() == 0) {
-    Status all;
-    Segment merged;
-    for (std::size_t rank = 0; rank < gathered.size() && all; ++rank) {
-      ByteReader in(gathered[rank], std::endian::little, "exchange message");
-      Status status = get_status(in);
-      if (!status) {
-        all = fail(std::move(status).error().with_context(fmt::format("rank {}", rank)));
-        continue;
-      }
-      auto part = decode_entries(std::span<const std::byte>(gathered[rank]).subspan(in.offset()));
-      if (part)
-        merged.records.insert(merged.records.end(), part->records.begin(), part->records.end());
-      else
-        all = fail(std::move(part).error());
-    }
-    put_status(out, all);
-    if (all) out.bytes(encode_entries(merged));
-  }
-  BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
-  ByteReader in(blob, std::endian::little, "exchange message");
-  BENTO_TRY(get_status(in));
-  ++exchanges_;
-  ++collective_;  // what comes now is later than what all ranks see, whatever their clocks say
-  BENTO_ASSIGN(const Segment merged,
-               decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
-  BENTO_TRY(add_others(merged));
-  for (const auto& record : merged.records) {
-    if (record.order.rank >= known_until_ns_.size()) continue;
-    auto& until = known_until_ns_[record.order.rank];
-    until = std::max(until, record.order.time_ns);
-  }
-  stream_.mark_told();
-  return {};
-}
 
 Status Container::commit() {
   BENTO_TRY(check_home());
@@ -119,12 +63,23 @@ Status Container::prepare(bool closing) {
   const bool begun = writer < fills_.size() && !fills_[writer].empty();
   if (mine && (stream_.has_buffered() || (closing && !begun))) mine = attach();
   if (mine && stream_.attached()) mine = stream_.flush(true);
-  if (mine && (stream_.attached() || layout_unsynced_)) {
-    auto handle = file(plan_.file_of(writer));
-    mine = handle ? make_durable(**handle) : Status(fail(std::move(handle).error()));
-    if (mine) layout_unsynced_ = false;
-  }
+  if (mine && (stream_.attached() || layout_unsynced_)) mine = sync_mine();
   return mine;
+}
+
+Status Container::sync_mine() {
+  BENTO_ASSIGN(File* const handle, file(plan_.file_of(my_writer())));
+  BENTO_TRY(make_durable(*handle));
+  layout_unsynced_ = false;
+  return {};
+}
+
+// A record that grew is as late as its first part. Where another rank has written the same place,
+// the later parts must say for themselves how late they are.
+Status Container::part_records(const std::set<DatasetNumber>& datasets) {
+  const auto read = [this](const Record& record) { return reader_.read_stored(record); };
+  BENTO_ASSIGN(const bool any, stream_.write_parts(datasets, read));
+  return any ? sync_mine() : Status{};
 }
 
 Result<Bytes> Container::contribution(const Status& mine, const Asked& asked) const {
@@ -166,6 +121,7 @@ Result<Bytes> Container::contribution(const Status& mine, const Asked& asked) co
 Result<Bytes> Container::contribute(Status& mine, const Asked& asked) {
   Bytes out;
   auto brought = guarded([&]() -> Status {
+    if (mine && !asked.exact_times.empty()) BENTO_TRY(part_records(asked.exact_times));
     BENTO_ASSIGN(out, contribution(mine, asked));
     return {};
   });

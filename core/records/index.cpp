@@ -136,6 +136,13 @@ Result<std::size_t> Index::add(const Record& record) {
   return at;
 }
 
+Result<std::size_t> Index::add_part(const Record& record, const Box& part) {
+  BENTO_ASSIGN(const std::size_t at, add(record));
+  PerDataset& entry = *datasets_.at(record.dataset);
+  entry.put_box(entry.visible, at, entry.clipped(part, record.order.collective));
+  return at;
+}
+
 void Index::replace(DatasetNumber dataset, std::size_t position, const Record& record) {
   PerDataset& entry = *datasets_.at(dataset);
   const Box before = entry.box_at(entry.visible, position);
@@ -202,7 +209,7 @@ Status Index::clip(const ExtentEvent& event) {
   entry.tree.clear();
   for (std::size_t i = 0; i < entry.meta.size(); ++i)
     entry.put_box(entry.visible, i,
-                  entry.clipped(entry.box_at(entry.stored, i), entry.meta[i].order.collective));
+                  entry.clipped(entry.box_at(entry.visible, i), entry.meta[i].order.collective));
   return {};
 }
 

@@ -36,6 +36,8 @@ class Index {
   /// position in its dataset. Errors: kCorrupt (unknown dataset, rank differs from its
   /// declaration).
   Result<std::size_t> add(const Record& record);
+  /// Adds a record of which only `part` counts: the rest of its box has other orders.
+  Result<std::size_t> add_part(const Record& record, const Box& part);
   /// Replaces a record in place: it grew, or its final location became known.
   void replace(DatasetNumber dataset, std::size_t position, const Record& record);
   [[nodiscard]] Record record(DatasetNumber dataset, std::size_t position) const;

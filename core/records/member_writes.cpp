@@ -152,6 +152,25 @@ Result<MemberWriteTable> MemberWriteTable::decode(ByteReader& in) {
   return table;
 }
 
+MemberWriteTable MemberWrites::PerDataset::apart() const {
+  MemberWriteTable all(table.rank(), table.sets().front().words().size());
+  for (const auto& set : table.sets()) all.intern(set);
+  for (std::size_t at = 0; at < table.size(); ++at) {
+    const Box box = table.box(at);
+    MemberWriteTable::Write write = table.write(at);
+    const auto grown = times.find(at);
+    if (grown == times.end()) {
+      all.push(box, write);
+      continue;
+    }
+    for (const auto& part : grown->second.parts()) {
+      write.order.time_ns = part.time_ns;
+      for (const Box& each : boxes_of_run(box, part.begin, part.end)) all.push(each, write);
+    }
+  }
+  return all;
+}
+
 bool MemberWrites::continues(DatasetNumber dataset, const MemberSet& members,
                              std::uint64_t exchange) const {
   if (!last_ || last_->dataset != dataset) return false;
@@ -172,9 +191,14 @@ void MemberWrites::add(const Record& record, const MemberSet& members, bool part
   if (grew && continues(record.dataset, members, exchange)) {
     Box longer = entry.table.box(last_->at);
     const std::uint64_t before = key_of(longer, exchange, write.members);
+    const std::uint64_t elements = longer.elements();
     if (append_row_major(longer, box)) {
+      auto first = entry.table.write(last_->at);
+      WriteTimes& times = entry.times[last_->at];
+      if (times.empty()) times.add(elements, first.order.time_ns);
+      times.add(box.elements(), record.order.time_ns);
       entry.by_box.erase(before);
-      entry.table.replace(last_->at, longer, write);
+      entry.table.replace(last_->at, longer, first);
       entry.by_box[key_of(longer, exchange, write.members)] = last_->at;
       return;
     }
@@ -186,6 +210,7 @@ void MemberWrites::add(const Record& record, const MemberSet& members, bool part
     const auto& old = entry.table.write(at);
     if (old.exchange == exchange && old.members == write.members && entry.table.box(at) == box) {
       entry.table.replace(at, box, write);
+      entry.times.erase(at);
       last_ = {record.dataset, at};
       return;
     }
@@ -198,6 +223,8 @@ void MemberWrites::add(const Record& record, const MemberSet& members, bool part
 void MemberWrites::clip(DatasetNumber dataset, const Dims& extent) {
   const auto found = datasets_.find(dataset);
   if (found == datasets_.end()) return;
+  if (!found->second.times.empty()) found->second.table = found->second.apart();
+  found->second.times.clear();
   found->second.table.clip(extent);
   found->second.by_box.clear();
   last_.reset();
@@ -226,7 +253,10 @@ std::vector<std::byte> MemberWrites::encode(const std::set<DatasetNumber>& datas
     const auto found = datasets_.find(dataset);
     if (found == datasets_.end()) continue;
     out.varint(dataset);
-    found->second.table.encode(out);
+    if (found->second.times.empty())
+      found->second.table.encode(out);
+    else
+      found->second.apart().encode(out);
   }
   return std::move(out).take();
 }

@@ -19,6 +19,7 @@
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/records/record.hpp"
+#include "core/records/write_times.hpp"
 
 namespace bento {
 
@@ -108,6 +109,9 @@ class MemberWrites {
     MemberWriteTable table;
     bool partial = false;
     std::unordered_map<std::uint64_t, std::size_t> by_box;  ///< hash of box and kind -> write
+    std::map<std::size_t, WriteTimes> times;                ///< of writes that became longer
+    /// Each part of them as a write of its own.
+    [[nodiscard]] MemberWriteTable apart() const;
   };
   struct Last {
     DatasetNumber dataset = 0;

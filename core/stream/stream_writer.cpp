@@ -139,12 +139,13 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
                             std::span<const std::byte> data, const ValueRange& range) {
   const std::uint64_t key = box_key(record.dataset, record.box);
   if (const auto found = by_box_.find(key); found != by_box_.end()) {
-    const Pending& pending = pending_[found->second];
+    Pending& pending = pending_[found->second];
     Record old = index_.record(pending.slot.dataset, pending.slot.position);
     if (old.dataset == record.dataset && old.box == record.box && pending.bytes == data.size() &&
         old.encoding == record.encoding && old.filter_mask == record.filter_mask) {
       std::memcpy(buffer_.data() + pending.buffer_offset, data.data(), data.size());
       old.order = record.order;
+      pending.times.clear();
       index_.replace(old.dataset, pending.slot.position, old);
       note_range(pending.slot, range);
       mergeable_ = found->second + 1 == pending_.size();
@@ -162,7 +163,11 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
       buffer_.insert(buffer_.end(), data.begin(), data.end());
       last.bytes += data.size();
       grown.stored_bytes = last.bytes;
-      grown.order = record.order;
+      if (keep_times_) {
+        const std::uint64_t more = record.box.elements();
+        if (last.times.empty()) last.times.add(grown.box.elements() - more, grown.order.time_ns);
+        last.times.add(more, record.order.time_ns);
+      }
       index_.replace(grown.dataset, last.slot.position, grown);
       note_range(last.slot, range_of(last.slot).joined(range));
       grew_ = true;
@@ -235,6 +240,10 @@ Status StreamWriter::compact() {
         fresh.resize(fresh.size() + pending.bytes);
         copy_box(piece.part, record.box, from, piece.part, fresh.data() + pending.buffer_offset,
                  pending.element_bytes);
+        if (!pending.times.empty()) {
+          pending.times = pending.times.within(record.box, piece.part);
+          record.order.time_ns = pending.times.first_time();
+        }
         record.box = piece.part;
         record.stored_bytes = pending.bytes;
       }
@@ -287,6 +296,7 @@ void StreamWriter::forget(DatasetNumber dataset) {
   told_ -= static_cast<std::size_t>(std::count_if(
       uncommitted_.begin(), uncommitted_.begin() + static_cast<std::ptrdiff_t>(told_), theirs));
   std::erase_if(uncommitted_, theirs);
+  std::erase_if(times_, [&](const auto& each) { return each.first.first == dataset; });
   mergeable_ = false;
 }
 
@@ -528,8 +538,10 @@ Status StreamWriter::write_block(std::span<const Pending> group, const StreamBlo
   miscounted_ = false;
   bytes_written_ += data_bytes;
   reuse_.note_written(std::move(shape), positions);
-  for (std::size_t i = 0; i < group.size(); ++i)
+  for (std::size_t i = 0; i < group.size(); ++i) {
     index_.replace(group[i].slot.dataset, group[i].slot.position, records[i]);
+    note_times(group[i].slot, group[i].times);
+  }
   return {};
 }
 
@@ -570,6 +582,7 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
   uncommitted_.clear();
   told_ = 0;
   ranges_.clear();
+  times_.clear();
   bytes_committed_ = bytes_written_;
 }
 
@@ -601,7 +614,15 @@ Status StreamWriter::flush_buffer() {
         for (const auto& part : placed) orphans_.push_back(part.where.offset);
         break;
       }
+      std::vector<WriteTimes> times(placed.size());
+      std::uint64_t cut = 0;
+      for (std::size_t i = 0; i < placed.size() && !first.times.empty(); ++i) {
+        times[i] = first.times.slice(cut, cut + placed[i].box.elements());
+        placed[i].order.time_ns = times[i].first_time();
+        cut += placed[i].box.elements();
+      }
       index_.replace(first.slot.dataset, first.slot.position, placed.front());
+      note_times(first.slot, std::move(times.front()));
       for (std::size_t i = 1; i < placed.size() && status; ++i) {
         auto position = index_.add(placed[i]);
         if (!position) {
@@ -610,6 +631,7 @@ Status StreamWriter::flush_buffer() {
         }
         uncommitted_.push_back({first.slot.dataset, *position});
         note_range(uncommitted_.back(), range_of(first.slot));
+        note_times(uncommitted_.back(), std::move(times[i]));
       }
       ++done;
       continue;

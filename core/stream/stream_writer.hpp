@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "core/layout/plan.hpp"
 #include "core/records/index.hpp"
 #include "core/records/value_range.hpp"
+#include "core/records/write_times.hpp"
 #include "core/stream/block_reuse.hpp"
 #include "core/stream/stream_liveness.hpp"
 #include "core/stream/stream_walk.hpp"
@@ -57,6 +60,10 @@ class StreamWriter {
   /// anything is written.
   void set_rule(fti::HashKind rule) { rule_ = rule; }
 
+  /// Other ranks write, too: remembers when the parts of records that grow were written, until they
+  /// are committed.
+  void keep_times() { keep_times_ = true; }
+
   /// Gives the stream its chunks; from now on the buffer may be written out. `fill` is empty for a
   /// new stream; else the stream goes on behind its last used byte, and its blocks are walked once
   /// so that the FTI numbering continues. Errors: kIo, kCorrupt (a block that contradicts its
@@ -79,6 +86,15 @@ class StreamWriter {
                const ValueRange& range = ValueRange::everything(), bool may_grow = true);
   /// Did the last write() make the record before it longer?
   [[nodiscard]] bool grew() const { return grew_; }
+  /// When the parts of an uncommitted record that is in the stream were written. Null if it did not
+  /// grow; its order is that of the first part.
+  [[nodiscard]] const WriteTimes* times_of(const Slot& slot) const;
+  using ReadRecord = std::function<Result<std::vector<std::byte>>(const Record&)>;
+  /// Writes all parts but the first of the records of these datasets that grew once more, each as
+  /// a record of its own, as late as it is: so the records say which of several ranks' writes is
+  /// later. Nothing may be buffered. True if there were any. Errors as write(), and those of
+  /// `read`; what was written then is not written again.
+  Result<bool> write_parts(const std::set<DatasetNumber>& datasets, const ReadRecord& read);
 
   /// Bytes of a chunk that a record of its own cannot have: FB and header, up to the alignment.
   [[nodiscard]] static std::uint64_t bytes_in_front(const StreamOptions& options);
@@ -133,6 +149,7 @@ class StreamWriter {
     std::uint64_t bytes = 0;
     std::uint64_t element_bytes = 0;
     std::uint64_t key = 0;  ///< in by_box_
+    WriteTimes times;
   };
   struct Numbering {
     std::int32_t containers = 0;
@@ -144,6 +161,8 @@ class StreamWriter {
   Status buffer(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data,
                 const ValueRange& range);
   Status compact();
+  Status write_parts_of(const Slot& slot, const ReadRecord& read);
+  void note_times(const Slot& slot, WriteTimes times);
   Status flush_buffer();
   void note_range(const Slot& slot, const ValueRange& range);
   Status write_large(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
@@ -179,12 +198,14 @@ class StreamWriter {
   std::unordered_map<DatasetNumber, std::uint64_t> held_;  ///< dataset -> buffered records
   std::uint64_t compacted_bytes_ = 0;
   /// The last write went to the end of the buffer, so the next one may continue its record: a
-  /// record that grew across another write would claim to be later than it.
+  /// record that grew across another write would claim to be as late as its first part.
   bool mergeable_ = false;
   bool grew_ = false;
   std::vector<Slot> uncommitted_;
   std::size_t told_ = 0;  ///< the first so many of uncommitted_ other ranks know
   std::map<std::pair<DatasetNumber, std::size_t>, ValueRange> ranges_;  ///< of uncommitted records
+  std::map<std::pair<DatasetNumber, std::size_t>, WriteTimes> times_;   ///< of those in the stream
+  bool keep_times_ = false;
   std::map<DatasetNumber, Numbering> numbering_;
   fti::v11::HashOfHashes hash_of_hashes_;
   /// A write failed after its containers were numbered: numbers and hashes are counted anew.

@@ -214,9 +214,11 @@ TEST_CASE("member writes: a record that grew, an extent that shrank, a dataset t
   CHECK_FALSE(log.continues(0, members_of(7), 1));
   CHECK_FALSE(log.continues(1, members_of(7), 0));
   add(2, 3, 7, true);
-  CHECK(table().size() == 1);
-  CHECK(table().box(0) == Box{Dims{0}, Dims{5}});
-  CHECK(table().write(0).order.time_ns == 2);
+  CHECK(table().size() == 2);  // each part is as late as it was written
+  CHECK(table().box(0) == Box{Dims{0}, Dims{2}});
+  CHECK(table().box(1) == Box{Dims{2}, Dims{3}});
+  CHECK(table().write(0).order.time_ns == 1);
+  CHECK(table().write(1).order.time_ns == 2);
   add(0, 5, 1, false);
   add(0, 5, 7, false);  // in the place of the first
   CHECK(log.partial() == std::vector<DatasetNumber>{0});
@@ -225,6 +227,13 @@ TEST_CASE("member writes: a record that grew, an extent that shrank, a dataset t
   log.clip(0, Dims{4});
   CHECK(table().size() == 2);
   CHECK(table().box(1) == Box{Dims{0}, Dims{4}});
+  add(0, 1, 2, false);
+  add(1, 3, 2, true);
+  CHECK(table().size() == 4);
+  log.clip(0, Dims{3});
+  CHECK(table().size() == 4);
+  CHECK(table().box(2) == Box{Dims{0}, Dims{1}});
+  CHECK(table().box(3) == Box{Dims{1}, Dims{2}});
   log.forget(0);
   CHECK(log.partial().empty());
   CHECK(table().size() == 0);
