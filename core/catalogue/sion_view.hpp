@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// What makes a physical file of ours a SION container: META1 in its three states (provisional,
-/// unfinished, complete) and META2 inside the catalogue's chunk. Source: docs/formats/sion.md, sections
-/// 2, 6 and 7; docs/format.md, "SION view".
+/// unfinished, complete) and META2 inside the catalogue's chunk. Source: docs/formats/sion.md,
+/// sections 2, 6 and 7; docs/format.md, "SION view".
 #pragma once
 
 #include <functional>

@@ -356,7 +356,8 @@ Result<Config> parse_config(std::string_view text) {
 
 namespace {
 
-Status apply_variable(RequestedConfig& requested, std::string_view key, const Environment& environment) {
+Status apply_variable(RequestedConfig& requested, std::string_view key,
+                      const Environment& environment) {
   std::string name = "H5BENTO_";
   for (const char c : key) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   const char* const value = environment(name.c_str());

@@ -155,10 +155,11 @@ Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& ne
   Catalogue catalogue(*first, plan_.file(0));
   const auto encoded = encode_view_table(table);
   if (encoded.size() > kMaxBlobBytes)
-    return fail(Code::kUnsupported,
-                fmt::format("its metadata lies in too many places: their table has {} bytes, at most "
-                            "{} can be read back",
-                            encoded.size(), kMaxBlobBytes));
+    return fail(
+        Code::kUnsupported,
+        fmt::format("its metadata lies in too many places: their table has {} bytes, at most "
+                    "{} can be read back",
+                    encoded.size(), kMaxBlobBytes));
   BENTO_ASSIGN(next.view, catalogue.append(space_, encoded));
   BENTO_TRY(owner_skip_view(job.spaces, next));
   return built;

@@ -21,9 +21,9 @@ struct ReadLimits {
   std::uint64_t max_containers = std::uint64_t{1} << 24;
 };
 
-/// Layout by the rule at the end of section 2 of docs/formats/fti-ff.md: the sizes in the file meta are the size of
-/// the file, and the hash of the meta is right. Errors: kCorrupt (neither layout; says what came
-/// nearest), kIo.
+/// Layout by the rule at the end of section 2 of docs/formats/fti-ff.md: the sizes in the file meta
+/// are the size of the file, and the hash of the meta is right. Errors: kCorrupt (neither layout;
+/// says what came nearest), kIo.
 Result<Layout> detect_layout(Source& source);
 
 /// The layout that a damaged file most likely had; nothing if no byte speaks for either. Errors:

@@ -23,9 +23,9 @@ inline constexpr std::size_t kDbVarBytes = 58;
 
 /// File meta record. All sizes in bytes.
 struct FileMeta {
-  ChecksumText
-      checksum{};    ///< over chunk hashes (docs/formats/fti-ff.md, section 1); RSed files: over the parity
-  Digest my_hash{};  ///< MD5 of this record by my_hash(); set by seal()
+  /// Over chunk hashes (docs/formats/fti-ff.md, section 1); RSed files: over the parity.
+  ChecksumText checksum{};
+  Digest my_hash{};             ///< MD5 of this record by my_hash(); set by seal()
   std::int32_t ckpt_id = 0;     ///< not covered by my_hash
   std::uint64_t ckpt_size = 0;  ///< size of the whole file
   std::uint64_t meta_size = 0;  ///< this record and all block heads and container records

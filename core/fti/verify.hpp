@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Verifies one FTI-FF file or stream without FTI and MPI: everything that docs/formats/fti-ff.md,
-/// section 6, lists, and the XXH3 variant of docs/format.md, "A rank's stream". Damage gives findings, not an error.
+/// section 6, lists, and the XXH3 variant of docs/format.md, "A rank's stream". Damage gives
+/// findings, not an error.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,9 @@ struct Verdict {
   /// Nothing contradicts anything. That includes 1.6 files that fit only the writer's rule.
   [[nodiscard]] bool sound() const { return layout.has_value() && findings.empty(); }
   /// Do all hash checks of the FTI release of this layout pass? FTI 1.6 rejects some sound files of
-  /// its own (docs/formats/fti-ff.md, section 1); no release knows XXH3. Needs `data`. A program must still
-  /// protect the very ids of the file, and FTI takes fillers for one more variable: export first.
+  /// its own (docs/formats/fti-ff.md, section 1); no release knows XXH3. Needs `data`. A program
+  /// must still protect the very ids of the file, and FTI takes fillers for one more variable:
+  /// export first.
   [[nodiscard]] bool fti_accepts() const {
     return sound() && hash_kind == HashKind::kMd5 && checksum_reader_rule_ok && unhashed == 0;
   }

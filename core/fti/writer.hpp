@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Writes one rank's checkpoint file in either layout, such that FTI accepts it
-/// (docs/formats/fti-ff.md, section 1): the 1.6 file checksum follows the reader's rule, and containers without
-/// content carry the hash of no bytes.
+/// (docs/formats/fti-ff.md, section 1): the 1.6 file checksum follows the reader's rule, and
+/// containers without content carry the hash of no bytes.
 #pragma once
 
 #include <cstdint>

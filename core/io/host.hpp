@@ -22,8 +22,8 @@ Result<std::pair<std::uint64_t, std::uint64_t>> file_identity(const File& file);
 /// The file system's preferred block, a power of two, at least 4096.
 std::uint32_t file_system_block(const File& file);
 
-/// Does this file system show other nodes what was written only after a sync or a close (NFS and its
-/// like)?
+/// Does this file system show other nodes what was written only after a sync or a close (NFS and
+/// its like)?
 bool shows_writes_late(const File& file);
 
 /// Removes a name. Errors: kNotFound, kPermission, kIo.

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// The newest step of a container as ordinary FTI-FF rank files, one per writer, which FTI accepts
-/// on a restart whatever hashes the container has. Source: docs/formats/fti-ff.md, sections 1, 3 and 5.
+/// on a restart whatever hashes the container has. Source: docs/formats/fti-ff.md, sections 1, 3
+/// and 5.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// META2: how many blocks each task of a physical file used, and how full each of its chunks is.
-/// The mapping table that may follow is core/sion/mapping.hpp. Source: docs/formats/sion.md, section 6.
+/// The mapping table that may follow is core/sion/mapping.hpp. Source: docs/formats/sion.md,
+/// section 6.
 #pragma once
 
 #include <bit>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Memory that runs out on demand, and how much of it was in use: the test programs have an operator
-/// new of their own, which counts, and throws std::bad_alloc once in the thread that asked for it.
+/// Memory that runs out on demand, and how much of it was in use: the test programs have an
+/// operator new of their own, which counts, and throws std::bad_alloc once in the thread that asked
+/// for it.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/fuzz/vol/hostile_file.hpp"
-#include "tests/support/test_memory.hpp"
 #include "tests/fuzz/vol/targets.hpp"
+#include "tests/support/test_memory.hpp"
 
 namespace bento::fuzz {
 namespace {

@@ -35,8 +35,9 @@ Result<RequestedConfig> config_of(hid_t fapl) {
   if (H5Pget_vol_info(fapl, &raw) < 0)
     return fail(Code::kInternal, "the connector's info cannot be read");
   const auto* const info = static_cast<const Info*>(raw);
-  auto requested = load_requested(info != nullptr ? std::string_view(info->text) : std::string_view{},
-                          [](const char* name) { return std::getenv(name); });
+  auto requested =
+      load_requested(info != nullptr ? std::string_view(info->text) : std::string_view{},
+                     [](const char* name) { return std::getenv(name); });
   // By hand: the library finds the connector's id by name only while an application holds one.
   if (raw != nullptr) kInfoClass.free(raw);
   return requested;

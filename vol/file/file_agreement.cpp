@@ -90,8 +90,8 @@ Status join(const FileRequest& request, const RequestedConfig& requested, Agreed
   const auto judge = [&]() -> Status {
     if (!file.open)
       return fail(Code::kInternal, fmt::format("'{}' is not open here", request.name));
-    auto same =
-        check_second_open(requested, file.open->settings().requested, file.open->settings().created);
+    auto same = check_second_open(requested, file.open->settings().requested,
+                                  file.open->settings().created);
     if (!same) return fail(std::move(same).error().with_context(fmt::format("'{}'", request.name)));
     return {};
   };
@@ -102,9 +102,10 @@ Result<AgreedFile> agree_on(const FileRequest& request, bool creates, const File
   AgreedFile file;
   BENTO_ASSIGN(file.access, user_access(request.fapl));
   // A file that is not ours asks for nothing.
-  Result<RequestedConfig> requested = request.native_because.empty() ? config_of(request.fapl) : RequestedConfig{};
-  BENTO_ASSIGN(file.comm,
-               make_communicator(file.access, requested ? requested->config.timeout : Config{}.timeout));
+  Result<RequestedConfig> requested =
+      request.native_because.empty() ? config_of(request.fapl) : RequestedConfig{};
+  BENTO_ASSIGN(file.comm, make_communicator(file.access, requested ? requested->config.timeout
+                                                                   : Config{}.timeout));
   if (requested) Stats::get().set_output(requested->config.stats);
   auto agreed = agree_on_call(*file.comm, call_of(request, requested), creates, decide);
   if (!agreed) return fail(std::move(agreed).error());

@@ -47,7 +47,7 @@ struct UserAccess {
 
 /// With what a file was opened.
 struct OpenSettings {
-  RequestedConfig requested;                ///< what holds, and what this rank's user named
+  RequestedConfig requested;  ///< what holds, and what this rank's user named
   std::uint64_t session = 0;  ///< id of this open, equal on all ranks that take part
   bool created = false;       ///< the open was a create
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 //
-// The evolution rules: the published example's table (docs/formats/fti-ff.md, section 3), and edge cases.
+// The evolution rules: the published example's table (docs/formats/fti-ff.md, section 3), and edge
+// cases.
 #include <array>
 #include <cstdint>
 #include <optional>

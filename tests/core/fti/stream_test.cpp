@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 //
-// Streams as our writer lays them out (docs/format.md, "A rank's stream"): fillers, live chunks in any order, dead
-// containers, containers with slack, three kinds of hash; and their way into ordinary FTI files.
+// Streams as our writer lays them out (docs/format.md, "A rank's stream"): fillers, live chunks in
+// any order, dead containers, containers with slack, three kinds of hash; and their way into
+// ordinary FTI files.
 #include <algorithm>
 #include <cstdint>
 #include <map>
