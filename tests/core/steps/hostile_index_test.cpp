@@ -11,6 +11,7 @@
 #include "core/records/index.hpp"
 #include "core/steps/step_commit.hpp"
 #include "core/steps/step_index.hpp"
+#include "tests/core/steps/hostile_support.hpp"
 #include "tests/core/steps/step_support.hpp"
 
 namespace bento {
@@ -66,38 +67,6 @@ struct Stored {
     REQUIRE(segment.bytes != 0);
   }
 };
-
-/// A segment of dataset 0, step 1; `page` follows in it, or it refers to `outside`.
-std::vector<std::byte> segment_bytes(unsigned rank, std::uint64_t element_bytes,
-                                     std::span<const std::byte> page, const BlobRef& outside = {}) {
-  ByteWriter out;
-  out.u8(1);
-  out.varint(0);
-  out.varint(1);
-  out.varint(rank);
-  out.varint(element_bytes);
-  out.u8(0);
-  out.zeros(16);
-  out.varint(1);
-  out.varint(0);
-  out.u8(outside.bytes != 0 ? 2 : 1);
-  if (outside.bytes != 0)
-    put_ref(out, outside);
-  else
-    out.bytes(page);
-  return std::move(out).take();
-}
-
-std::vector<std::byte> run_page(const RecordRun& run) {
-  const RecordRun* const one = &run;
-  return encode_run_page({&one, 1});
-}
-
-Row row_of(const Record& record, std::uint64_t element_bytes) {
-  Row row{};
-  REQUIRE(to_row({record.box.rank(), element_bytes}, record, row));
-  return row;
-}
 
 Code code_of(const Result<StepLookup>& found) {
   REQUIRE_FALSE(found);
@@ -176,20 +145,12 @@ TEST_CASE("hostile index: an array whose pages are one page ends the list of dat
   ByteWriter leaf;
   leaf.u8(0);
   leaf.u16(0);
-  auto page = blobs.append(leaf.view());
-  for (unsigned level = 1; level < 16; ++level) {
-    REQUIRE(page);
-    ByteWriter out;
-    out.u8(static_cast<std::uint8_t>(level));
-    out.u16(0xFFFF);
-    for (int slot = 0; slot < 16; ++slot) put_ref(out, *page);
-    page = blobs.append(out.view());
-  }
-  REQUIRE(page);
+  const auto empty = blobs.append(leaf.view());
+  REQUIRE(empty);
   StepIndexRoot root;
   root.newest = root.oldest = AbsoluteStep(1);
   root.datasets.levels = 16;
-  root.datasets.ref = *page;
+  root.datasets.ref = stacked_pages(blobs, *empty, 1);
   const auto stored = blobs.append(encode(root));
   REQUIRE(stored);
   Forger counting(blobs);
@@ -206,20 +167,11 @@ TEST_CASE("hostile index: 2^60 steps that are one step end the list of steps",
   step.varint(0);
   const auto one = blobs.append(step.view());
   REQUIRE(one);
-  auto page = one;
-  for (unsigned level = 0; level < 16; ++level) {
-    ByteWriter out;
-    out.u8(static_cast<std::uint8_t>(level));
-    out.u16(0xFFFF);
-    for (int slot = 0; slot < 16; ++slot) put_ref(out, *page);
-    page = blobs.append(out.view());
-    REQUIRE(page);
-  }
   StepIndexRoot root;
   root.newest = AbsoluteStep(1ull << 60);
   root.oldest = AbsoluteStep(1);
   root.steps.levels = 16;
-  root.steps.ref = *page;
+  root.steps.ref = stacked_pages(blobs, *one, 0);
   const auto stored = blobs.append(encode(root));
   REQUIRE(stored);
   Forger counting(blobs);
