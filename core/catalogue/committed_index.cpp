@@ -66,6 +66,11 @@ Result<Blob> CatalogueBlobs::read(const BlobRef& ref) {
 
 Result<BlobRef> CatalogueBlobs::append(std::span<const std::byte> bytes) {
   if (space_ == nullptr) return fail(Code::kInternal, "these blobs are for reading only");
+  if (bytes.size() > kMaxBlobBytes)
+    return fail(Code::kUnsupported,
+                fmt::format("a part of the step index has {} bytes, at most {} can be read back; "
+                            "write less in one step",
+                            bytes.size(), kMaxBlobBytes));
   BENTO_ASSIGN(const CatalogueRef ref, catalogue_.append(*space_, bytes));
   return blob_ref(ref);
 }

@@ -9,8 +9,13 @@
 #include "core/base/hash.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/catalogue/catalogue.hpp"
+#include "core/catalogue/catalogue_sweep.hpp"
+#include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/view_table.hpp"
+#include "core/steps/step_commit.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/hole_file.hpp"
+#include "tests/support/matchers.hpp"
 #include "tests/support/memory_file.hpp"
 #include "tests/support/test_memory.hpp"
 
@@ -56,6 +61,32 @@ TEST_CASE("hostile catalogue: a page table that names one page many times is ref
   CHECK_FALSE(box.catalogue().load(often, kMany * kPageBytes, places));
 }
 
+TEST_CASE("hostile catalogue: pages of a table lie apart", "[core][container]") {
+  Box box;
+  std::vector<std::byte> stored(3 * kPageBytes);
+  for (std::size_t i = 0; i < stored.size(); ++i)
+    stored[i] = static_cast<std::byte>(i * 31 + i / kPageBytes);
+  const auto ref = box.catalogue().append(box.space, stored);
+  REQUIRE(ref);
+  // All with the right hash of what lies there.
+  const auto load = [&](const std::vector<std::uint64_t>& pages) {
+    ByteWriter table;
+    for (const std::uint64_t at : pages) {
+      table.u64(ref->position + at);
+      table.bytes(hash128(std::span(stored).subspan(at, kPageBytes)));
+    }
+    const auto written = box.catalogue().append(box.space, table.view());
+    REQUIRE(written);
+    std::vector<Catalogue::PagePlace> places;
+    return box.catalogue().load(*written, pages.size() * kPageBytes, places);
+  };
+  REQUIRE(load({2 * kPageBytes, 0, kPageBytes}));
+  for (const auto& pages : std::vector<std::vector<std::uint64_t>>{
+           {0, kPageBytes, 0}, {0, 100}, {kPageBytes, 2 * kPageBytes, 2 * kPageBytes - 1}})
+    test::require_error(load(pages), Code::kCorrupt, {"is named again"});
+  test::require_error(load({kPageBytes, kPageBytes}), Code::kCorrupt, {"two skeleton pages"});
+}
+
 TEST_CASE("hostile catalogue: references into the void are refused before they cost anything",
           "[core][container]") {
   Box box;
@@ -74,30 +105,6 @@ TEST_CASE("hostile catalogue: references into the void are refused before they c
   CHECK_FALSE(hash_of_view(*box.file, box.plan.file(0), table));
 }
 
-/// A file of which most is a hole.
-class HoleFile final : public File {
- public:
-  HoleFile(File& below, std::uint64_t bytes) : below_(below), bytes_(bytes) {}
-  Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
-    std::ranges::fill(into, std::byte{0});
-    BENTO_TRY(below_.read_some(offset, into));
-    return static_cast<std::size_t>(
-        std::min<std::uint64_t>(into.size(), offset < bytes_ ? bytes_ - offset : 0));
-  }
-  Status write_at(std::uint64_t offset, std::span<const std::byte> from) override {
-    return below_.write_at(offset, from);
-  }
-  Result<std::uint64_t> size() override { return bytes_; }
-  Status truncate(std::uint64_t bytes) override { return below_.truncate(bytes); }
-  Status sync() override { return {}; }
-  Status close() override { return {}; }
-  [[nodiscard]] const std::string& path() const override { return below_.path(); }
-
- private:
-  File& below_;
-  std::uint64_t bytes_;
-};
-
 Hash128 hash_of_zeros(std::uint64_t bytes) {
   const std::vector<std::byte> zeros(1u << 20);
   Hasher hasher;
@@ -111,7 +118,7 @@ TEST_CASE("hostile catalogue: a hole of terabytes costs no memory", "[core][cont
   constexpr std::uint64_t kMost = 48u << 20;
   Box box;
   REQUIRE(box.catalogue().append(box.space, std::vector<std::byte>(100)));
-  HoleFile file(*box.file, kHole);
+  test::HoleFile file(*box.file, kHole);
   Catalogue catalogue(file, box.plan.file(0));
   const auto size_of = [&](std::uint32_t) { return file.size(); };
   std::vector<Catalogue::PagePlace> places;
@@ -128,6 +135,73 @@ TEST_CASE("hostile catalogue: a hole of terabytes costs no memory", "[core][cont
   const CatalogueRef zeros{0, 24 * pages, hash_of_zeros(24 * pages)};
   CHECK_FALSE(catalogue.load(zeros, pages * kPageBytes, places));
   CHECK(watch.peak() < kMost);
+}
+
+TEST_CASE("hostile catalogue: a blob has 64 MiB at most, also with the right hash",
+          "[core][container]") {
+  constexpr std::uint64_t kLarge = kMaxBlobBytes + 1;
+  Box box;
+  REQUIRE(box.catalogue().append(box.space, std::vector<std::byte>(100)));
+  test::HoleFile file(*box.file, 1ull << 40);
+  Catalogue catalogue(file, box.plan.file(0));
+  const CatalogueRef zeros{0, kLarge, hash_of_zeros(kLarge)};
+  const test::MemoryWatch watch;
+  // Also what a root names as its view's table.
+  test::require_error(catalogue.read(zeros, "blob"), Code::kCorrupt, {"at most"});
+  CatalogueBlobs blobs(catalogue);
+  test::require_error(blobs.read(blob_ref(zeros)), Code::kCorrupt, {"at most"});
+  Root root;
+  root.view = zeros;
+  test::require_error(ranges_in_use(file, box.plan.file(0), root), Code::kCorrupt, {"at most"});
+  CHECK(watch.peak() < 16u << 20);
+
+  ByteWriter out;
+  put_ref(out, blob_ref(zeros));
+  ByteReader in(out.view());
+  test::require_error(get_ref(in), Code::kCorrupt, {"at most"});
+}
+
+TEST_CASE("hostile catalogue: page tables of steps that lie in each other end the sweep",
+          "[core][container]") {
+  constexpr std::uint64_t kPages = 4096;
+  constexpr std::uint64_t kSteps = 200;
+  Box box;
+  test::HoleFile file(*box.file, kPages * kPageBytes);
+  Catalogue catalogue(file, box.plan.file(0));
+  ByteWriter table;
+  for (std::uint64_t page = 0; page < kPages; ++page) {
+    table.u64(page * kPageBytes);
+    table.zeros(16);
+  }
+  const auto ref = test::must(catalogue.append(box.space, table.view()));
+  CatalogueBlobs blobs(catalogue, &box.space);
+  Root root;
+  for (std::uint64_t step = 1; step <= kSteps; ++step) {
+    // Each begins one page further, and has the right hash.
+    const std::uint64_t skipped = 24 * step;
+    const auto rest = table.view().subspan(skipped);
+    const auto payload = encode_payload(
+        {{ref.position + skipped, rest.size(), hash128(rest)}, (kPages - step) * kPageBytes});
+    StepCommit commit;
+    commit.step = AbsoluteStep(step);
+    commit.payload = payload;
+    const auto done = test::must(commit_step(blobs, blobs, blob_ref(root.index), commit));
+    root.index = catalogue_ref(done.root);
+    if (step == 1) CHECK(ranges_in_use(file, box.plan.file(0), root));
+  }
+  test::require_error(ranges_in_use(file, box.plan.file(0), root), Code::kCorrupt,
+                      {"page tables of more bytes than the file has"});
+}
+
+TEST_CASE("catalogue: what nobody could read back is not written", "[core][container]") {
+  Box box;
+  Catalogue catalogue = box.catalogue();
+  CatalogueBlobs blobs(catalogue, &box.space);
+  REQUIRE(blobs.append(std::vector<std::byte>(100)));
+  const auto end = box.space.end();
+  test::require_error(blobs.append(std::vector<std::byte>(kMaxBlobBytes + 1)), Code::kUnsupported,
+                      {"at most"});
+  CHECK(box.space.end() == end);
 }
 
 TEST_CASE("hostile META1: a session does not go on behind a place that is not in the file",
