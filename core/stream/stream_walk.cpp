@@ -11,6 +11,14 @@
 
 namespace bento {
 
+namespace {
+
+/// Container records are read so many at a time. A head may claim 2^31 of them in a chunk that is
+/// mostly a hole: the first that is empty, as none is ever written, ends that.
+constexpr std::uint32_t kVarsAtOnce = 4096;
+
+}  // namespace
+
 Result<StreamBlock> read_block(const StreamPlace& place, Position position, std::uint64_t left) {
   using fti::v11::kDataBlockHeadBytes;
   using fti::v11::kDbVarBytes;
@@ -33,16 +41,27 @@ Result<StreamBlock> read_block(const StreamPlace& place, Position position, std:
     return fail(Code::kCorrupt,
                 fmt::format("{}: {} bytes, {} left in its chunk", where(), head->dbsize, left));
   block.bytes = head->dbsize;
-  std::vector<std::byte> header(got.begin(), got.end());
-  header.resize(static_cast<std::size_t>(header_bytes));
-  if (header.size() > got.size())
-    BENTO_TRY(place.file->read_at(address + got.size(), std::span(header).subspan(got.size())));
-  block.vars.reserve(head->numvars);
-  for (std::uint32_t i = 0; i < head->numvars; ++i) {
-    auto var = fti::v11::decode_dbvar(
-        std::span<const std::byte>(header).subspan(kDataBlockHeadBytes + i * kDbVarBytes));
-    if (!var) return fail(std::move(var).error().with_context(where()));
-    block.vars.push_back(*var);
+  block.vars.reserve(std::min(head->numvars, kVarsAtOnce));
+  const auto take = [&](std::span<const std::byte> bytes) -> Status {
+    for (; !bytes.empty(); bytes = bytes.subspan(kDbVarBytes)) {
+      auto var = fti::v11::decode_dbvar(bytes);
+      if (!var) return fail(std::move(var).error().with_context(where()));
+      if (*var == fti::v11::DbVar{})
+        return fail(Code::kCorrupt, fmt::format("{}: record {} of {} is empty", where(),
+                                                block.vars.size(), head->numvars));
+      block.vars.push_back(*var);
+    }
+    return {};
+  };
+  const std::uint64_t in_front =
+      std::min<std::uint64_t>(head->numvars, (got.size() - kDataBlockHeadBytes) / kDbVarBytes);
+  BENTO_TRY(take(got.subspan(kDataBlockHeadBytes, in_front * kDbVarBytes)));
+  std::vector<std::byte> piece;
+  while (block.vars.size() < head->numvars) {
+    const auto done = static_cast<std::uint32_t>(block.vars.size());
+    piece.resize(std::min(head->numvars - done, kVarsAtOnce) * kDbVarBytes);
+    BENTO_TRY(place.file->read_at(address + fti::v11::header_bytes(done), piece));
+    BENTO_TRY(take(piece));
   }
   return block;
 }
