@@ -9,6 +9,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "hdf5/base/handle.hpp"
+#include "tests/core/container/forged_step.hpp"
+#include "tests/support/test_memory.hpp"
 #include "tests/vol/fake_host.hpp"
 #include "vol/library/bento_list.hpp"
 #include "vol/library/steps.hpp"
@@ -303,6 +305,26 @@ TEST_CASE("Without minmax=on no record is skipped", "[steps][minmax]") {
   REQUIRE(found);
   CHECK(found->skipped == 0);
   CHECK(found->kept == kCount);
+}
+
+TEST_CASE("Records that the file has no room for are not believed", "[steps][minmax]") {
+  const WorkFolder folder;
+  {
+    const FileHandle file = create("minmax=on");
+    put(make(file, "d"), H5T_NATIVE_INT, 0, run(0));
+  }
+  {
+    const auto file = bento::test::must(open_posix_file(kFile, OpenMode::kReadWrite));
+    const auto records = bento::test::seen_records(*file, 0);
+    REQUIRE(records.size() == 1);
+    bento::test::add_step(*file, {.records = records,
+                                  .element_bytes = 4,
+                                  .forged = {step_test::many_of(records.front(), 4, 19)}});
+  }
+  const bento::test::MemoryWatch watch;
+  const auto found = find_records(kFile, "/d", from(0, kCount), 10.0, 20.0);
+  bento::test::require_error(found, Code::kUnsupported, {"records"});
+  CHECK(watch.peak() < 512u << 20);
 }
 
 }  // namespace
