@@ -224,6 +224,9 @@ class Container {
   /// Did another program change the file through its native view? Asked at open, equal on all
   /// ranks. The committed content is served all the same; opening for writing is refused.
   [[nodiscard]] bool view_edited() const { return view_edited_; }
+  /// How the owner's errors call a dataset: its path, empty if it has none. Without it: its number.
+  using DatasetNames = std::function<std::string(DatasetNumber)>;
+  void set_dataset_names(DatasetNames names) { dataset_names_ = std::move(names); }
   /// Closes without committing or communicating: after a failed open, or when MPI is gone.
   void abandon();
 
@@ -314,6 +317,7 @@ class Container {
 
   std::string path_;
   bool writable_;
+  DatasetNames dataset_names_;
   ContainerOptions options_;
   std::shared_ptr<Communicator> comm_;
   ContainerPlan plan_;

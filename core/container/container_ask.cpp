@@ -31,16 +31,18 @@ Status Container::owner_check_members(const CommitMessage& message) const {
   for (const auto& [dataset, writes] : datasets) {
     const auto lost = find_lost_members(writes);
     if (!lost) continue;
+    const std::string name = dataset_names_ ? dataset_names_(dataset) : std::string();
     return fail(
         Code::kInvalidArgument,
         fmt::format(
-            "'{}': dataset {} (counted from 0 in the order of their creation): rank {} wrote some "
-            "members of elements that rank {} had written, and could not see yet, at element [{}] "
-            "for one: rank {}'s members would be lost. Let all ranks call H5Fflush, or read "
-            "the dataset collectively, between writes of different ranks to members of the same "
-            "elements. This file commits again once such elements are written whole",
-            path_, dataset, lost->by, lost->writer, fmt::join(lost->where.start.view(), ", "),
-            lost->writer));
+            "'{}': dataset {}: rank {} wrote some members of elements that rank {} had written, "
+            "and "
+            "could not see yet, at element [{}] for one: rank {}'s members would be lost. Let all "
+            "ranks call H5Fflush, or read the dataset collectively, between writes of different "
+            "ranks to members of the same elements. This file commits again once such elements are "
+            "written whole",
+            path_, name.empty() ? fmt::format("{}, which has no name", dataset) : name, lost->by,
+            lost->writer, fmt::join(lost->where.start.view(), ", "), lost->writer));
   }
   return {};
 }

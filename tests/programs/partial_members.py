@@ -52,8 +52,8 @@ def program():
         data.id.read(h5s.ALL, h5s.ALL, found, dxpl=transfer)
         return found
 
-    def refused(call):
-        """The error's text, which must be that of all ranks."""
+    def refused(call, dataset="'/d'"):
+        """The error's text, which must be that of all ranks, and name the dataset."""
         try:
             call()
             text = ""
@@ -61,7 +61,7 @@ def program():
             text = str(error)
         texts = comm.allgather(text)
         assert texts[0] and len(set(texts)) == 1, texts
-        assert all(word in text for word in ("dataset 0", "rank 0", "rank 1", "H5Fflush")), text
+        assert all(word in text for word in (f"dataset {dataset}", "rank 0", "rank 1", "H5Fflush")), text
         return text
 
     everything = slice(0, COUNT)
@@ -107,6 +107,21 @@ def program():
             found = file["d"][:]
             assert (found == np.array((1, 1), pair)).all(), found
     say_on_0(rank, "a close is refused, and the commit before is there")
+
+    # A dataset that is made in this session, behind others and in groups; and one without a name.
+    name = next(names)
+    file = h5py.File(name, "w", driver="mpio", comm=comm)
+    file.create_dataset("first", (COUNT,), "i4")
+    file.create_dataset("g/first", (COUNT,), pair)
+    for path in ("g/of it/d", None):
+        data = file.create_dataset(path, (COUNT,), pair)
+        turn(0, data, everything, a, (7,))
+        turn(1, data, everything, b, (2.5,))
+        refused(file.flush, f"'/{path}'" if path else "3, which has no name")
+        turn(0, data, everything, pair, (9, 9))
+        file.flush()
+    file.close()
+    say_on_0(rank, "the dataset is named by its path")
 
     # Members of the same elements, with something in between that lets all ranks see.
     for between in (lambda file, data: file.flush(), lambda file, data: read(data)):
@@ -191,7 +206,7 @@ def test():
     command = [python(), "-B", os.path.abspath(__file__), "--run"]
     for ranks in (2, 3):
         found = mpirun(ranks, command, bento_env())
-        check(len(found.out.splitlines()) == 6, found.tail())
+        check(len(found.out.splitlines()) == 7, found.tail())
         for line in found.out.splitlines():
             say(f"{ranks} ranks: {line}")
 

@@ -45,7 +45,20 @@ FileContext::FileContext(std::string name, OpenSettings settings, UserAccess acc
       access_(std::move(access)),
       comm_(std::move(comm)),
       container_(std::move(container)),
-      numbers_(numbers_of(*container_)) {}
+      numbers_(numbers_of(*container_)) {
+  container_->set_dataset_names([this](DatasetNumber dataset) { return path_of(dataset); });
+}
+
+// Asked for the text of an error only: it goes through the whole skeleton.
+std::string FileContext::path_of(DatasetNumber dataset) const {
+  const auto linked = linked_datasets(name_, container_->skeleton());
+  if (!linked) return {};
+  for (const auto& [token, path] : *linked)
+    if (const auto found = numbers_.find(token);
+        found != numbers_.end() && found->second == dataset)
+      return fmt::format("'{}'", path);
+  return {};
+}
 
 std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container) {
   std::map<TokenBytes, DatasetNumber> numbers;

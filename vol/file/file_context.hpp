@@ -120,6 +120,8 @@ class FileContext final : public SkeletonHost {
  private:
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);
   Status remove_deleted();
+  /// Quoted; empty if no link leads there. Makes no communication.
+  [[nodiscard]] std::string path_of(DatasetNumber dataset) const;
 
   std::string name_;
   OpenSettings settings_;
