@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""External links of a container that parallel programs follow: what docs/usage.md says of them. The right values, or an
+error that says what to do; never values of another time.
+
+    external_links.py                        the test
+    mpirun ... external_links.py --run       its program
+"""
+
+import os
+import sys
+
+from harness import bento_env, check, mpirun, python, run_test, say
+
+
+def program():
+    import h5py
+    import numpy as np
+    from h5py import h5o, h5p
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    rank, ranks = comm.rank, comm.size
+
+    def opened(name, mode):
+        return h5py.File(name, mode, driver="mpio", comm=comm)
+
+    def outcomes(call):
+        """What `call` returns on each rank, or the error."""
+        try:
+            found = call()
+            if isinstance(found, np.ndarray):
+                found = found.tolist()
+        except (OSError, KeyError) as error:
+            found = f"error: {error}"
+        return comm.allgather(found)
+
+    def all_fail(found):
+        return all(str(one).startswith("error:") for one in found)
+
+    def expect(right, what, found):
+        assert right, (what, found)
+        if rank == 0:
+            print(what, flush=True)
+
+    reading = h5p.create(h5p.LINK_ACCESS)
+    reading.set_elink_acc_flags(h5py.h5f.ACC_RDONLY)
+
+    def for_reading(file, name):
+        return h5py.Dataset(h5o.open(file.id, name, reading))
+
+    with opened("target.h5", "w") as file:
+        file.create_dataset("d", (ranks,), "i4")[rank] = rank + 7
+        file.create_dataset("g/d", data=np.arange(3))
+    if rank == 0:
+        with h5py.File("ordinary.h5", "w", userblock_size=512) as file:
+            file["d"] = np.arange(ranks) + 20
+    with opened("links.h5", "w") as file:
+        for name, path in (("d", "/d"), ("g", "/g")):
+            file[name] = h5py.ExternalLink("target.h5", path)
+        file["o"] = h5py.ExternalLink("ordinary.h5", "/d")
+    there = [rank + 7 for rank in range(ranks)]
+
+    with opened("links.h5", "r") as file:
+        found = outcomes(lambda: [file["d"][...].tolist(), file["g/d"][...].tolist(), file["o"][...].tolist()])
+        wanted = [there, [0, 1, 2], [rank + 20 for rank in range(ranks)]]
+        expect(found == [wanted] * ranks, "open for reading: links lead to containers and ordinary files", found)
+        found = outcomes(lambda: file["d"][rank] if rank == ranks - 1 else None)
+        expect(found == [None] * (ranks - 1) + [there[-1]], "one rank alone follows a link", found)
+
+    with opened("links.h5", "r+") as file:
+        if ranks == 1:
+            file["d"][0] = 70
+            file["d"][0] = there[0]
+            expect(True, "one rank writes through a link", None)
+            file["g"].create_dataset("new", data=[1])
+        else:
+            for name in ("d", "g", "g/d"):
+                found = outcomes(lambda: file[name][...])
+                expect(all_fail(found), "open for writing: a link fails", found)
+        found = outcomes(lambda: for_reading(file, b"d")[...])
+        expect(found == [there] * ranks, "open for writing: a link is followed for reading", found)
+        found = outcomes(lambda: for_reading(file, b"o")[...])
+        expect(found == [wanted[2]] * ranks, "an ordinary file is read through a link", found)
+
+        def write():
+            for_reading(file, b"d")[rank] = 0
+
+        if ranks > 1:
+            expect(all_fail(outcomes(write)), "what is followed for reading is not written", None)
+
+    # The target is open in the same program. Nobody may see what was there before a write.
+    for mode in ("r", "r+"):
+        with opened("target.h5", "r+") as target, opened("links.h5", mode) as file:
+            target["d"][rank] = rank + 100
+            own = rank + 100
+            found = outcomes(lambda: [int(file["d"][rank]) == own])
+            again = outcomes(lambda: [int(for_reading(file, b"d")[rank]) == own])
+            right = all(one == [True] or all_fail([one]) for one in found + again)
+            expect(right, f"{mode}: the target is open for writing: what was just written, or an error", found + again)
+            target["d"][rank] = rank + 7
+
+    with opened("target.h5", "r") as file:
+        expect(file["d"][...].tolist() == there, "the target is as it was", file["d"][...])
+
+
+def test():
+    command = [python(), "-B", os.path.abspath(__file__), "--run"]
+    for ranks, lines in ((1, 8), (2, 11)):
+        found = mpirun(ranks, command, bento_env())
+        check(len(found.out.splitlines()) == lines, found.tail())
+        refused = found.err.count("can only be read here; a parallel program that wants to write it must open it by its own name")
+        check((refused > 0) == (ranks > 1), found.tail())
+        say(f"{ranks} ranks: links lead to the right values, or fail and say why")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--run"]:
+        program()
+        sys.exit(0)
+    run_test(test)
