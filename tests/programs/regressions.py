@@ -148,6 +148,28 @@ with h5py.File("partial.h5", "r+") as f:
     f["d"].resize((31,))
     print(f["d"][...].tolist())
 """,
+    # The close said that all was well, and no later open succeeded.
+    "shared header messages and an image of the metadata cache": """
+import ctypes, h5py, numpy
+class Image(ctypes.Structure):
+    _fields_ = [("version", ctypes.c_int), ("generate", ctypes.c_bool), ("resize", ctypes.c_bool), ("ageout", ctypes.c_int)]
+hdf5 = ctypes.CDLL(h5py.h5p.__file__)
+fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+fcpl = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+fapl.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
+assert hdf5.H5Pset_mdc_image_config(ctypes.c_int64(fapl.id), ctypes.byref(Image(1, True, False, -1))) >= 0
+assert hdf5.H5Pset_shared_mesg_nindexes(ctypes.c_int64(fcpl.id), 1) >= 0
+assert hdf5.H5Pset_shared_mesg_index(ctypes.c_int64(fcpl.id), 0, 0x1f, 16) >= 0
+assert hdf5.H5Pset_shared_mesg_phase_change(ctypes.c_int64(fcpl.id), 4, 2) >= 0
+with h5py.File(h5py.h5f.create(b"shared.h5", h5py.h5f.ACC_TRUNC, fcpl, fapl)) as f:
+    for i in range(80):
+        f.create_dataset(f"d{i}", data=numpy.arange(100) * 3 + i, maxshape=(None,), chunks=(16,)).attrs["a"] = numpy.arange(100) + i
+for mode in ("r+", "r"):
+    with h5py.File("shared.h5", mode) as f:
+        print(sum(int(f[f"d{i}"][...].sum()) * (i + 1) + int(f[f"d{i}"].attrs["a"].sum()) for i in range(80)))
+        if mode == "r+":
+            for i in range(0, 80, 3): f[f"d{i}"][50:] = -i
+""",
     # A chunk too small for one element made the writer skip through all blocks a file may have.
     "an element larger than a chunk is refused at once, naming the key": """
 import h5py, numpy
