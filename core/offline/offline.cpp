@@ -10,6 +10,16 @@
 
 namespace bento {
 
+namespace {
+
+Status more_than_said(const std::string& path, const StepSegment& segment) {
+  return fail(Code::kCorrupt,
+              fmt::format("'{}': step {} of dataset {} says that it has {} records, and has more",
+                          path, segment.step().number(), segment.dataset(), segment.records()));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::string& path,
                                                                  const FileOpener& opener) {
   auto container = std::unique_ptr<OfflineContainer>(new OfflineContainer(path, opener));
@@ -85,9 +95,11 @@ Status OfflineContainer::compare_digest(CommittedIndex& committed, const StepSeg
   RecordDigest found;
   Location first;
   std::uint64_t seen = 0;
+  std::uint64_t all = 0;
   QueryBudget budget;
   BENTO_TRY(segment.find(committed.source(), nullptr, budget,
                          [&](std::uint64_t, const Record& stored) -> Status {
+                           if (++all > segment.records()) return more_than_said(path_, segment);
                            const auto hash = hashes.find({stored.where, stored.order.collective});
                            if (hash == hashes.end()) return {};
                            if (seen++ == 0) first = stored.where;

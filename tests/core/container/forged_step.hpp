@@ -32,6 +32,8 @@ struct AddedStep {
   std::uint64_t element_bytes = 8;
   /// If there are any: what the step's segment holds, while the index speaks of `records`.
   std::vector<RecordRun> forged = {};
+  /// How many it says that these are; 0: the truth.
+  std::uint64_t said = 0;
   std::vector<DatasetNumber> deleted = {};
 };
 
@@ -61,7 +63,7 @@ inline void add_step(File& file, AddedStep step) {
   commit.deleted = std::move(step.deleted);
   commit.payload = before.payload;
   step_test::ForgingSink sink(blobs, blobs);
-  if (!step.forged.empty()) sink.forge(commit.step, std::move(step.forged));
+  if (!step.forged.empty()) sink.forge(commit.step, std::move(step.forged), step.said);
   const StepCommitted done = must(commit_step(blobs, sink, blob_ref(root.index), commit));
 
   ++root.sequence;

@@ -73,5 +73,32 @@ TEST_CASE("hostile recovery: a run of very many records is not believed",
   }
 }
 
+TEST_CASE("hostile recovery: a hidden step that has more records than it says is damage",
+          "[core][container][recovery]") {
+  // From the end to the beginning, so that they do not become one record: a run of many, which
+  // hides what is older.
+  constexpr std::uint64_t kMany = 32;
+  constexpr std::uint64_t kEach = 100;
+  MemoryFileSystem disk;
+  ContainerOptions options = small_options(disk.opener());
+  options.keep = 0;
+  {
+    const auto made = must(Container::create("box", true, options, make_self_communicator()));
+    const auto dataset = made->declare({}, 8, 1, 0);
+    made->skeleton().write(0, skeleton_bytes(1));
+    const std::vector<std::uint64_t> values(kEach, 7);
+    for (std::uint64_t i = kMany; i-- > 0;)
+      require_ok(made->write(dataset, {Dims{i * kEach}, Dims{kEach}}, 8, bytes_of(values)));
+    require_ok(made->close(nullptr));
+  }
+  const auto file = must(disk.open("box", OpenMode::kReadWrite));
+  const auto records = seen_records(*file, 0);
+  REQUIRE(records.size() == kMany);
+  const auto forged = step_test::many_of(records.front(), 8, 30);
+  add_step(*file, {.records = {records.front()}, .forged = {forged}, .said = 1});
+  add_step(*file, {.records = records});
+  require_error(OfflineContainer::open("box", disk.opener()), Code::kCorrupt, {"has more"});
+}
+
 }  // namespace
 }  // namespace bento

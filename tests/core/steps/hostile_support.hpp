@@ -78,14 +78,34 @@ inline BlobRef stacked_pages(SegmentSink& sink, BlobRef below, unsigned level,
   return below;
 }
 
+/// A segment that claims to have `said` records.
+inline std::vector<std::byte> with_count(std::span<const std::byte> segment, std::uint64_t said) {
+  ByteReader in(segment);
+  const auto skip = [&](unsigned varints) {
+    while (varints-- > 0) REQUIRE(in.varint());
+  };
+  REQUIRE(in.bytes(1));
+  skip(4);
+  REQUIRE(in.bytes(1 + 16));
+  const std::size_t count_at = segment.size() - in.remaining();
+  skip(1);
+  ByteWriter out;
+  out.bytes(segment.first(count_at));
+  out.varint(said);
+  out.bytes(segment.last(in.remaining()));
+  return std::move(out).take();
+}
+
 /// Stores what it is given, but other runs in the segment of one step: all that refers to it has
 /// the right checksum, and believes what was given.
 class ForgingSink : public SegmentSink {
  public:
   ForgingSink(SegmentSource& source, SegmentSink& sink) : source_(source), sink_(sink) {}
-  void forge(AbsoluteStep step, std::vector<RecordRun> runs) {
+  /// `said`: how many records the segment claims to have; 0: as many as it has.
+  void forge(AbsoluteStep step, std::vector<RecordRun> runs, std::uint64_t said = 0) {
     step_ = step;
     runs_ = std::move(runs);
+    said_ = said;
   }
   Result<BlobRef> append(std::span<const std::byte> bytes) override {
     BENTO_ASSIGN(const BlobRef stored, sink_.append(bytes));
@@ -99,7 +119,9 @@ class ForgingSink : public SegmentSink {
     content.runs = runs_;
     BENTO_ASSIGN(const SegmentEntry forged, write_segment(sink_, content));
     ++forged_;
-    return forged.ref;
+    if (said_ == 0) return forged.ref;
+    BENTO_ASSIGN(const Blob blob, source_.read(forged.ref));
+    return sink_.append(with_count(*blob, said_));
   }
   [[nodiscard]] unsigned forged() const { return forged_; }
 
@@ -108,6 +130,7 @@ class ForgingSink : public SegmentSink {
   SegmentSink& sink_;
   std::optional<AbsoluteStep> step_;
   std::vector<RecordRun> runs_;
+  std::uint64_t said_ = 0;
   unsigned forged_ = 0;
 };
 
