@@ -3,16 +3,31 @@
 #include "core/container/commit_message.hpp"
 
 #include <algorithm>
-#include <iterator>
 
 #include <fmt/format.h>
 
-#include "core/bytes/byte_reader.hpp"
-#include "core/bytes/byte_writer.hpp"
 #include "core/comm/status_message.hpp"
 #include "core/steps/contribution.hpp"
 
 namespace bento {
+
+void put_datasets(ByteWriter& out, const std::set<DatasetNumber>& datasets) {
+  out.varint(datasets.size());
+  for (const DatasetNumber dataset : datasets) out.varint(dataset);
+}
+
+Result<std::set<DatasetNumber>> get_datasets(ByteReader& in) {
+  std::set<DatasetNumber> datasets;
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  BENTO_TRY(in.fits(count, 1));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
+    if (dataset >> 32 != 0)
+      return fail(Code::kCorrupt, fmt::format("a message between ranks: dataset {}", dataset));
+    datasets.insert(static_cast<DatasetNumber>(dataset));
+  }
+  return datasets;
+}
 
 Bytes encode(const CommitMessage& message) {
   ByteWriter out;
@@ -30,8 +45,7 @@ Bytes encode(const CommitMessage& message) {
     out.varint(run.fill.size());
     for (const auto used : run.fill) out.varint(used);
   }
-  out.varint(message.partial.size());
-  for (const DatasetNumber dataset : message.partial) out.varint(dataset);
+  put_datasets(out, message.partial);
   out.varint(message.member_writes.size());
   out.bytes(message.member_writes);
   out.bytes(message.entries);
@@ -67,14 +81,7 @@ Result<CommitMessage> decode_commit_message(std::span<const std::byte> bytes) {
       BENTO_ASSIGN(used, in.varint());
     }
   }
-  BENTO_ASSIGN(const std::uint64_t partial, in.varint());
-  BENTO_TRY(in.fits(partial, 1));
-  for (std::uint64_t i = 0; i < partial; ++i) {
-    BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
-    if (dataset >> 32 != 0)
-      return fail(Code::kCorrupt, fmt::format("commit message: dataset {}", dataset));
-    message.partial.push_back(static_cast<DatasetNumber>(dataset));
-  }
+  BENTO_ASSIGN(message.partial, get_datasets(in));
   BENTO_ASSIGN(const std::uint64_t writes, in.varint());
   BENTO_ASSIGN(const auto member_writes, in.bytes(writes));
   message.member_writes.assign(member_writes.begin(), member_writes.end());
@@ -113,10 +120,7 @@ Result<CommitMessage> merge(std::span<const std::byte> lower, std::span<const st
   }
   merge_fills(left.fills, std::move(right.fills));
   left.new_bytes += right.new_bytes;
-  std::vector<DatasetNumber> partial;
-  std::set_union(left.partial.begin(), left.partial.end(), right.partial.begin(),
-                 right.partial.end(), std::back_inserter(partial));
-  left.partial = std::move(partial);
+  left.partial.merge(right.partial);
   left.member_writes.insert(left.member_writes.end(), right.member_writes.begin(),
                             right.member_writes.end());
   if (left.differs || !left.status) return left;  // nobody will look at the entries

@@ -7,9 +7,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
 #include "core/comm/communicator.hpp"
 #include "core/layout/chunk_fill.hpp"
 #include "core/records/record.hpp"
@@ -32,11 +35,15 @@ struct CommitMessage {
   std::optional<std::uint32_t> differs;  ///< the first rank with another count or hash
   std::vector<FillRun> fills;            ///< of writers that have begun, ascending
   std::uint64_t new_bytes = 0;           ///< StreamWriter::new_bytes() of all ranks
-  /// Datasets of which some rank has written some members only, ascending.
-  std::vector<DatasetNumber> partial;
-  Bytes member_writes;  ///< decode_member_writes(); if the owner asked for them
-  Bytes entries;        ///< contribution to the step index
+  std::set<DatasetNumber> partial;       ///< of which some rank has written some members only
+  Bytes member_writes;                   ///< decode_member_writes(); if the owner asked for them
+  Bytes entries;                         ///< contribution to the step index
 };
+
+/// A list of datasets in a message between ranks.
+void put_datasets(ByteWriter& out, const std::set<DatasetNumber>& datasets);
+/// Errors: kCorrupt.
+Result<std::set<DatasetNumber>> get_datasets(ByteReader& in);
 
 Bytes encode(const CommitMessage& message);
 /// Errors: kCorrupt.

@@ -272,16 +272,16 @@ class Container {
   Status sync_mine();
   Status part_records(const std::set<DatasetNumber>& datasets);
   /// What the owner has asked for in a second round; empty in the first one.
-  struct Asked {
+  struct SecondRound {
     std::set<DatasetNumber> exact_times;
     std::set<DatasetNumber> member_writes;
   };
-  Result<Bytes> contribution(const Status& mine, const Asked& asked) const;
-  Result<Bytes> contribute(Status& mine, const Asked& asked);
+  Result<Bytes> contribution(const Status& mine, const SecondRound& second) const;
+  Result<Bytes> contribute(Status& mine, const SecondRound& second);
   ByteWriter owner_answer(const Bytes& merged, bool first_round, bool closing,
                           const ViewBuilder& view);
   Status accept_commit(std::span<const std::byte> message, bool closing);
-  Result<Asked> owner_ask(const CommitMessage& message) const;
+  Result<SecondRound> owner_ask(const CommitMessage& message) const;
   Status owner_check_members(const CommitMessage& message) const;
   Status owner_commit(const CommitMessage& message, bool closing, const ViewBuilder& view,
                       Root& next);

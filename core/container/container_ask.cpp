@@ -15,13 +15,13 @@ namespace bento {
 
 // Where ranks have written the same place at the same collective count, it is when they did. Where
 // some have written members only, into elements that others wrote, it is which ones.
-Result<Container::Asked> Container::owner_ask(const CommitMessage& message) const {
-  Asked asked;
+Result<Container::SecondRound> Container::owner_ask(const CommitMessage& message) const {
+  SecondRound second;
   BENTO_ASSIGN(const auto timed, datasets_that_need_exact_times(message.entries));
-  asked.exact_times.insert(timed.begin(), timed.end());
+  second.exact_times.insert(timed.begin(), timed.end());
   BENTO_ASSIGN(const auto shared, datasets_that_ranks_share(message.entries, message.partial));
-  asked.member_writes.insert(shared.begin(), shared.end());
-  return asked;
+  second.member_writes.insert(shared.begin(), shared.end());
+  return second;
 }
 
 // A write of some members takes the others from what its rank sees. Values that another rank has

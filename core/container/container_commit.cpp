@@ -82,7 +82,7 @@ Status Container::part_records(const std::set<DatasetNumber>& datasets) {
   return any ? sync_mine() : Status{};
 }
 
-Result<Bytes> Container::contribution(const Status& mine, const Asked& asked) const {
+Result<Bytes> Container::contribution(const Status& mine, const SecondRound& second) const {
   const std::uint32_t rank = my_rank();
   CommitMessage message;
   if (!mine) {
@@ -97,7 +97,7 @@ Result<Bytes> Container::contribution(const Status& mine, const Asked& asked) co
   if (options_.keep != 0) message.new_bytes = stream_.new_bytes();  // else nothing is ever dead
   if (!mine || stream_.uncommitted().empty()) return encode(message);
   message.partial = member_writes_.partial();
-  message.member_writes = member_writes_.encode(asked.member_writes);
+  message.member_writes = member_writes_.encode(second.member_writes);
 
   // In the order of the stream, because that is regular.
   std::vector<std::pair<Record, ValueRange>> records;
@@ -108,7 +108,7 @@ Result<Bytes> Container::contribution(const Status& mine, const Asked& asked) co
   });
   ContributionBuilder::Options options;
   options.ranges = options_.minmax;
-  options.exact_times = asked.exact_times;
+  options.exact_times = second.exact_times;
   options.all_exact_times = comm_->size() == 1;
   ContributionBuilder builder(options);
   for (const auto& [record, range] : records)
@@ -118,11 +118,11 @@ Result<Bytes> Container::contribution(const Status& mine, const Asked& asked) co
 }
 
 // What this rank brings to the commit, its failure included: the others wait for it.
-Result<Bytes> Container::contribute(Status& mine, const Asked& asked) {
+Result<Bytes> Container::contribute(Status& mine, const SecondRound& second) {
   Bytes out;
   auto brought = guarded([&]() -> Status {
-    if (mine && !asked.exact_times.empty()) BENTO_TRY(part_records(asked.exact_times));
-    BENTO_ASSIGN(out, contribution(mine, asked));
+    if (mine && !second.exact_times.empty()) BENTO_TRY(part_records(second.exact_times));
+    BENTO_ASSIGN(out, contribution(mine, second));
     return {};
   });
   if (brought) return out;
@@ -132,9 +132,9 @@ Result<Bytes> Container::contribute(Status& mine, const Asked& asked) {
 
 Status Container::commit_impl(bool closing, const ViewBuilder& view) {
   Status mine = guarded([&] { return prepare(closing); });
-  Asked asked;
+  SecondRound second;
   for (bool first_round = true;; first_round = false) {
-    BENTO_ASSIGN(const Bytes brought, contribute(mine, asked));
+    BENTO_ASSIGN(const Bytes brought, contribute(mine, second));
     BENTO_ASSIGN(const Bytes merged, comm_->combine(brought, &merge_commit_messages));
     ByteWriter out;
     if (comm_->rank() == 0) out = owner_answer(merged, first_round, closing, view);
@@ -145,16 +145,11 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
     if (answer == static_cast<std::uint8_t>(Answer::kDiverged)) return explain_divergence();
     BENTO_TRY(std::move(verdict));
     if (answer == static_cast<std::uint8_t>(Answer::kVerdict)) {
-      if (comm_->rank() == 0) unordered_overlaps_ += asked.exact_times.size();
+      if (comm_->rank() == 0) unordered_overlaps_ += second.exact_times.size();
       return accept_commit(std::span<const std::byte>(blob).subspan(in.offset()), closing);
     }
-    for (auto* const datasets : {&asked.exact_times, &asked.member_writes}) {
-      BENTO_ASSIGN(const std::uint64_t count, in.varint());
-      for (std::uint64_t i = 0; i < count; ++i) {
-        BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
-        datasets->insert(static_cast<DatasetNumber>(dataset));
-      }
-    }
+    BENTO_ASSIGN(second.exact_times, get_datasets(in));
+    BENTO_ASSIGN(second.member_writes, get_datasets(in));
   }
 }
 
@@ -172,13 +167,11 @@ ByteWriter Container::owner_answer(const Bytes& merged, bool first_round, bool c
     }
     BENTO_TRY(message.status);
     if (first_round && comm_->size() > 1) {
-      BENTO_ASSIGN(const Asked again, owner_ask(message));
+      BENTO_ASSIGN(const SecondRound again, owner_ask(message));
       if (!again.exact_times.empty() || !again.member_writes.empty()) {
         answer = Answer::kAgain;
-        for (const auto* const datasets : {&again.exact_times, &again.member_writes}) {
-          out.varint(datasets->size());
-          for (const DatasetNumber dataset : *datasets) out.varint(dataset);
-        }
+        put_datasets(out, again.exact_times);
+        put_datasets(out, again.member_writes);
         return {};
       }
     }

@@ -18,22 +18,6 @@ namespace bento {
 
 namespace {
 
-void put_datasets(ByteWriter& out, const std::set<DatasetNumber>& datasets) {
-  out.varint(datasets.size());
-  for (const DatasetNumber dataset : datasets) out.varint(dataset);
-}
-
-Result<std::set<DatasetNumber>> get_datasets(ByteReader& in) {
-  std::set<DatasetNumber> datasets;
-  BENTO_ASSIGN(const std::uint64_t count, in.varint());
-  BENTO_TRY(in.fits(count, 1));
-  for (std::uint64_t i = 0; i < count; ++i) {
-    BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
-    datasets.insert(static_cast<DatasetNumber>(dataset));
-  }
-  return datasets;
-}
-
 /// Records of one dataset.
 struct Written {
   unsigned rank = 0;

@@ -240,10 +240,10 @@ void MemberWrites::clear() {
   last_.reset();
 }
 
-std::vector<DatasetNumber> MemberWrites::partial() const {
-  std::vector<DatasetNumber> found;
+std::set<DatasetNumber> MemberWrites::partial() const {
+  std::set<DatasetNumber> found;
   for (const auto& [dataset, entry] : datasets_)
-    if (entry.partial) found.push_back(dataset);
+    if (entry.partial) found.insert(found.end(), dataset);
   return found;
 }
 

@@ -100,7 +100,7 @@ class MemberWrites {
   void clear();
 
   /// Datasets of which some members were written, by ascending number.
-  [[nodiscard]] std::vector<DatasetNumber> partial() const;
+  [[nodiscard]] std::set<DatasetNumber> partial() const;
   /// The writes of these datasets, as far as there are any.
   [[nodiscard]] std::vector<std::byte> encode(const std::set<DatasetNumber>& datasets) const;
 

@@ -88,12 +88,12 @@ Result<std::vector<DatasetNumber>> datasets_that_need_exact_times(
 }
 
 Result<std::vector<DatasetNumber>> datasets_that_ranks_share(
-    std::span<const std::byte> contribution, std::span<const DatasetNumber> datasets) {
+    std::span<const std::byte> contribution, const std::set<DatasetNumber>& datasets) {
   std::vector<DatasetNumber> found;
   if (contribution.empty() || datasets.empty()) return found;
   BENTO_ASSIGN(const auto parts, parse_contribution(contribution));
   for (const auto& part : parts) {
-    if (!std::binary_search(datasets.begin(), datasets.end(), part.dataset)) continue;
+    if (!datasets.contains(part.dataset)) continue;
     BENTO_ASSIGN(const bool shared, ranks_may_overlap(part));
     if (shared) found.push_back(part.dataset);
   }

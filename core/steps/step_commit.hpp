@@ -5,6 +5,7 @@
 /// contributions have been merged. Writes what changed and the pages above it.
 #pragma once
 
+#include <set>
 #include <span>
 #include <vector>
 
@@ -43,7 +44,7 @@ Result<std::vector<DatasetNumber>> datasets_that_need_exact_times(
 /// Those of `datasets` in which records of different ranks overlap, or it would cost too much to
 /// prove that they do not. Errors: kCorrupt.
 Result<std::vector<DatasetNumber>> datasets_that_ranks_share(
-    std::span<const std::byte> contribution, std::span<const DatasetNumber> datasets);
+    std::span<const std::byte> contribution, const std::set<DatasetNumber>& datasets);
 
 /// `previous`: root of the index so far, absent for the first step. Errors: kCorrupt,
 /// kInvalidArgument (a step that is not new, records of a dataset that nobody declared), the
