@@ -105,11 +105,20 @@ Status Catalogue::read_in_pieces(const CatalogueRef& ref, std::string_view what,
     hasher.update(piece);
     BENTO_TRY(use(piece));
   }
-  if (hasher.digest() == ref.hash) return {};
+  return check_hash(hasher.digest(), ref, what);
+}
+
+Status Catalogue::check_hash(const Hash128& found, const CatalogueRef& ref, std::string_view what) {
+  if (found == ref.hash) return {};
   return fail(
       Code::kCorrupt,
       fmt::format("'{}': {} at byte {} ({} bytes) does not match its checksum", file_.path(), what,
                   plan_.address(plan_.catalogue_task(), ref.position), ref.bytes));
+}
+
+Status Catalogue::check_large(const CatalogueRef& ref, std::string_view what) {
+  if (ref.bytes <= kTrustedBytes) return {};
+  return read_in_pieces(ref, what, [](std::span<const std::byte>) -> Status { return {}; });
 }
 
 Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::string_view what,
@@ -119,14 +128,10 @@ Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::str
   if (ref.bytes > most)
     return fail(Code::kCorrupt, fmt::format("'{}': {} of {} bytes, it can have {} at most",
                                             file_.path(), what, ref.bytes, most));
-  if (ref.bytes > kTrustedBytes)
-    BENTO_TRY(read_in_pieces(ref, what, [](std::span<const std::byte>) -> Status { return {}; }));
-  std::vector<std::byte> bytes;
-  bytes.reserve(static_cast<std::size_t>(ref.bytes));
-  BENTO_TRY(read_in_pieces(ref, what, [&](std::span<const std::byte> piece) -> Status {
-    bytes.insert(bytes.end(), piece.begin(), piece.end());
-    return {};
-  }));
+  BENTO_TRY(check_large(ref, what));
+  std::vector<std::byte> bytes(static_cast<std::size_t>(ref.bytes));
+  BENTO_TRY(transfer_read(ref.position, bytes));
+  BENTO_TRY(check_hash(hash128(bytes), ref, what));
   return bytes;
 }
 
@@ -175,9 +180,7 @@ Result<std::vector<Catalogue::PagePlace>> Catalogue::load_places(const Catalogue
     return fail(Code::kCorrupt,
                 fmt::format("'{}': skeleton page table of {} bytes for an image of {}",
                             file_.path(), table.bytes, image_bytes));
-  if (table.bytes > kTrustedBytes)
-    BENTO_TRY(
-        read_in_pieces(table, kTable, [](std::span<const std::byte>) -> Status { return {}; }));
+  BENTO_TRY(check_large(table, kTable));
   std::vector<PagePlace> places;
   BENTO_TRY(read_in_pieces(table, kTable, [&](std::span<const std::byte> piece) -> Status {
     ByteReader in(piece, std::endian::little, kTable);

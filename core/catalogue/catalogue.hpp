@@ -59,6 +59,8 @@ class Catalogue {
                       std::string_view what);
   using UsePiece = std::function<Status(std::span<const std::byte>)>;
   Status read_in_pieces(const CatalogueRef& ref, std::string_view what, const UsePiece& use);
+  Status check_large(const CatalogueRef& ref, std::string_view what);
+  Status check_hash(const Hash128& found, const CatalogueRef& ref, std::string_view what);
 
   File& file_;
   FilePlan plan_;
