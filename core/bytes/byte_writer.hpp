@@ -13,6 +13,12 @@
 
 namespace bento {
 
+/// Appends `value` as unsigned LEB128.
+inline void put_varint(std::vector<std::byte>& out, std::uint64_t value) {
+  for (; value >= 0x80u; value >>= 7) out.push_back(static_cast<std::byte>(value | 0x80u));
+  out.push_back(static_cast<std::byte>(value));
+}
+
 class ByteWriter {
  public:
   explicit ByteWriter(std::endian order = std::endian::little) : order_(order) {}
@@ -25,13 +31,7 @@ class ByteWriter {
   void i64(std::int64_t v) { put(static_cast<std::uint64_t>(v)); }
 
   /// Unsigned LEB128.
-  void varint(std::uint64_t v) {
-    while (v >= 0x80u) {
-      u8(static_cast<std::uint8_t>(v | 0x80u));
-      v >>= 7;
-    }
-    u8(static_cast<std::uint8_t>(v));
-  }
+  void varint(std::uint64_t v) { put_varint(buffer_, v); }
 
   void bytes(std::span<const std::byte> view) {
     buffer_.insert(buffer_.end(), view.begin(), view.end());

@@ -7,13 +7,8 @@
 namespace bento {
 
 void WriteTimes::add(std::uint64_t elements, std::uint64_t time_ns) {
-  const auto put = [this](std::uint64_t value) {
-    for (; value >= 0x80u; value >>= 7)
-      packed_.push_back(static_cast<std::byte>((value & 0x7Fu) | 0x80u));
-    packed_.push_back(static_cast<std::byte>(value));
-  };
-  put(elements);
-  put(time_ns - last_);
+  put_varint(packed_, elements);
+  put_varint(packed_, time_ns - last_);
   last_ = time_ns;
 }
 
