@@ -76,6 +76,17 @@ bool contains(const Box& outer, const Box& inner) {
   return true;
 }
 
+std::uint64_t hash_of(const Box& box, std::uint64_t seed) {
+  std::uint64_t key = 0x9E3779B97F4A7C15ull * (seed + 1);
+  const auto mix = [&key](std::uint64_t value) {
+    key = (key ^ value) * 0xBF58476D1CE4E5B9ull;
+    key ^= key >> 29;
+  };
+  for (const auto value : box.start.view()) mix(value);
+  for (const auto value : box.count.view()) mix(value);
+  return key;
+}
+
 void subtract(const Box& from, const Box& cut, std::vector<Box>& out) {
   if (!overlaps(from, cut)) {
     if (!from.empty()) out.push_back(from);

@@ -72,6 +72,9 @@ Box intersect(const Box& a, const Box& b);
 bool overlaps(const Box& a, const Box& b);
 bool contains(const Box& outer, const Box& inner);
 
+/// A number that equal boxes share and others hardly ever do. `seed`: what else tells two apart.
+std::uint64_t hash_of(const Box& box, std::uint64_t seed);
+
 /// Appends the parts of `from` outside `cut` to `out`: at most 2 * rank disjoint boxes, nothing if
 /// covered.
 void subtract(const Box& from, const Box& cut, std::vector<Box>& out);

@@ -13,14 +13,7 @@ namespace {
 constexpr std::size_t kWriteBytes = 5;  // of an encoded write without its box, at least
 
 std::uint64_t key_of(const Box& box, std::uint64_t exchange, std::uint32_t members) {
-  std::uint64_t key = 0x9E3779B97F4A7C15ull * (exchange + 1) + members;
-  const auto mix = [&key](std::uint64_t value) {
-    key = (key ^ value) * 0xBF58476D1CE4E5B9ull;
-    key ^= key >> 29;
-  };
-  for (const auto value : box.start.view()) mix(value);
-  for (const auto value : box.count.view()) mix(value);
-  return key;
+  return hash_of(box, exchange << 32 ^ members);
 }
 
 }  // namespace

@@ -21,17 +21,6 @@ using fti::v11::header_bytes;
 // it is written, and while one rank waits for the inode's lock another one hashes.
 constexpr std::size_t kPieceBytes = 256u << 10;
 
-std::uint64_t box_key(DatasetNumber dataset, const Box& box) {
-  std::uint64_t key = 0x9E3779B97F4A7C15ull * (dataset + 1);
-  const auto mix = [&key](std::uint64_t value) {
-    key ^= value + 0x9E3779B97F4A7C15ull + (key << 6) + (key >> 2);
-    key *= 0xBF58476D1CE4E5B9ull;
-  };
-  for (const auto value : box.start.view()) mix(value);
-  for (const auto value : box.count.view()) mix(value);
-  return key;
-}
-
 // Cuts `box` so that `front` has at most `limit` elements, at least one, and is the first run of
 // its row-major order. What is left goes on the stack in reverse order.
 Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
@@ -137,7 +126,7 @@ Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
 
 Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
                             std::span<const std::byte> data, const ValueRange& range) {
-  const std::uint64_t key = box_key(record.dataset, record.box);
+  const std::uint64_t key = hash_of(record.box, record.dataset);
   if (const auto found = by_box_.find(key); found != by_box_.end()) {
     Pending& pending = pending_[found->second];
     Record old = index_.record(pending.slot.dataset, pending.slot.position);
@@ -172,7 +161,7 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
       note_range(last.slot, range_of(last.slot).joined(range));
       grew_ = true;
       by_box_.erase(last.key);
-      last.key = box_key(grown.dataset, grown.box);
+      last.key = hash_of(grown.box, grown.dataset);
       by_box_[last.key] = pending_.size() - 1;
       return {};
     }
@@ -248,7 +237,7 @@ Status StreamWriter::compact() {
         record.stored_bytes = pending.bytes;
       }
       record.where = {writer_, kBufferedBit | pending.buffer_offset};
-      pending.key = box_key(dataset, record.box);
+      pending.key = hash_of(record.box, dataset);
       visible.emplace_back(record, pending);
     }
     index_.erase_if(dataset, [](const Record&) { return true; });
