@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The id of the connector that stands below ours.
+/// The connector that stands below ours: its id, and the arguments that most of its calls want.
 #pragma once
 
 #include <hdf5.h>
@@ -13,5 +13,13 @@ namespace bento::vol {
 hid_t native_connector();
 /// Forgets what native_connector() found; called when our connector terminates. Makes no HDF5 call.
 void native_connector_forget() noexcept;
+
+/// "This object itself", for calls that take a place.
+inline H5VL_loc_params_t by_self(H5I_type_t type) {
+  H5VL_loc_params_t place{};
+  place.type = H5VL_OBJECT_BY_SELF;
+  place.obj_type = type;
+  return place;
+}
 
 }  // namespace bento::vol

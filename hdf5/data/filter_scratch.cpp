@@ -23,13 +23,6 @@ constexpr std::size_t kSlots = 8;
 constexpr std::size_t kFileIncrement = 1u << 20;
 constexpr std::array<hsize_t, kMaxRank> kOrigin{};
 
-H5VL_loc_params_t itself(H5I_type_t type) {
-  H5VL_loc_params_t self{};
-  self.type = H5VL_OBJECT_BY_SELF;
-  self.obj_type = type;
-  return self;
-}
-
 herr_t optional(void* dataset, int operation, H5VL_native_dataset_optional_args_t& native) {
   H5VL_optional_args_t args{operation, &native};
   return H5VLdataset_optional(dataset, native_connector(), &args, H5P_DATASET_XFER_DEFAULT,
@@ -139,7 +132,7 @@ Status FilterScratch::open_file() {
     return fail(Code::kInternal, "no memory file for filters");
   const Handle<&H5Fclose> file(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
   if (file.valid()) {
-    const auto self = itself(H5I_FILE);
+    const auto self = by_self(H5I_FILE);
     root_ = H5VLgroup_open(H5VLobject(file.get()), &self, native_connector(), "/",
                            H5P_GROUP_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr);
   }
@@ -165,7 +158,7 @@ Result<void*> FilterScratch::dataset(const Dims& shape, Use use, std::uint32_t m
     H5VLdataset_close(slots_.back().dataset, native_connector(), H5P_DATASET_XFER_DEFAULT, nullptr);
     slots_.pop_back();
   }
-  const auto self = itself(H5I_GROUP);
+  const auto self = by_self(H5I_GROUP);
   // Without a name it goes away when it is closed.
   void* const made =
       H5VLdataset_create(root_, &self, native_connector(), nullptr, H5P_LINK_CREATE_DEFAULT, type_,

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "hdf5/base/native_connector.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "vol/data/filtered_data.hpp"
@@ -28,13 +29,6 @@ H5VL_loc_params_t by_name(H5I_type_t type, const char* name) {
   loc.type = H5VL_OBJECT_BY_NAME;
   loc.loc_data.loc_by_name.name = name;
   loc.loc_data.loc_by_name.lapl_id = H5P_LINK_ACCESS_DEFAULT;
-  return loc;
-}
-
-H5VL_loc_params_t by_self(H5I_type_t type) {
-  H5VL_loc_params_t loc{};
-  loc.obj_type = type;
-  loc.type = H5VL_OBJECT_BY_SELF;
   return loc;
 }
 

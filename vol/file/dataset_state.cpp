@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/driver.hpp"
@@ -18,9 +19,7 @@ Result<ObjectIdentity> identity_of(const Object* object) {
   args.op_type = H5VL_OBJECT_GET_INFO;
   args.args.get_info.oinfo = &info;
   args.args.get_info.fields = H5O_INFO_BASIC;
-  H5VL_loc_params_t here{};
-  here.type = H5VL_OBJECT_BY_SELF;
-  here.obj_type = object->type;
+  const auto here = by_self(object->type);
   if (H5VLobject_get(object->under, &here, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
                      nullptr) < 0)
     return fail(Code::kInternal, "the native connector does not know the object");

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/native_connector.hpp"
 #include "hdf5/view/source_files.hpp"
 
 namespace bento::vol {
@@ -33,9 +34,7 @@ bool is_root_group(const Object* where) {
   args.args.get_name.buf = name.data();
   args.args.get_name.buf_size = name.size();
   args.args.get_name.name_len = &length;
-  H5VL_loc_params_t here{};
-  here.type = H5VL_OBJECT_BY_SELF;
-  here.obj_type = where->type;
+  const auto here = by_self(where->type);
   return H5VLobject_get(where->under, &here, where->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
                         nullptr) >= 0 &&
          length == 1 && name[0] == '/';
