@@ -120,28 +120,14 @@ Status write_native(Object* target, hid_t type, const Dims& extent, const Box& b
 /// goes to the target: another process may be writing the source.
 template <class Write>
 Status copy_elements(Object* source, DatasetState& state, const Box& whole, const Write& write) {
-  std::vector<Box> todo{whole};
   std::vector<std::byte> data;
-  while (!todo.empty()) {
-    Box box = todo.back();
-    todo.pop_back();
-    unsigned d = 0;
-    while (d < box.rank() && box.count[d] == 1) ++d;
-    if (box.count.bytes(state.element_bytes) > kPieceBytes && d < box.rank()) {
-      Box tail = box;
-      tail.start[d] += box.count[d] / 2;
-      tail.count[d] -= box.count[d] / 2;
-      box.count[d] /= 2;
-      todo.push_back(tail);
-      todo.push_back(box);
-      continue;
-    }
+  const std::uint64_t most = std::max<std::uint64_t>(1, kPieceBytes / state.element_bytes);
+  return for_each_part(whole, most, [&](const Box& box) -> Status {
     data.resize(box.elements() * state.element_bytes);
     BENTO_TRY(read_of_one_step(state.file->container(),
                                [&] { return read_box(source, state, box, data.data()); }));
-    BENTO_TRY(write(box, data));
-  }
-  return {};
+    return write(box, data);
+  });
 }
 
 /// Copies what was written, record by record, and leaves the rest unwritten. A filtered record goes
