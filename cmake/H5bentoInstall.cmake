@@ -35,7 +35,6 @@ install(FILES
   "${PROJECT_SOURCE_DIR}/cmake/FindExpected.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindNettle.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindXxhash.cmake"
-  "${PROJECT_SOURCE_DIR}/cmake/FindZstd.cmake"
   DESTINATION "${package_dir}")
 
 # From the folder of the .pc file back to the prefix, whatever depth the library folder has.

@@ -248,13 +248,6 @@ Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
   return out;
 }
 
-Result<std::uint64_t> Index::covered_elements(DatasetNumber dataset, const Dims& extent) const {
-  BENTO_ASSIGN(const Lookup lookup, find(dataset, Box::whole(extent)));
-  std::uint64_t elements = 0;
-  for (const auto& piece : lookup.pieces) elements += piece.part.elements();
-  return elements;
-}
-
 std::vector<DatasetNumber> Index::datasets() const {
   std::vector<DatasetNumber> numbers;
   for (const auto& [number, entry] : datasets_) numbers.push_back(number);

@@ -61,8 +61,6 @@ class Index {
   /// * log hits) once the dataset's tree is built; the tree is rebuilt lazily after additions.
   Result<Lookup> find(DatasetNumber dataset, const Box& selection) const;
 
-  /// Sum of elements that lie in at least one record (H5Dget_space_status); exact, may be slow.
-  Result<std::uint64_t> covered_elements(DatasetNumber dataset, const Dims& extent) const;
   [[nodiscard]] std::vector<DatasetNumber> datasets() const;
 
  private:
