@@ -34,16 +34,16 @@ Status StreamWriter::write_parts_of(const Slot& slot, const ReadRecord& read) {
           std::span(bytes).subspan(static_cast<std::size_t>(begin * element_bytes),
                                    static_cast<std::size_t>(box.elements() * element_bytes));
       begin += box.elements();
-      if (buffer_.size() + data.size() > options_.buffer_bytes) done = flush(true);
+      if (buffer_.bytes() + data.size() > options_.buffer_bytes) done = flush(true);
       if (!done) break;
       Record part;
       part.dataset = slot.dataset;
       part.box = box;
       part.order = whole.order;
       part.order.time_ns = parts.back().time_ns;
-      beyond_limit_ = true;
+      blocks_.allow_beyond_limit(true);
       done = write(part, element_bytes, data, range, false);
-      beyond_limit_ = false;
+      blocks_.allow_beyond_limit(false);
       if (!done) break;
     }
     if (done) parts.pop_back();
@@ -68,7 +68,7 @@ Result<bool> StreamWriter::write_parts(const std::set<DatasetNumber>& datasets,
   Status done;
   for (std::size_t i = 0; i < grown.size() && done; ++i) done = write_parts_of(grown[i], read);
   if (done) done = flush(true);
-  mergeable_ = false;  // a copy is older than what the program writes next
+  buffer_.end_growth();  // a copy is older than what the program writes next
   BENTO_TRY(std::move(done));
   return true;
 }

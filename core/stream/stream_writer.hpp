@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// One rank's stream: turns records into FTI-FF blocks in the rank's own chunks. Large records go
-/// from the caller's buffer straight to the file; small ones gather in a buffer and share a block.
-/// Until the layout is fixed everything stays in the buffer. Task-local: never communicates.
-/// Source: docs/format.md, "A rank's stream".
+/// What one rank writes in a session, and what no commit has stored of it yet. Large records go
+/// from the caller's memory straight to the file (block_writer.hpp), small ones gather in a buffer
+/// first (record_buffer.hpp). Until the layout is fixed everything stays in the buffer. Task-local:
+/// never communicates. Source: docs/format.md, "A rank's stream".
 #pragma once
 
 #include <cstdint>
@@ -12,45 +12,24 @@
 #include <map>
 #include <set>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/hash.hpp"
-#include "core/fti/v11.hpp"
 #include "core/io/file.hpp"
 #include "core/layout/chunk_fill.hpp"
 #include "core/layout/plan.hpp"
 #include "core/records/index.hpp"
 #include "core/records/value_range.hpp"
 #include "core/records/write_times.hpp"
-#include "core/stream/block_reuse.hpp"
+#include "core/stream/block_writer.hpp"
+#include "core/stream/record_buffer.hpp"
 #include "core/stream/stream_liveness.hpp"
-#include "core/stream/stream_walk.hpp"
 
 namespace bento {
 
-struct StreamOptions {
-  std::uint64_t buffer_bytes = 4u << 20;  ///< small records gather up to this many bytes
-  /// Small records share blocks of at most so many bytes. The distance from a dbvar to its data has
-  /// 32 bits in the index.
-  std::uint64_t block_bytes = 1u << 30;
-  std::uint64_t align = 4096;  ///< large records begin at a multiple of this, a power of two
-  /// kNone: this session's records get no hash. Else a new container's rule; an existing one keeps
-  /// its own.
-  fti::HashKind hash = fti::HashKind::kXxh3;
-};
-
-inline constexpr std::uint64_t kLargeRecordBytes =
-    64u << 10;  ///< from here on a record is a block of its own
-
 class StreamWriter {
  public:
-  /// A record of this session that no commit has stored yet.
-  struct Slot {
-    DatasetNumber dataset;
-    std::size_t position;  ///< in Index
-  };
+  using Slot = RecordSlot;
 
   /// No block of this stream ends beyond file address `limit`.
   StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
@@ -58,24 +37,21 @@ class StreamWriter {
 
   /// Which hash the container's records carry (kMd5 or kXxh3), whatever the options say; before
   /// anything is written.
-  void set_rule(fti::HashKind rule) { rule_ = rule; }
+  void set_rule(fti::HashKind rule) { blocks_.set_rule(rule); }
 
   /// Other ranks write, too: remembers when the parts of records that grow were written, until they
   /// are committed.
-  void keep_times() { keep_times_ = true; }
+  void keep_times() { buffer_.keep_times(); }
 
-  /// Gives the stream its chunks; from now on the buffer may be written out. `fill` is empty for a
-  /// new stream; else the stream goes on behind its last used byte, and its blocks are walked once
-  /// so that the FTI numbering continues. Errors: kIo, kCorrupt (a block that contradicts its
-  /// chunk). `reuse_dead`: the containers without content are dead and nobody reads them, so that
-  /// blocks of nothing else may be written anew.
+  /// Gives the stream its chunks: BlockWriter::attach(). From now on the buffer may be written out.
   Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill,
-                bool reuse_dead);
-  [[nodiscard]] bool attached() const { return file_ != nullptr; }
-  [[nodiscard]] std::uint32_t writer() const { return writer_; }
-  /// Goes on as another writer, not attached; nothing may be buffered or uncommitted. What is known
-  /// of the stream so far is forgotten, its fill and orphans too.
-  void become(std::uint32_t writer);
+                bool reuse_dead) {
+    return blocks_.attach(plan, local_task, file, std::move(fill), reuse_dead);
+  }
+  [[nodiscard]] bool attached() const { return blocks_.attached(); }
+  [[nodiscard]] std::uint32_t writer() const { return blocks_.writer(); }
+  /// BlockWriter::become(); nothing may be buffered or uncommitted.
+  void become(std::uint32_t writer) { blocks_.become(writer); }
 
   /// Adds one record. `record` comes without location and hash; `data` is its bytes and must hold
   /// box.elements() * element_bytes bytes unless filtered. The index knows the record when this
@@ -112,19 +88,20 @@ class StreamWriter {
   /// After mark_committed(step, oldest): what the owner found can still be seen as of `step`.
   void forget_unseen(const LivenessPlan& plan, std::uint64_t step, std::uint64_t oldest);
   /// Was space of dead records written anew in this session? FB is then right only after the close.
-  [[nodiscard]] bool reused() const { return reused_; }
-  /// Brings FB up to date; called after a commit's root is in place. With MD5 the file checksum is
-  /// zero until the stream is `complete`; then the stream is read back for it.
-  Status write_file_block(std::uint64_t time_ns, bool complete);
+  [[nodiscard]] bool reused() const { return blocks_.reused(); }
+  /// Brings FB up to date; called after a commit's root is in place: BlockWriter.
+  Status write_file_block(std::uint64_t time_ns, bool complete) {
+    return blocks_.write_file_block(time_ns, complete);
+  }
 
   /// Is the record still in the buffer? Then read_buffered() serves it.
-  [[nodiscard]] static bool buffered(const Location& where) {
-    return (where.offset & kBufferedBit) != 0;
+  [[nodiscard]] static bool buffered(const Location& where) { return RecordBuffer::holds(where); }
+  void read_buffered(const Location& where, std::uint64_t skip, std::span<std::byte> into) const {
+    buffer_.read(where, skip, into);
   }
-  void read_buffered(const Location& where, std::uint64_t skip, std::span<std::byte> into) const;
   /// Does the buffer hold anything of this dataset?
-  [[nodiscard]] bool holds(DatasetNumber dataset) const { return held_.contains(dataset); }
-  [[nodiscard]] bool has_buffered() const { return !pending_.empty(); }
+  [[nodiscard]] bool holds(DatasetNumber dataset) const { return buffer_.holds(dataset); }
+  [[nodiscard]] bool has_buffered() const { return !buffer_.empty(); }
   /// Drops what the buffer and the uncommitted list hold of a dataset that was deleted.
   void forget(DatasetNumber dataset);
 
@@ -136,86 +113,34 @@ class StreamWriter {
   void mark_told() { told_ = uncommitted_.size(); }
   /// Smallest and largest value of an uncommitted record, as far as known.
   [[nodiscard]] ValueRange range_of(const Slot& slot) const;
-  [[nodiscard]] const ChunkFill& fill() const { return fill_; }
-  [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
+  [[nodiscard]] const ChunkFill& fill() const { return blocks_.fill(); }
+  [[nodiscard]] std::uint64_t bytes_written() const { return blocks_.bytes_written(); }
   /// Positions of records in the stream that no index knows: their write failed half-way, or their
   /// dataset was deleted before a commit. In no order.
-  [[nodiscard]] const std::vector<Position>& orphans() const { return orphans_; }
+  [[nodiscard]] const std::vector<Position>& orphans() const { return blocks_.orphans(); }
 
  private:
-  struct Pending {
-    Slot slot;
-    std::uint64_t buffer_offset = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t element_bytes = 0;
-    std::uint64_t key = 0;  ///< in by_box_
-    WriteTimes times;
-  };
-  struct Numbering {
-    std::int32_t containers = 0;
-    std::uint64_t bytes = 0;
-  };
-
-  static constexpr std::uint64_t kBufferedBit = 1ull << 63;
-
   Status buffer(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data,
                 const ValueRange& range);
   Status compact();
+  Status flush_buffer();
+  /// The buffer's records from `done` on, which moves on with what is in the stream.
+  Status flush_large(std::size_t& done);
+  Status flush_small(std::size_t& done);
   Status write_parts_of(const Slot& slot, const ReadRecord& read);
   void note_times(const Slot& slot, WriteTimes times);
-  Status flush_buffer();
   void note_range(const Slot& slot, const ValueRange& range);
-  Status write_large(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
-                     std::vector<Record>& placed);
-  Status write_block(std::span<const Pending> group, const StreamBlockShape* into);
-  Status write_large_part(Record part, std::span<const std::byte> data, std::uint64_t capacity,
-                          const StreamBlockShape* into, std::vector<Record>& placed);
-  Result<bool> flush_into_free(std::span<const Pending> group);
-  Status write_hashed(std::uint64_t address, std::span<const std::byte> data, Record& record);
-  fti::v11::DbVar next_var(const Record& record, std::uint64_t stream_at, std::uint64_t capacity);
-  Status next_chunk();
-  [[nodiscard]] std::uint64_t room() const { return plan_.chunk_bytes - fill_.back(); }
-  Status resume(bool reuse_dead);
-  [[nodiscard]] fti::HashKind record_kind() const {
-    return options_.hash == fti::HashKind::kNone ? fti::HashKind::kNone : rule_;
-  }
-  [[nodiscard]] StreamPlace place() const { return {file_, plan_, local_task_, writer_}; }
 
   Index& index_;
-  std::uint32_t writer_;
   StreamOptions options_;
-  std::uint64_t limit_;
-  bool beyond_limit_ = false;
-  fti::HashKind rule_ = fti::HashKind::kXxh3;
-  FilePlan plan_;
-  std::uint32_t local_task_ = 0;
-  File* file_ = nullptr;
-
-  ChunkFill fill_;
-  std::vector<std::byte> buffer_;
-  std::vector<Pending> pending_;
-  std::unordered_map<std::uint64_t, std::size_t> by_box_;  ///< hash of (dataset, box) -> pending_
-  std::unordered_map<DatasetNumber, std::uint64_t> held_;  ///< dataset -> buffered records
-  std::uint64_t compacted_bytes_ = 0;
-  /// The last write went to the end of the buffer, so the next one may continue its record: a
-  /// record that grew across another write would claim to be as late as its first part.
-  bool mergeable_ = false;
+  BlockWriter blocks_;
+  RecordBuffer buffer_;
   bool grew_ = false;
   std::vector<Slot> uncommitted_;
   std::size_t told_ = 0;  ///< the first so many of uncommitted_ other ranks know
   std::map<std::pair<DatasetNumber, std::size_t>, ValueRange> ranges_;  ///< of uncommitted records
   std::map<std::pair<DatasetNumber, std::size_t>, WriteTimes> times_;   ///< of those in the stream
-  bool keep_times_ = false;
-  std::map<DatasetNumber, Numbering> numbering_;
-  fti::v11::HashOfHashes hash_of_hashes_;
-  /// A write failed after its containers were numbered: numbers and hashes are counted anew.
-  bool miscounted_ = false;
-  bool hashed_ = false;  ///< some container of the stream has a hash
-  BlockReuse reuse_;
-  bool reused_ = false;
-  std::vector<Position> orphans_;
-  std::uint64_t bytes_written_ = 0;
-  std::uint64_t bytes_committed_ = 0;  ///< of those, at the last commit
+  std::uint64_t bytes_committed_ = 0;  ///< of bytes_written(), at the last commit
 };
 
 }  // namespace bento

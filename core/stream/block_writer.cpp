@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/stream/block_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.hpp"
+#include "core/stream/granule_table.hpp"
+
+namespace bento {
+
+using fti::v11::DbVar;
+using fti::v11::header_bytes;
+
+namespace {
+
+// Hashing and writing take turns on pieces of this size: a piece hashed is still in the cache when
+// it is written, and while one rank waits for the inode's lock another one hashes.
+constexpr std::size_t kPieceBytes = 256u << 10;
+
+}  // namespace
+
+// Blocks of the old stream are not for this one to use again: their positions mean other places.
+void BlockWriter::become(std::uint32_t writer) {
+  writer_ = writer;
+  plan_ = {};
+  local_task_ = 0;
+  file_ = nullptr;
+  fill_.clear();
+  numbering_.clear();
+  hash_of_hashes_ = {};
+  miscounted_ = false;
+  hashed_ = false;
+  reuse_ = {};
+  reused_ = false;
+  orphans_.clear();
+}
+
+Status BlockWriter::attach(const FilePlan& plan, std::uint32_t local_task, File& file,
+                           ChunkFill fill, bool reuse_dead) {
+  plan_ = plan;
+  local_task_ = local_task;
+  file_ = &file;
+  fill_ = std::move(fill);
+  if (fill_.empty() || stream_bytes(fill_) == 0) {
+    fill_.assign(1, fti::v11::kFileBlockBytes);
+    return {};
+  }
+  return resume(reuse_dead);
+}
+
+Status BlockWriter::resume(bool reuse_dead) {
+  numbering_.clear();
+  hash_of_hashes_ = {};
+  hashed_ = false;
+  miscounted_ = false;
+  return walk_stream(place(), fill_, [&](const StreamBlock& block) -> Status {
+    StreamBlockShape shape{block.position, {}};
+    bool dead = reuse_dead;
+    for (const DbVar& var : block.vars) {
+      shape.capacities.push_back(var.containersize);
+      dead = dead && !var.hascontent;
+      hashed_ = hashed_ || var.hash != fti::Digest{};
+      if (var.id == fti::kFillerId) continue;
+      auto& numbering = numbering_[static_cast<DatasetNumber>(var.id)];
+      numbering.containers = std::max(numbering.containers, var.containerid + 1);
+      if (!var.hascontent) continue;
+      numbering.bytes += var.chunksize;
+      hash_of_hashes_.add(var.hash);
+    }
+    if (dead) reuse_.add_free(std::move(shape));
+    return {};
+  });
+}
+
+Status BlockWriter::next_chunk() {
+  if (!beyond_limit_ && fill_.size() + 1 > plan_.blocks_within(limit_))
+    return fail(
+        Code::kNoSpace,
+        fmt::format("writer {}: block {} would take '{}' beyond {} bytes, and only the next "
+                    "H5Fflush can go on in another physical file; flush more often, or use another "
+                    "chunk= (now {}) or more files= (errno = {})",
+                    writer_, fill_.size(), file_->path(), limit_, plan_.chunk_bytes, EFBIG),
+        EFBIG);
+  fill_.push_back(0);
+  return {};
+}
+
+std::uint64_t BlockWriter::data_at(std::uint64_t used) const {
+  return round_up(used + header_bytes(2), options_.align);
+}
+
+std::uint64_t BlockWriter::room_behind(std::uint64_t used) const {
+  return data_at(used) < plan_.chunk_bytes ? plan_.chunk_bytes - data_at(used) : 0;
+}
+
+// Data, and behind that of a large plain record the hashes of its granules; sets the record's hash.
+Status BlockWriter::write_hashed(std::uint64_t address, std::span<const std::byte> data,
+                                 Record& record) {
+  const fti::HashKind kind = record_kind();
+  record.hash = {};
+  if (kind == fti::HashKind::kNone) return file_->write_at(address, data);
+  if (data.size() <= kPieceBytes) {
+    record.hash = fti::chunk_hash(kind, data);
+    return file_->write_at(address, data);
+  }
+  fti::GranuleHasher granules;
+  std::optional<fti::Md5> md5;
+  if (kind == fti::HashKind::kMd5) md5.emplace();
+  for (std::size_t done = 0; done < data.size(); done += kPieceBytes) {
+    const auto piece = data.subspan(done, std::min(kPieceBytes, data.size() - done));
+    granules.update(piece);
+    if (md5) md5->update(piece);
+    BENTO_TRY(file_->write_at(address + done, piece));
+  }
+  const auto hashes = granules.hashes();
+  record.hash = md5 ? md5->digest() : fti::hash_of_granules(hashes);
+  if (record.encoding != Encoding::kPlain || granule_table_bytes(rule_, data.size()) == 0)
+    return {};
+  return file_->write_at(address + data.size(), encode_granule_table(rule_, hashes, record.hash));
+}
+
+DbVar BlockWriter::next_var(DatasetNumber dataset, std::uint64_t bytes, const Hash128& hash,
+                            std::uint64_t stream_at, std::uint64_t capacity) {
+  auto& numbering = numbering_[dataset];
+  DbVar var;
+  var.id = static_cast<std::int32_t>(dataset);
+  var.idx = var.id;
+  var.containerid = numbering.containers++;
+  var.hascontent = true;
+  var.dptr = numbering.bytes;
+  var.fptr = stream_at;
+  var.chunksize = bytes;
+  var.containersize = capacity;
+  var.hash = hash;
+  numbering.bytes += bytes;
+  hash_of_hashes_.add(hash);
+  hashed_ = hashed_ || hash != Hash128{};
+  return var;
+}
+
+bool BlockWriter::is_small(std::uint64_t bytes) const {
+  return bytes < kLargeRecordBytes && header_bytes(1) + bytes <= plan_.chunk_bytes;
+}
+
+std::size_t BlockWriter::fitting(std::span<const SmallRecord> records, std::uint64_t bytes) const {
+  bytes = std::min(bytes, options_.block_bytes);
+  std::uint64_t used = fti::v11::kDataBlockHeadBytes;
+  std::size_t count = 0;
+  for (; count < records.size(); ++count) {
+    used += fti::v11::kDbVarBytes + records[count].bytes;
+    if (used > bytes) break;
+  }
+  return count;
+}
+
+// Steps that write the same pieces again find the block of an earlier step.
+Result<std::vector<BlockWriter::Placed>> BlockWriter::write_small(
+    std::span<const SmallRecord> records, std::span<const std::byte> data) {
+  const auto most = records.first(fitting(records, plan_.chunk_bytes));
+  std::vector<std::uint64_t> capacities;
+  capacities.reserve(most.size());
+  for (const auto& record : most) capacities.push_back(record.bytes);
+  if (const auto free = reuse_.take_small(capacities)) return write_block(most, data, &*free);
+  if (header_bytes(1) + records.front().bytes > room()) BENTO_TRY(next_chunk());
+  const std::size_t count = std::max<std::size_t>(fitting(records, room()), 1);
+  return write_block(records.first(count), data, nullptr);
+}
+
+// Data first, then the header that describes it. A block that is used again keeps its head and the
+// capacities: only what its dbvars say of the content changes.
+Result<std::vector<BlockWriter::Placed>> BlockWriter::write_block(
+    std::span<const SmallRecord> records, std::span<const std::byte> data,
+    const StreamBlockShape* into) {
+  StreamBlock block;
+  StreamBlockShape shape;
+  block.vars.reserve(records.size());
+  const std::uint64_t begin = into != nullptr ? into->position % plan_.chunk_bytes : fill_.back();
+  block.position =
+      into != nullptr ? into->position : (fill_.size() - 1) * plan_.chunk_bytes + begin;
+  shape.position = block.position;
+  const std::uint64_t header = header_bytes(static_cast<std::uint32_t>(records.size()));
+  const std::uint64_t stream_at = stream_offset(fill_, plan_.chunk_bytes, block.position);
+  std::uint64_t data_bytes = 0;
+  for (const auto& record : records) data_bytes += record.bytes;
+  data = data.first(static_cast<std::size_t>(data_bytes));
+  BENTO_TRY(file_->write_at(plan_.address(local_task_, block.position + header), data));
+
+  if (miscounted_) BENTO_TRY(resume(false));
+  std::uint64_t at = header;
+  std::vector<Placed> placed;
+  std::vector<Position> positions;
+  placed.reserve(records.size());
+  positions.reserve(records.size());
+  for (const auto& record : records) {
+    const auto hash =
+        fti::chunk_hash(record_kind(), data.subspan(static_cast<std::size_t>(at - header),
+                                                    static_cast<std::size_t>(record.bytes)));
+    const std::uint64_t var_at =
+        fti::v11::kDataBlockHeadBytes + block.vars.size() * fti::v11::kDbVarBytes;
+    placed.push_back({block.position + at, static_cast<std::uint32_t>(at - var_at), hash});
+    block.vars.push_back(
+        next_var(record.dataset, record.bytes, hash, stream_at + at, record.bytes));
+    shape.capacities.push_back(record.bytes);
+    positions.push_back(block.position + at);
+    at += record.bytes;
+  }
+  miscounted_ = true;
+  if (into != nullptr) {
+    reused_ = true;
+    BENTO_TRY(rewrite_vars(place(), block));
+  } else {
+    BENTO_TRY(file_->write_at(plan_.address(local_task_, block.position),
+                              fti::v11::encode_header(block.vars)));
+    fill_.back() = begin + at;
+  }
+  miscounted_ = false;
+  bytes_written_ += data_bytes;
+  reuse_.note_written(std::move(shape), positions);
+  return placed;
+}
+
+Status BlockWriter::write_file_block(std::uint64_t time_ns, bool complete) {
+  if (miscounted_) BENTO_TRY(resume(false));
+  // The container's rule also after a session without hashes, if some records have one.
+  fti::HashKind kind = hashed_ ? rule_ : record_kind();
+  if ((kind == fti::HashKind::kMd5 || reused_) && !complete) kind = fti::HashKind::kNone;
+  fti::ChecksumText checksum = hash_of_hashes_.text();
+  if (kind == fti::HashKind::kMd5) {
+    BENTO_ASSIGN(checksum, md5_of_stream(place(), fill_));
+  }
+  return bento::write_file_block(place(), fill_, kind, checksum, time_ns);
+}
+
+}  // namespace bento

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// One rank's stream on disk: FTI-FF blocks in the rank's own chunks. A large record is a block of
+/// its own, small ones share a block; blocks in which nothing can be read any more are written
+/// anew. Knows neither the index nor what waits in memory. Task-local: never communicates. Source:
+/// docs/format.md, "A rank's stream".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/hash.hpp"
+#include "core/fti/v11.hpp"
+#include "core/io/file.hpp"
+#include "core/layout/chunk_fill.hpp"
+#include "core/layout/plan.hpp"
+#include "core/records/record.hpp"
+#include "core/stream/block_reuse.hpp"
+#include "core/stream/stream_walk.hpp"
+
+namespace bento {
+
+struct StreamOptions {
+  std::uint64_t buffer_bytes = 4u << 20;  ///< small records gather up to this many bytes
+  /// Small records share blocks of at most so many bytes. The distance from a dbvar to its data has
+  /// 32 bits in the index.
+  std::uint64_t block_bytes = 1u << 30;
+  std::uint64_t align = 4096;  ///< large records begin at a multiple of this, a power of two
+  /// kNone: this session's records get no hash. Else a new container's rule; an existing one keeps
+  /// its own.
+  fti::HashKind hash = fti::HashKind::kXxh3;
+};
+
+inline constexpr std::uint64_t kLargeRecordBytes =
+    64u << 10;  ///< from here on a record is a block of its own
+
+class BlockWriter {
+ public:
+  /// No block of this stream ends beyond file address `limit`.
+  BlockWriter(std::uint32_t writer, const StreamOptions& options, std::uint64_t limit)
+      : writer_(writer), options_(options), limit_(limit) {}
+
+  /// Which hash the container's records carry (kMd5 or kXxh3), whatever the options say; before
+  /// anything is written.
+  void set_rule(fti::HashKind rule) { rule_ = rule; }
+  /// Gives the stream its chunks. `fill` is empty for a new stream; else the stream goes on behind
+  /// its last used byte, and its blocks are walked once so that the FTI numbering continues.
+  /// `reuse_dead`: the containers without content are dead and nobody reads them, so that blocks of
+  /// nothing else may be written anew. Errors: kIo, kCorrupt (a block that contradicts its chunk).
+  Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill,
+                bool reuse_dead);
+  [[nodiscard]] bool attached() const { return file_ != nullptr; }
+  [[nodiscard]] std::uint32_t writer() const { return writer_; }
+  /// Goes on as another writer, not attached. What is known of the stream so far is forgotten, its
+  /// fill and orphans too.
+  void become(std::uint32_t writer);
+  /// May blocks lie beyond the limit? What a commit writes is little, and could go nowhere else.
+  void allow_beyond_limit(bool allowed) { beyond_limit_ = allowed; }
+
+  /// Writes a record as one block or, cut along its slowest dimension, as several. Gives the parts
+  /// with their places and hashes, in row-major order. Errors: kIo, kNoSpace (naming chunk= for an
+  /// element that fits no chunk); parts that were written then are orphans.
+  Result<std::vector<Record>> write_large(const Record& record, std::uint64_t element_bytes,
+                                          std::span<const std::byte> data);
+
+  /// A small record, whose data lies right behind that of the one before it.
+  struct SmallRecord {
+    DatasetNumber dataset = 0;
+    std::uint64_t bytes = 0;
+  };
+  struct Placed {
+    Position position = 0;
+    std::uint32_t header_distance = 0;
+    Hash128 hash{};
+  };
+  /// Does a record of so many bytes share blocks with others?
+  [[nodiscard]] bool is_small(std::uint64_t bytes) const;
+  /// Writes the first of these records, as many as fit one block, at least one; gives their places.
+  /// Each must be small. Errors: kIo, kNoSpace.
+  Result<std::vector<Placed>> write_small(std::span<const SmallRecord> records,
+                                          std::span<const std::byte> data);
+  /// Brings FB up to date. With MD5 the file checksum is zero until the stream is `complete`; then
+  /// the stream is read back for it.
+  Status write_file_block(std::uint64_t time_ns, bool complete);
+
+  /// Where blocks may be written anew; told of commits.
+  [[nodiscard]] BlockReuse& reuse() { return reuse_; }
+  [[nodiscard]] const BlockReuse& reuse() const { return reuse_; }
+  /// Was space of dead records written anew in this session? FB is then right only after the close.
+  [[nodiscard]] bool reused() const { return reused_; }
+  [[nodiscard]] const ChunkFill& fill() const { return fill_; }
+  [[nodiscard]] std::uint64_t bytes_written() const { return bytes_written_; }
+  /// Positions of records in the stream that no index knows, in no order.
+  [[nodiscard]] const std::vector<Position>& orphans() const { return orphans_; }
+  void add_orphan(Position position) { orphans_.push_back(position); }
+
+ private:
+  struct Numbering {
+    std::int32_t containers = 0;
+    std::uint64_t bytes = 0;
+  };
+  /// What a record needs that is a block of its own, or the parts of it.
+  struct LargeSizes;
+
+  Status resume(bool reuse_dead);
+  std::optional<StreamBlockShape> take_free(const LargeSizes& sizes, Box& box,
+                                            std::vector<Box>& rest);
+  Result<bool> cut_to_chunk(const LargeSizes& sizes, Box& box, std::vector<Box>& rest);
+  Status write_parts(const Record& record, std::uint64_t element_bytes,
+                     std::span<const std::byte> data, std::vector<Record>& placed);
+  Status write_part(Record part, std::span<const std::byte> data, std::uint64_t capacity,
+                    const StreamBlockShape* into, std::vector<Record>& placed);
+  Result<std::vector<Placed>> write_block(std::span<const SmallRecord> records,
+                                          std::span<const std::byte> data,
+                                          const StreamBlockShape* into);
+  [[nodiscard]] std::size_t fitting(std::span<const SmallRecord> records,
+                                    std::uint64_t bytes) const;
+  Status write_hashed(std::uint64_t address, std::span<const std::byte> data, Record& record);
+  fti::v11::DbVar next_var(DatasetNumber dataset, std::uint64_t bytes, const Hash128& hash,
+                           std::uint64_t stream_at, std::uint64_t capacity);
+  Status next_chunk();
+  [[nodiscard]] std::uint64_t room() const { return plan_.chunk_bytes - fill_.back(); }
+  /// Where data would begin, and what is left for it, in a chunk that is filled up to `used`.
+  [[nodiscard]] std::uint64_t data_at(std::uint64_t used) const;
+  [[nodiscard]] std::uint64_t room_behind(std::uint64_t used) const;
+  [[nodiscard]] fti::HashKind record_kind() const {
+    return options_.hash == fti::HashKind::kNone ? fti::HashKind::kNone : rule_;
+  }
+  [[nodiscard]] StreamPlace place() const { return {file_, plan_, local_task_, writer_}; }
+
+  std::uint32_t writer_;
+  StreamOptions options_;
+  std::uint64_t limit_;
+  bool beyond_limit_ = false;
+  fti::HashKind rule_ = fti::HashKind::kXxh3;
+  FilePlan plan_;
+  std::uint32_t local_task_ = 0;
+  File* file_ = nullptr;
+
+  ChunkFill fill_;
+  std::map<DatasetNumber, Numbering> numbering_;
+  fti::v11::HashOfHashes hash_of_hashes_;
+  /// A write failed after its containers were numbered: numbers and hashes are counted anew.
+  bool miscounted_ = false;
+  bool hashed_ = false;  ///< some container of the stream has a hash
+  BlockReuse reuse_;
+  bool reused_ = false;
+  std::vector<Position> orphans_;
+  std::uint64_t bytes_written_ = 0;
+};
+
+}  // namespace bento

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// How a block writer places a large record: in a block that is free, in what is left of its chunk,
+/// or in the next one; cut where it fits none of them.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include <fmt/format.h>
+
+#include "core/base/checked.hpp"
+#include "core/stream/block_writer.hpp"
+#include "core/stream/granule_table.hpp"
+
+namespace bento {
+
+using fti::v11::DbVar;
+using fti::v11::header_bytes;
+
+namespace {
+
+// Cuts `box` so that what is given has at most `limit` elements, at least one, and is the first run
+// of its row-major order. What is left goes on the stack in reverse order.
+Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
+  while (box.elements() > limit) {
+    unsigned d = 0;
+    while (box.count[d] == 1) ++d;
+    const std::uint64_t slice = box.elements() / box.count[d];
+    const std::uint64_t rows = std::max<std::uint64_t>(1, limit / slice);
+    if (rows >= box.count[d]) break;
+    Box tail = box;
+    tail.start[d] += rows;
+    tail.count[d] -= rows;
+    box.count[d] = rows;
+    rest.push_back(tail);
+  }
+  return box;
+}
+
+}  // namespace
+
+struct BlockWriter::LargeSizes {
+  fti::HashKind rule;
+  bool sliceable;  ///< plain data; a filtered record stays whole
+  std::uint64_t element_bytes;
+  std::uint64_t stored_bytes;  ///< of a filtered record
+  std::uint64_t largest;       ///< container that any chunk has room for
+
+  [[nodiscard]] std::uint64_t data_of(const Box& box) const {
+    return sliceable ? box.elements() * element_bytes : stored_bytes;
+  }
+  /// With the hashes of the granules, which lie behind a large plain record.
+  [[nodiscard]] std::uint64_t container_of(std::uint64_t bytes) const {
+    return sliceable ? bytes + granule_table_bytes(rule, bytes) : bytes;
+  }
+  [[nodiscard]] std::uint64_t smallest() const {
+    return container_of(sliceable ? element_bytes : stored_bytes);
+  }
+  /// Compressed data of the next step may be a little longer: its container gets some slack.
+  [[nodiscard]] std::uint64_t capacity_of(const Box& box) const {
+    return sliceable ? container_of(data_of(box))
+                     : std::min(stored_bytes + stored_bytes / 8, largest);
+  }
+};
+
+// Parts below kLargeRecordBytes would leave blocks that nothing fits.
+std::optional<StreamBlockShape> BlockWriter::take_free(const LargeSizes& sizes, Box& box,
+                                                       std::vector<Box>& rest) {
+  const std::uint64_t bytes = sizes.data_of(box);
+  auto free = reuse_.take_large(sizes.container_of(bytes));
+  if (free || !sizes.sliceable || bytes < 2 * std::max(kLargeRecordBytes, sizes.element_bytes))
+    return free;
+  free = reuse_.take_for_part(sizes.container_of(bytes), sizes.smallest());
+  if (free) {
+    const std::uint64_t most =
+        std::min(data_bytes_within(rule_, free->capacities[1]), bytes - kLargeRecordBytes);
+    box = cut_front(box, most / sizes.element_bytes, rest);
+  }
+  return free;
+}
+
+// What fits the next chunk goes there whole. What fits none fills the rest of this one first, if
+// that is worth a record. False: another chunk was begun.
+Result<bool> BlockWriter::cut_to_chunk(const LargeSizes& sizes, Box& box, std::vector<Box>& rest) {
+  const std::uint64_t here = room_behind(fill_.back());
+  if (sizes.capacity_of(box) <= here) return true;
+  const bool worth_it = sizes.sliceable && here >= sizes.smallest() &&
+                        here >= std::min(kLargeRecordBytes, plan_.chunk_bytes / 2);
+  if (sizes.container_of(sizes.data_of(box)) <= room_behind(0) || !worth_it) {
+    BENTO_TRY(next_chunk());
+    return false;
+  }
+  box = cut_front(box, data_bytes_within(rule_, here) / sizes.element_bytes, rest);
+  return true;
+}
+
+Status BlockWriter::write_parts(const Record& record, std::uint64_t element_bytes,
+                                std::span<const std::byte> data, std::vector<Record>& placed) {
+  const LargeSizes sizes{rule_, record.encoding == Encoding::kPlain, element_bytes, data.size(),
+                         room_behind(0)};
+  if (sizes.smallest() > sizes.largest)
+    return fail(Code::kNoSpace,
+                fmt::format("writer {}: a piece of {} bytes fits no chunk of {} bytes in '{}'; use "
+                            "a larger chunk= (errno = {})",
+                            writer_, sizes.smallest(), plan_.chunk_bytes, file_->path(), EFBIG),
+                EFBIG);
+  std::vector<Box> todo{record.box};
+  while (!todo.empty()) {
+    Record part = record;
+    part.box = todo.back();
+    todo.pop_back();
+    const auto free = take_free(sizes, part.box, todo);
+    if (!free) {
+      BENTO_ASSIGN(const bool here, cut_to_chunk(sizes, part.box, todo));
+      if (!here) {
+        todo.push_back(part.box);
+        continue;
+      }
+    }
+    part.stored_bytes = sizes.data_of(part.box);
+    const auto bytes = data.first(static_cast<std::size_t>(part.stored_bytes));
+    BENTO_TRY(write_part(part, bytes, free ? free->capacities[1] : sizes.capacity_of(part.box),
+                         free ? &*free : nullptr, placed));
+    data = data.subspan(bytes.size());
+  }
+  return {};
+}
+
+Result<std::vector<Record>> BlockWriter::write_large(const Record& record,
+                                                     std::uint64_t element_bytes,
+                                                     std::span<const std::byte> data) {
+  std::vector<Record> placed;
+  auto written = write_parts(record, element_bytes, data, placed);
+  if (written) return placed;
+  for (const auto& part : placed) orphans_.push_back(part.where.offset);
+  return fail(std::move(written).error());
+}
+
+// Data first, then the header that describes it. A block that is used again keeps its head and the
+// capacities: only what its dbvars say of the content changes.
+Status BlockWriter::write_part(Record part, std::span<const std::byte> data, std::uint64_t capacity,
+                               const StreamBlockShape* into, std::vector<Record>& placed) {
+  const std::uint64_t begin = into != nullptr ? into->position % plan_.chunk_bytes : fill_.back();
+  const Position block =
+      into != nullptr ? into->position : (fill_.size() - 1) * plan_.chunk_bytes + begin;
+  const std::uint64_t filler_bytes =
+      into != nullptr ? into->capacities[0] : data_at(begin) - begin - header_bytes(2);
+  part.where = {writer_, block + header_bytes(2) + filler_bytes};
+  part.header_distance = static_cast<std::uint32_t>(fti::v11::kDbVarBytes + filler_bytes);
+  BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), data, part));
+
+  if (miscounted_) BENTO_TRY(resume(false));
+  const std::uint64_t filler_at = stream_offset(fill_, plan_.chunk_bytes, block) + header_bytes(2);
+  const std::array<DbVar, 2> vars = {
+      fti::v11::make_filler(filler_at, filler_bytes, record_kind()),
+      next_var(part.dataset, part.stored_bytes, part.hash, filler_at + filler_bytes, capacity)};
+  miscounted_ = true;
+  if (into != nullptr) {
+    reused_ = true;
+    BENTO_TRY(rewrite_vars(place(), {block, {vars.begin(), vars.end()}}));
+  } else {
+    // The last byte of the slack, so that the file is as long as the stream says.
+    const std::uint64_t hashes = part.encoding == Encoding::kPlain && part.hash != Hash128{}
+                                     ? granule_table_bytes(rule_, part.stored_bytes)
+                                     : 0;
+    if (capacity > part.stored_bytes + hashes)
+      BENTO_TRY(file_->write_at(plan_.address(local_task_, part.where.offset) + capacity - 1,
+                                std::array{std::byte{0}}));
+    BENTO_TRY(file_->write_at(plan_.address(local_task_, block), fti::v11::encode_header(vars)));
+    fill_.back() = begin + header_bytes(2) + filler_bytes + capacity;
+  }
+  miscounted_ = false;
+  bytes_written_ += part.stored_bytes;
+  reuse_.note_written({block, {filler_bytes, capacity}}, std::array{part.where.offset});
+  placed.push_back(part);
+  return {};
+}
+
+}  // namespace bento

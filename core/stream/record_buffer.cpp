@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/stream/record_buffer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+namespace bento {
+
+Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_t writer,
+                                              std::uint64_t element_bytes,
+                                              std::span<const std::byte> data, RecordSlot& slot) {
+  const std::uint64_t key = hash_of(record.box, record.dataset);
+  if (const auto found = by_box_.find(key); found != by_box_.end()) {
+    Entry& entry = entries_[found->second];
+    if (replace(entry, record, data)) {
+      entry.times.clear();
+      growing_ = found->second + 1 == entries_.size();
+      slot = entry.slot;
+      return Added::kReplaced;
+    }
+  }
+  if (growing_ && !entries_.empty() && record.encoding == Encoding::kPlain && grow(record, data)) {
+    slot = entries_.back().slot;
+    return Added::kGrew;
+  }
+  Entry entry;
+  entry.offset = buffer_.size();
+  entry.bytes = data.size();
+  entry.element_bytes = record.encoding == Encoding::kPlain ? element_bytes : 0;
+  entry.key = key;
+  Record added = record;
+  added.where = {writer, kBufferedBit | entry.offset};
+  added.stored_bytes = data.size();
+  BENTO_ASSIGN(const std::size_t position, index_.add(added));
+  entry.slot = {record.dataset, position};
+  buffer_.insert(buffer_.end(), data.begin(), data.end());
+  by_box_[key] = entries_.size();
+  slot = entry.slot;
+  entries_.push_back(std::move(entry));
+  ++held_[record.dataset];
+  growing_ = true;
+  return Added::kNew;
+}
+
+bool RecordBuffer::replace(const Entry& entry, const Record& record,
+                           std::span<const std::byte> data) {
+  Record old = index_.record(entry.slot.dataset, entry.slot.position);
+  if (old.dataset != record.dataset || old.box != record.box || entry.bytes != data.size() ||
+      old.encoding != record.encoding || old.filter_mask != record.filter_mask)
+    return false;
+  std::memcpy(buffer_.data() + entry.offset, data.data(), data.size());
+  old.order = record.order;
+  index_.replace(old.dataset, entry.slot.position, old);
+  return true;
+}
+
+bool RecordBuffer::grow(const Record& record, std::span<const std::byte> data) {
+  Entry& last = entries_.back();
+  if (last.slot.dataset != record.dataset) return false;
+  Record grown = index_.record(last.slot.dataset, last.slot.position);
+  if (grown.encoding != Encoding::kPlain || grown.order.collective != record.order.collective ||
+      !append_row_major(grown.box, record.box))
+    return false;
+  buffer_.insert(buffer_.end(), data.begin(), data.end());
+  last.bytes += data.size();
+  grown.stored_bytes = last.bytes;
+  if (keep_times_) {
+    const std::uint64_t more = record.box.elements();
+    if (last.times.empty()) last.times.add(grown.box.elements() - more, grown.order.time_ns);
+    last.times.add(more, record.order.time_ns);
+  }
+  index_.replace(grown.dataset, last.slot.position, grown);
+  by_box_.erase(last.key);
+  last.key = hash_of(grown.box, grown.dataset);
+  by_box_[last.key] = entries_.size() - 1;
+  return true;
+}
+
+Status RecordBuffer::compact() {
+  std::map<DatasetNumber, std::vector<const Entry*>> groups;
+  for (const auto& entry : entries_) groups[entry.slot.dataset].push_back(&entry);
+  std::vector<std::byte> fresh;
+  std::vector<Entry> kept;
+  for (const auto& [dataset, group] : groups)
+    BENTO_TRY(compact_dataset(dataset, group, fresh, kept));
+  buffer_ = std::move(fresh);
+  entries_ = std::move(kept);
+  compacted_bytes_ = buffer_.size();
+  growing_ = false;
+  find_anew();
+  return {};
+}
+
+Status RecordBuffer::compact_dataset(DatasetNumber dataset, std::span<const Entry* const> group,
+                                     std::vector<std::byte>& fresh, std::vector<Entry>& kept) {
+  std::unordered_map<std::size_t, const Entry*> by_position;
+  Box bound = index_.record(dataset, group.front()->slot.position).box;
+  for (const auto* entry : group) {
+    by_position[entry->slot.position] = entry;
+    const Box& box = index_.record(dataset, entry->slot.position).box;
+    for (unsigned d = 0; d < box.rank(); ++d) {
+      const std::uint64_t end =
+          std::max(bound.start[d] + bound.count[d], box.start[d] + box.count[d]);
+      bound.start[d] = std::min(bound.start[d], box.start[d]);
+      bound.count[d] = end - bound.start[d];
+    }
+  }
+  BENTO_ASSIGN(const Lookup lookup, index_.find(dataset, bound));
+  std::vector<std::pair<Record, Entry>> visible;
+  std::vector<std::size_t> whole_done;
+  for (const auto& piece : lookup.pieces) {
+    const auto found = by_position.find(piece.record);
+    if (found == by_position.end()) continue;
+    Entry entry = *found->second;
+    Record record = index_.record(dataset, piece.record);
+    const std::byte* from = buffer_.data() + entry.offset;
+    entry.offset = fresh.size();
+    if (entry.element_bytes == 0) {  // filtered: cannot be cut, kept whole, once
+      if (std::find(whole_done.begin(), whole_done.end(), piece.record) != whole_done.end())
+        continue;
+      whole_done.push_back(piece.record);
+      fresh.insert(fresh.end(), from, from + entry.bytes);
+    } else {
+      entry.bytes = piece.part.elements() * entry.element_bytes;
+      fresh.resize(fresh.size() + entry.bytes);
+      copy_box(piece.part, record.box, from, piece.part, fresh.data() + entry.offset,
+               entry.element_bytes);
+      if (!entry.times.empty()) {
+        entry.times = entry.times.within(record.box, piece.part);
+        record.order.time_ns = entry.times.first_time();
+      }
+      record.box = piece.part;
+      record.stored_bytes = entry.bytes;
+    }
+    record.where.offset = kBufferedBit | entry.offset;
+    entry.key = hash_of(record.box, dataset);
+    visible.emplace_back(record, std::move(entry));
+  }
+  index_.erase_if(dataset, [](const Record&) { return true; });
+  for (auto& [record, entry] : visible) {
+    BENTO_ASSIGN(entry.slot.position, index_.add(record));
+    kept.push_back(std::move(entry));
+  }
+  return {};
+}
+
+void RecordBuffer::read(const Location& where, std::uint64_t skip,
+                        std::span<std::byte> into) const {
+  std::memcpy(into.data(), buffer_.data() + (where.offset & ~kBufferedBit) + skip, into.size());
+}
+
+void RecordBuffer::drop_first(std::size_t count) {
+  entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(count));
+  if (entries_.empty()) buffer_.clear();
+  find_anew();
+}
+
+void RecordBuffer::forget(DatasetNumber dataset) {
+  growing_ = false;
+  if (!held_.contains(dataset)) return;
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.slot.dataset == dataset; });
+  find_anew();
+}
+
+void RecordBuffer::find_anew() {
+  by_box_.clear();
+  held_.clear();
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    by_box_[entries_[i].key] = i;
+    ++held_[entries_[i].slot.dataset];
+  }
+}
+
+}  // namespace bento

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Small records of one rank that wait in memory until they share a block. A write of the same box
+/// replaces the one before it, and a write that continues the last one makes its record longer.
+/// The index knows each record from the moment on when it is here. Makes no file call.
+/// Source: docs/format.md, "A rank's stream".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/records/index.hpp"
+#include "core/records/write_times.hpp"
+
+namespace bento {
+
+/// A record of this session that no commit has stored yet.
+struct RecordSlot {
+  DatasetNumber dataset;
+  std::size_t position;  ///< in Index
+};
+
+class RecordBuffer {
+ public:
+  struct Entry {
+    RecordSlot slot{};
+    std::uint64_t offset = 0;  ///< of its bytes in the buffer
+    std::uint64_t bytes = 0;
+    std::uint64_t element_bytes = 0;  ///< 0: filtered, cannot be cut
+    std::uint64_t key = 0;            ///< hash of dataset and box
+    WriteTimes times;                 ///< of its parts, if it grew and they are kept
+  };
+  enum class Added { kNew, kReplaced, kGrew };
+
+  explicit RecordBuffer(Index& index) : index_(index) {}
+
+  /// Remembers when the parts of records that grow were written.
+  void keep_times() { keep_times_ = true; }
+  /// The next write starts a record of its own: one that grew across another write would claim to
+  /// be as late as its first part.
+  void end_growth() { growing_ = false; }
+
+  /// Takes a copy of `data`, as `writer`. What became of it, and which record it is part of.
+  /// Errors: those of Index::add().
+  Result<Added> add(const Record& record, std::uint32_t writer, std::uint64_t element_bytes,
+                    std::span<const std::byte> data, RecordSlot& slot);
+  /// Drops what later writes have covered, so that the buffer holds each element at most once. All
+  /// records of the index must be here; they get new places in it. Errors: those of the index.
+  Status compact();
+  /// Bytes after the last compact().
+  [[nodiscard]] std::uint64_t compacted_bytes() const { return compacted_bytes_; }
+
+  /// Is the record that lies there in a buffer? Then read() gives its bytes, from `skip` on.
+  [[nodiscard]] static bool holds(const Location& where) {
+    return (where.offset & kBufferedBit) != 0;
+  }
+  void read(const Location& where, std::uint64_t skip, std::span<std::byte> into) const;
+  /// Does the buffer hold anything of this dataset?
+  [[nodiscard]] bool holds(DatasetNumber dataset) const { return held_.contains(dataset); }
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] std::uint64_t bytes() const { return buffer_.size(); }
+  /// In the order of their data.
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  [[nodiscard]] std::span<const std::byte> data_of(const Entry& entry) const {
+    return std::span(buffer_).subspan(static_cast<std::size_t>(entry.offset),
+                                      static_cast<std::size_t>(entry.bytes));
+  }
+  /// The bytes from this entry on.
+  [[nodiscard]] std::span<const std::byte> data_from(const Entry& entry) const {
+    return std::span(buffer_).subspan(static_cast<std::size_t>(entry.offset));
+  }
+  /// The first `count` entries are in the stream now.
+  void drop_first(std::size_t count);
+  /// Drops what there is of a dataset that was deleted.
+  void forget(DatasetNumber dataset);
+
+ private:
+  static constexpr std::uint64_t kBufferedBit = 1ull << 63;
+
+  bool replace(const Entry& entry, const Record& record, std::span<const std::byte> data);
+  bool grow(const Record& record, std::span<const std::byte> data);
+  Status compact_dataset(DatasetNumber dataset, std::span<const Entry* const> group,
+                         std::vector<std::byte>& fresh, std::vector<Entry>& kept);
+  void find_anew();
+
+  Index& index_;
+  std::vector<std::byte> buffer_;
+  std::vector<Entry> entries_;
+  std::unordered_map<std::uint64_t, std::size_t> by_box_;  ///< key -> entries_
+  std::unordered_map<DatasetNumber, std::uint64_t> held_;  ///< dataset -> its records here
+  std::uint64_t compacted_bytes_ = 0;
+  bool growing_ = false;  ///< the last write's record may become longer by the next one
+  bool keep_times_ = false;
+};
+
+}  // namespace bento
