@@ -25,7 +25,7 @@ import tempfile
 
 # Frames of ours: our sources, our modules, our callbacks and functions.
 OURS = re.compile(
-    r"(^|[ /])(core|vol|plugins|tests/faults)/[\w/]+\.[ch]pp:\d+|lib(h5bento|dying)_\w+\.so|\bbento(::|_)", re.M
+    r"(^|[ /])(core|hdf5|vol|plugins|tests/faults)/[\w/]+\.[ch]pp:\d+|lib(h5bento|dying)_\w+\.so|\bbento(::|_)", re.M
 )
 
 # Leaks that have a frame of ours and are none of ours: pattern of a line of the stack, and why.
@@ -60,12 +60,14 @@ def options(folder):
         "detect_leaks": 1,
         "allocator_may_return_null": 1,  # HDF5's tests ask for more than there is
         "quarantine_size_mb": 32,
+        "intercept_tls_get_addr": 0,  # with use_tls=0: LeakSanitizer crashes where a library's thread-local data moved
     }
+    lsan = {"use_tls": 0}
     tsan = {**common, "exitcode": 0, "atexit_sleep_ms": 0, "ignore_noninstrumented_modules": 1}
     # Beside ASan it writes to stderr, where a test may not look: so it aborts, and ASan reports that, stack and all.
     # When it awakes, it sets ASan's path, too, to its own.
     ubsan = {**common, "abort_on_error": 1, "print_stacktrace": 1}
-    values = {"ASAN_OPTIONS": asan, "TSAN_OPTIONS": tsan, "UBSAN_OPTIONS": ubsan}
+    values = {"ASAN_OPTIONS": asan, "LSAN_OPTIONS": lsan, "TSAN_OPTIONS": tsan, "UBSAN_OPTIONS": ubsan}
     return {k: ":".join(f"{name}={value}" for name, value in v.items()) for k, v in values.items()}
 
 
