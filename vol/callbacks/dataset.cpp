@@ -410,13 +410,7 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void*
 }
 
 herr_t dataset_close(void* obj, hid_t dxpl, void** req) {
-  auto* const object = static_cast<Object*>(obj);
-  const herr_t done = H5VLdataset_close(object->under, object->under_vol_id, dxpl, req);
-  if (done >= 0) {
-    const ErrorStackKeeper keep;
-    wrap_free(object);
-  }
-  return done;
+  return close_object(static_cast<Object*>(obj), H5VLdataset_close, dxpl, req);
 }
 
 }  // namespace

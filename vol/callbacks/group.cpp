@@ -55,9 +55,7 @@ herr_t group_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** 
 }
 
 herr_t group_close(void* obj, hid_t dxpl, void** req) noexcept {
-  const herr_t done = H5VLgroup_close(at(obj)->under, at(obj)->under_vol_id, dxpl, req);
-  if (done >= 0) wrap_free(at(obj));
-  return done;
+  return close_object(at(obj), H5VLgroup_close, dxpl, req);
 }
 
 }  // namespace

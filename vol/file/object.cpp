@@ -82,6 +82,19 @@ void wrap_free(Object* object) noexcept {
   H5Idec_ref(under_vol_id);
 }
 
+herr_t close_object(Object* object, herr_t (*close)(void*, hid_t, hid_t, void**), hid_t dxpl,
+                    void** req) noexcept {
+  const herr_t done =
+      object->under != nullptr ? close(object->under, object->under_vol_id, dxpl, req) : 0;
+  if (done < 0) {
+    object->under = nullptr;
+    return done;
+  }
+  const ErrorStackKeeper keep;
+  wrap_free(object);
+  return done;
+}
+
 std::shared_ptr<FileContext> context_of(const Object* object) {
   if (object == nullptr || object->under == nullptr) return nullptr;
   const ssize_t records = H5Eget_num(H5E_DEFAULT);

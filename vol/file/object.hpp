@@ -36,6 +36,11 @@ Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept
 /// Releases the wrapper and its reference, keeping the error stack. Does not touch the native
 /// object.
 void wrap_free(Object* object) noexcept;
+/// Closes the native object by `close` (H5VLdataset_close or another), and frees the wrapper. The
+/// library keeps the id of an object whose close failed, and closes it again, at exit if not
+/// before. The native object is gone by then, and must not be touched: this only frees the wrapper.
+herr_t close_object(Object* object, herr_t (*close)(void*, hid_t, hid_t, void**), hid_t dxpl,
+                    void** req) noexcept;
 
 /// The container that `object` lives in, null for an object of an ordinary file. Makes no
 /// communication.
