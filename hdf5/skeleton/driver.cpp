@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <string>
+#include <utility>
 
 #include <H5FDdevelop.h>
 #include <fmt/format.h>
@@ -37,6 +39,8 @@ struct SkeletonFile {
   std::shared_ptr<SkeletonHost> parent;  ///< plain: whose list led here; its fapl is shown
   H5FD_t* plain = nullptr;
   FileIdentity plain_identity;
+  std::string plain_name;
+  bool refused = false;  ///< plain: somebody has been told that it cannot be changed
   haddr_t eoa = 0;
   int descriptor = -1;
   bool has_name = false;  ///< the name it was opened by leads to physical file 0
@@ -47,6 +51,7 @@ struct Registry {
   hid_t driver = H5I_INVALID_HID;
   ForeignOpener opener;
   std::vector<SkeletonFile*> open;
+  RefusedWrites refused;
 };
 Registry& registry() {
   static auto* const instance = new Registry;
@@ -140,6 +145,7 @@ Result<H5FD_t*> open_file(const char* name, unsigned flags, hid_t fapl, haddr_t 
     BENTO_ASSIGN(const PlainFile plain, open_plain(name, flags, fapl, max_address));
     file->plain = plain.file;
     file->plain_identity = plain.identity;
+    file->plain_name = name;
     file->parent = info->host;
   }
   registry().open.push_back(file.get());
@@ -170,7 +176,13 @@ int drv_cmp(const H5FD_t* a, const H5FD_t* b) {
 
 // Also called without a file, to ask about the driver itself.
 herr_t drv_query(const H5FD_t* file, unsigned long* flags) {
-  if (file != nullptr && self(file)->plain != nullptr) return H5FDquery(self(file)->plain, flags);
+  if (file != nullptr && self(file)->plain != nullptr) {
+    if (H5FDquery(self(file)->plain, flags) < 0) return -1;
+    // Without the library's own buffers a write is refused when it is made, not at the close.
+    if (self(file)->parent->ranks() > 1)
+      *flags &= ~static_cast<unsigned long>(H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_ACCUMULATE_METADATA);
+    return 0;
+  }
   // No HAS_MPI and no ALLOCATE_EARLY: both would make the library reserve raw data in the skeleton.
   *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
            H5FD_FEAT_AGGREGATE_SMALLDATA;
@@ -239,10 +251,32 @@ herr_t drv_read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size
   return 0;
 }
 
+// Each rank has the ordinary file open by itself, with metadata and chunks of its own in memory:
+// what one writes of them would overwrite what another wrote. The library does not take an error
+// well where it closes a file. So the bytes are dropped, and who calls the library looks at the
+// count.
+herr_t write_plain(SkeletonFile& me, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                   const void* buffer) {
+  const std::uint32_t ranks = me.parent->ranks();
+  if (ranks == 1) return H5FDwrite(me.plain, type, dxpl, address, size, buffer);
+  return guard<herr_t>("write through a link", [&]() -> Status {
+    auto& refused = registry().refused;
+    ++refused.count;
+    refused.last = fmt::format(
+        "'{}': an ordinary file cannot be changed through a link by a program of {} ranks, since "
+        "they do not know of each other there: nothing is written; open the file by its own name",
+        me.plain_name, ranks);
+    if (std::exchange(me.refused, true)) return {};
+    fmt::print(stderr, "h5bento: {}\n", refused.last);
+    me.parent->note_refused_change(refused.last);
+    return {};
+  });
+}
+
 herr_t drv_write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
                  const void* buffer) {
   auto* const me = self(file);
-  if (me->plain != nullptr) return H5FDwrite(me->plain, type, dxpl, address, size, buffer);
+  if (me->plain != nullptr) return write_plain(*me, type, dxpl, address, size, buffer);
   return guard<herr_t>("skeleton write", [&]() -> Status {
     if (!me->host->writable())
       return fail(Code::kPermission, "the container is open for reading only");
@@ -258,7 +292,7 @@ herr_t drv_flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
 
 herr_t drv_truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
   auto* const me = self(file);
-  if (me->plain != nullptr) return H5FDtruncate(me->plain, dxpl, closing);
+  if (me->plain != nullptr) return me->refused ? 0 : H5FDtruncate(me->plain, dxpl, closing);
   return guard<herr_t>("skeleton truncate", [&]() -> Status {
     if (me->host->writable()) me->host->image().resize(me->eoa);
     return {};
@@ -310,6 +344,10 @@ hid_t skeleton_driver() {
 
 void skeleton_driver_forget() {
   registry().driver = H5I_INVALID_HID;
+}
+
+const RefusedWrites& refused_writes() {
+  return registry().refused;
 }
 
 void set_foreign_opener(ForeignOpener opener) {

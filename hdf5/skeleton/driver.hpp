@@ -24,6 +24,14 @@ void skeleton_driver_forget();
 /// Sets the hook for containers reached by name from another container.
 void set_foreign_opener(ForeignOpener opener);
 
+/// Writes to ordinary files behind links that were dropped in this process, because other ranks
+/// have the file open beside it.
+struct RefusedWrites {
+  std::uint64_t count = 0;
+  std::string last;  ///< why
+};
+const RefusedWrites& refused_writes();
+
 /// Makes `fapl` open `host`'s skeleton under the name `name`; any other name that is opened with it
 /// is a foreign file. The list keeps a reference to the host.
 herr_t set_fapl_skeleton(hid_t fapl, const std::shared_ptr<SkeletonHost>& host,

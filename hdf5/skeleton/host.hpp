@@ -48,6 +48,10 @@ class SkeletonHost {
   /// May the native library reach containers by name from here, as a ForeignOpener does it? If not,
   /// they are opened as the HDF5 files that their native views are.
   [[nodiscard]] virtual bool reaches_containers() const { return true; }
+  /// How many processes have the container open together, each with a skeleton of its own.
+  [[nodiscard]] virtual std::uint32_t ranks() const { return 1; }
+  /// A change of an ordinary file behind a link was not written; `text` says why.
+  virtual void note_refused_change(const std::string& /*text*/) {}
 
   /// Called by the driver's close callback when the last handle of an armed host goes: the native
   /// library has flushed everything. Commits and closes the container; collective over the file's

@@ -32,7 +32,7 @@ def program():
             found = call()
             if isinstance(found, np.ndarray):
                 found = found.tolist()
-        except (OSError, KeyError) as error:
+        except (OSError, KeyError, RuntimeError) as error:
             found = f"error: {error}"
         return comm.allgather(found)
 
@@ -56,10 +56,14 @@ def program():
     if rank == 0:
         with h5py.File("ordinary.h5", "w", userblock_size=512) as file:
             file["d"] = np.arange(ranks) + 20
+            file.create_dataset("c", data=np.arange(ranks) + 20, chunks=(ranks,))
+            file.create_group("g")
     with opened("links.h5", "w") as file:
         for name, path in (("d", "/d"), ("g", "/g")):
             file[name] = h5py.ExternalLink("target.h5", path)
         file["o"] = h5py.ExternalLink("ordinary.h5", "/d")
+        file["c"] = h5py.ExternalLink("ordinary.h5", "/c")
+        file["og"] = h5py.ExternalLink("ordinary.h5", "/g")
     there = [rank + 7 for rank in range(ranks)]
 
     with opened("links.h5", "r") as file:
@@ -90,6 +94,29 @@ def program():
         if ranks > 1:
             expect(all_fail(outcomes(write)), "what is followed for reading is not written", None)
 
+    # An ordinary file: one rank may change it, several would change it each for itself.
+    with opened("links.h5", "r+") as file:
+
+        def change():
+            file["c"][rank] = rank + 30  # a chunk, which waits in memory
+            file["o"][rank] = rank + 30
+
+        found = outcomes(change)
+        expect(found == [None] if ranks == 1 else all_fail(found), "an ordinary file is written by one rank only", found)
+        group = file["og"]
+        group.create_group("new")
+        group.attrs["a"] = rank
+        del group
+        found = outcomes(file.flush)
+        expect(found == [None] if ranks == 1 else all_fail(found), "a flush says what was not written", found)
+    comm.barrier()
+    if rank == 0:
+        with h5py.File("ordinary.h5", "r") as file:
+            found = list(file["g"]), dict(file["g"].attrs), file["d"][...].tolist(), file["c"][...].tolist()
+        wanted = (["new"], {"a": 0}, [30], [30]) if ranks == 1 else ([], {}, [20, 21], [20, 21])
+        assert found == wanted, found
+        print("an ordinary file has what one rank wrote there, or is unchanged", flush=True)
+
     # The target is open in the same program. Nobody may see what was there before a write.
     for mode in ("r", "r+"):
         with opened("target.h5", "r+") as target, opened("links.h5", mode) as file:
@@ -107,11 +134,13 @@ def program():
 
 def test():
     command = [python(), "-B", os.path.abspath(__file__), "--run"]
-    for ranks, lines in ((1, 8), (2, 11)):
+    for ranks, lines in ((1, 11), (2, 14)):
         found = mpirun(ranks, command, bento_env())
         check(len(found.out.splitlines()) == lines, found.tail())
         refused = found.err.count("can only be read here; a parallel program that wants to write it must open it by its own name")
         check((refused > 0) == (ranks > 1), found.tail())
+        told = found.err.count("an ordinary file cannot be changed through a link by a program of 2 ranks")
+        check((told > 0) == (ranks > 1), found.tail())
         say(f"{ranks} ranks: links lead to the right values, or fail and say why")
 
 

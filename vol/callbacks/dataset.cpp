@@ -313,8 +313,11 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
 
 herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
                      hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
-  return guard<herr_t>("dataset write", [&] {
-    return write(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+  return guard<herr_t>("dataset write", [&]() -> Status {
+    const std::uint64_t refused = refused_writes().count;
+    BENTO_TRY(write(count, dset, mem_type, mem_space, file_space, dxpl, buf, req));
+    if (refused_writes().count == refused) return {};
+    return fail(Code::kPermission, refused_writes().last);
   });
 }
 

@@ -183,7 +183,8 @@ Status flush(Object* object, H5VL_file_specific_args_t* args, hid_t dxpl, void**
     return fail(native_failed("flush"));
   if (!context || !context->writable()) return {};
   context->note_collective("flush", {});
-  return context->container().commit();
+  BENTO_TRY(context->container().commit());
+  return context->take_refused_change();
 }
 
 Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {

@@ -99,7 +99,13 @@ Status FileContext::finalise() {
   Stats::get().unordered_overlaps += container_->unordered_overlaps();
   for (const auto& note : container_->notes())
     fmt::print(stderr, "h5bento: '{}': {}\n", name_, note);
-  return closed;
+  BENTO_TRY(std::move(closed));
+  return take_refused_change();
+}
+
+Status FileContext::take_refused_change() {
+  if (refused_change_.empty()) return {};
+  return fail(Code::kPermission, std::exchange(refused_change_, {}));
 }
 
 // The skeleton is complete here, and all objects are closed.

@@ -74,8 +74,15 @@ class FileContext final : public SkeletonHost {
   }
   [[nodiscard]] PagedImage& image() override { return container_->skeleton(); }
   [[nodiscard]] bool writable() const override { return container_->writable(); }
+  [[nodiscard]] std::uint32_t ranks() const override {
+    return static_cast<std::uint32_t>(container_->comm().size());
+  }
   [[nodiscard]] int descriptor() const override { return container_->descriptor(); }
   Status finalise() override;
+  void note_refused_change(const std::string& text) override { refused_change_ = text; }
+  /// Fails, once, if something that the program changed behind a link was not written. For the end
+  /// of a flush: what the container holds is committed all the same. Errors: kPermission.
+  Status take_refused_change();
 
   [[nodiscard]] Container& container() { return *container_; }
   /// What was decoded of the records as they are now.
@@ -136,6 +143,7 @@ class FileContext final : public SkeletonHost {
   std::uint64_t declared_total_ = 0;
   std::uint64_t extent_version_ = 1;
   bool finalised_ = false;
+  std::string refused_change_;
   bool maybe_deleted_ = false;
 };
 
