@@ -136,21 +136,26 @@ def test_api_parser():
 
 
 def test_known_list():
-    text = "# comment\n\ntest_a.py::T::test_x  reason one\ntest_b.py::test_*  others\n"
-    known = h5py_suite.parse_known(text)
-    check(
-        h5py_suite.reason_for(known, "test_a.py::T::test_x") == "reason one",
-        "a known test was not found",
-    )
-    check(
-        h5py_suite.reason_for(known, "test_b.py::test_anything[1]") == "others",
-        "a pattern was not matched",
-    )
-    check(h5py_suite.reason_for(known, "test_a.py::T::test_xy") is None, "too much was matched")
-    check(
-        fails(h5py_suite.parse_known, "test_c.py::test_no_reason\n"),
-        "a test without a reason was accepted",
-    )
+    known = h5py_suite.parse_known("# comment\n\n[serial]\ntest_a.py::T::test_x  reason one\n[parallel]\nb.py::y  other\n")
+    wanted = {"serial": {"test_a.py::T::test_x": "reason one"}, "parallel": {"b.py::y": "other"}}
+    check(known == wanted, f"parsed {known}")
+    for text in ("c.py::test_no_reason\n", "c.py::test_*  a pattern\n", "c.py::x  once\nc.py::x  twice\n"):
+        check(fails(h5py_suite.parse_known, "[serial]\n" + text), f"was accepted: {text}")
+    check(fails(h5py_suite.parse_known, "c.py::x  in no section\n"), "a test in no section was accepted")
+
+    native = {"a": "passed", "b": "passed", "c": "failed", "d": "skipped"}
+    check(h5py_suite.judge(native, {"a": "passed", "b": "failed"}, {"b": ""}) == ([], []), "a known test was not found")
+    for found, known, new, stale in (
+        ({"a": "passed", "b": "failed"}, [], 1, 0),
+        ({"a": "passed", "b": "skipped"}, [], 1, 0),
+        ({"a": "passed"}, [], 1, 0),  # not run
+        ({"a": "passed", "b": "passed"}, ["b"], 0, 1),
+        ({"a": "passed", "b": "passed", "c": "failed"}, ["c"], 0, 1),
+        ({"a": "passed", "b": "passed", "d": "skipped"}, ["d"], 0, 1),
+        ({"a": "passed", "b": "passed"}, ["e"], 0, 1),
+    ):
+        got = h5py_suite.judge(native, found, dict.fromkeys(known, ""))
+        check(tuple(map(len, got)) == (new, stale), f"{found}, {known}: {got}")
 
 
 LEAKS = """\
