@@ -6,23 +6,27 @@
     api_tests.py serial
     api_tests.py parallel RANKS
 
-Each group runs in a process of its own, so that a crash costs one group. A test that passes
-natively must pass under the connector if its group is in MUST_PASS; what other groups miss is
-printed.
+Under the connector each group runs in a process of its own, so that a crash costs one group. What
+passes natively must pass under the connector, and every group must come to its end, but for the
+tests in DO_NOT_END. That list is exact: a test in it that passes is a failure of the list.
 """
 
 import collections
 import os
 import re
+import subprocess
 import sys
+import time
 
 from harness import (
     ANY,
     Failure,
+    Result,
     Stats,
     api_program,
     bento_env,
     check,
+    kill_tree,
     mpirun,
     native_env,
     run,
@@ -32,7 +36,15 @@ from harness import (
 import harness
 
 GROUPS = ("file", "group", "dataset", "datatype", "attribute", "link", "object", "misc")
-MUST_PASS = ("file", "group", "attribute", "link", "object")
+# What has to pass natively: fewer would mean that tests were left out, and their results not compared.
+LEAST_PASSED = {"serial": 1074, "parallel": 30}
+# Parallel tests that do not come to their end, with the reason. Their programs are ended when they get there.
+STALE = "reads on its own, without a flush, what another rank has overwritten; its checks then leave the other ranks waiting"
+DO_NOT_END = {
+    ("dataset", "several overwrites to dataset with multiple chunks using same shaped dataspaces"): STALE,
+    ("dataset", "several overwrites to dataset with multiple chunks using differently shaped dataspaces"): STALE,
+}
+STUCK = 3  # seconds after which a program that has reached such a test is taken to wait for ever
 BANNER = re.compile(r"^\*\s+API (?:Parallel )?(\w+) Tests\s+\*$")
 RESULT = re.compile(r"^(.*?)\s*(PASSED|\*FAILED\*|-SKIP-)\s*$")
 WORDS = {"PASSED": "passed", "*FAILED*": "failed", "-SKIP-": "skipped"}
@@ -80,18 +92,38 @@ def parse(text):
 
 
 def run_group(ranks, group, env, folder):
+    """group: one of GROUPS, or None for all of them in one process."""
     # In a folder of its own: the tests leave files behind, and find them the next time.
     os.makedirs(folder)
+    chosen = [group] if group else []
     if ranks:
-        return mpirun(
-            ranks,
-            [api_program("h5_api_test_parallel"), group],
-            env,
-            timeout=60,
-            ok=ANY,
-            cwd=folder,
-        )
-    return run([api_program("h5_api_test"), group], env, timeout=90, ok=ANY, cwd=folder)
+        command = [api_program("h5_api_test_parallel"), *chosen]
+        return mpirun(ranks, command, env, timeout=60, ok=ANY, cwd=folder)
+    return run([api_program("h5_api_test"), *chosen], env, timeout=90, ok=ANY, cwd=folder)
+
+
+def run_until_stuck(ranks, group, env, folder):
+    """As run_group, for a group with a test in DO_NOT_END; the status is None if the program was ended there."""
+    os.makedirs(folder)
+    command = ["mpirun", "-n", str(ranks), api_program("h5_api_test_parallel"), group]
+    path, begin, reached = os.path.join(folder, "output"), time.monotonic(), None
+    with open(path, "w") as out:
+        process = subprocess.Popen(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    try:
+        while process.poll() is None and time.monotonic() < begin + (180 if harness.SANITIZER else 60):
+            time.sleep(0.1)
+            with open(path, errors="replace") as file:
+                there = any(f"Testing {name}" in file.read() for within, name in DO_NOT_END if within == group)
+            reached = reached or (time.monotonic() if there else None)
+            if reached and time.monotonic() > reached + STUCK:
+                break
+        status = process.poll()
+    finally:
+        if process.poll() is None:
+            kill_tree(process)
+    with open(path, errors="replace") as file:
+        text = file.read()
+    return Result(command, status, text, "", time.monotonic() - begin)
 
 
 def title(key):
@@ -114,47 +146,46 @@ def count(results, word):
     return sum(1 for value in results.values() if value == word)
 
 
-def compare_group(ranks, group, totals):
-    """Runs one group both ways; returns what went wrong and is not allowed to."""
-    natively = run_group(ranks, group, native_env(), f"native-{group}")
-    native = parse(natively.out)
-    if natively.status != 0:
-        raise Failure(
-            f"{group}: the native run failed itself, exit status {natively.status}\n{natively.tail()}"
-        )
-    under = run_group(ranks, group, bento_env(stats=f"stats-{group}"), f"connector-{group}")
+def expected_unfinished(ranks, group):
+    return {(group, name, "") for within, name in DO_NOT_END if ranks and within == group}
+
+
+def compare_group(ranks, group, native, total):
+    """Runs one group under the connector; returns what is not as in `native`, the group's results without it."""
+    unfinished = expected_unfinished(ranks, group) if not harness.REHEARSAL else set()
+    start = run_until_stuck if unfinished else run_group
+    under = start(ranks, group, bento_env(stats=f"stats-{group}"), f"connector-{group}")
     found = parse(under.out)
-    for total, result in zip(totals, (natively, under)):
-        total.update(dict(zip(("passed", "failed", "skipped", "run"), own_counts(result.out))))
-    worse = sorted(k for k, v in native.items() if found.get(k) != v and v == "passed")
-    new_skips = sorted(k for k, v in native.items() if v != "skipped" and found.get(k) == "skipped")
+    counted = own_counts(under.out)
+    if not counted[3]:  # ended before its summary
+        counted = (*(count(found, word) for word in ("passed", "failed", "skipped")), len(native))
+    total.update(dict(zip(("passed", "failed", "skipped", "run"), counted)))
     say(
         f"{group:<10} native: {count(native, 'passed'):4} passed {count(native, 'failed'):3} failed "
         f"{count(native, 'skipped'):3} skipped   connector: {count(found, 'passed'):4} passed "
         f"{count(found, 'failed'):3} failed {count(found, 'skipped'):3} skipped"
     )
-    for key in worse:
-        say(f"    {found.get(key, 'not run')}: {title(key)}")
-    problems = [f"{group}: {title(key)}: {found.get(key, 'not run')}" for key in worse]
-    # The program's own count includes what ranks other than 0 found.
-    if under.status != 0 and not worse:
+    worse = sorted(k for k, v in native.items() if v == "passed" and found.get(k) != "passed")
+    problems = [f"{group}: {title(k)}: {found.get(k, 'not run')}" for k in worse if k not in unfinished]
+    for key in sorted(unfinished):
+        say(f"    does not end: {title(key)} ({DO_NOT_END[key[:2]]})")
+        if native.get(key) != "passed":
+            problems.append(f"{group}: {title(key)} does not pass natively, so it has no place in DO_NOT_END")
+        if found.get(key) == "passed":
+            problems.append(f"{group}: {title(key)} passes: take it out of DO_NOT_END")
+    if under.status is None and not unfinished:
+        problems.append(f"{group}: no end before the deadline\n{under.tail()}")
+    elif under.status != (None if unfinished else 0):
+        # The program's own count includes what ranks other than 0 found.
         problems.append(f"{group}: exit status {under.status}\n{under.tail()}")
-        say(f"    exit status {under.status}")
-    if under.status not in (0, 1):
-        end = "no end after the deadline" if under.status is None else f"exit status {under.status}"
-        say(f"    {end}")
-        problems.append(f"{group}: {end}")
     expected = harness.connector()
     check(
         not expected or f"with VOL connector '{expected.split()[0]}'" in under.out,
         f"{group}: the program did not run with {expected}:\n{under.tail()}",
     )
-    if new_skips:
-        say(f"    skipped under the connector only: {len(new_skips)}")
-    # A program that was ended writes no statistics: the ranks that go on wait for ever for one that
-    # failed a check.
-    ended = under.status in (0, 1) or group in MUST_PASS
-    return problems, bool(native) and ended
+    if not unfinished:  # a program that was ended writes no statistics
+        problems += check_stats(group)
+    return problems
 
 
 def check_stats(group):
@@ -171,22 +202,26 @@ def check_stats(group):
 
 
 def test(kind, ranks=0):
-    totals = collections.Counter(), collections.Counter()
-    fatal, others = [], []
+    natively = run_group(ranks, None, native_env(), "native")
+    check(natively.status == 0, f"natively, exit status {natively.status}\n{natively.tail()}")
+    passed, failed, skipped, every = own_counts(natively.out)
+    name = f"{kind}{f' on {ranks} ranks' if ranks else ''}"
+    say(f"{name}, native: {passed}/{every} passed, {failed} failed, {skipped} skipped")
+    check(passed >= LEAST_PASSED[kind], f"natively only {passed} tests passed, not {LEAST_PASSED[kind]}")
+    native = parse(natively.out)
+    strange = {key[0] for key in native} - set(GROUPS)
+    check(not strange, f"groups that this test does not run: {strange}")
+    total, problems = collections.Counter(), []
     for group in GROUPS:
-        problems, any_tests = compare_group(ranks, group, totals)
-        if any_tests:
-            fatal += check_stats(group)
-        (fatal if group in MUST_PASS else others).extend(problems)
-    for name, total in zip(("native", "connector"), totals):
-        say(
-            f"{kind}{f' on {ranks} ranks' if ranks else ''}, {name}: "
-            f"{total['passed']}/{total['run']} passed, {total['failed']} failed, {total['skipped']} skipped"
-        )
-    if others:
-        say(f"{len(others)} differences in groups that need not pass yet")
-    if fatal:
-        raise Failure("\n".join(["not as natively:"] + fatal))
+        of_group = {key: value for key, value in native.items() if key[0] == group}
+        if of_group:
+            problems += compare_group(ranks, group, of_group, total)
+    say(
+        f"{name}, connector: {total['passed']}/{total['run']} passed, {total['failed']} failed, "
+        f"{total['skipped']} skipped"
+    )
+    if problems:
+        raise Failure("\n".join(["not as natively:"] + problems))
 
 
 if __name__ == "__main__":
