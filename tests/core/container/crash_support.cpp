@@ -11,6 +11,7 @@
 #include "core/sion/reader.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/fake_view.hpp"
+#include "tests/core/container/sion_states.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento::test {
@@ -338,6 +339,7 @@ void require_whole(const MemoryFileSystem& disk, std::uint64_t step) {
                    << wrong.finding.text);
   REQUIRE(verdict->sound());
   require_sion(disk);
+  keep_sion_state(disk, SionState::kWhole);
 }
 
 }  // namespace bento::test

@@ -14,6 +14,7 @@
 #include "core/layout/root.hpp"
 #include "core/sion/reader.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/core/container/sion_states.hpp"
 #include "tests/support/fault_file.hpp"
 #include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
@@ -128,6 +129,7 @@ bool same(const std::optional<View>& before, const std::optional<View>& now) {
 /// of a file have equal block counts, global rank equals mapping index.
 std::optional<View> view_of(const MemoryFileSystem& disk) {
   auto reader = SionReader::open(disk.opener(), "box");
+  keep_sion_state(disk, reader ? SionState::kAccepted : SionState::kRefused);
   if (!reader) return std::nullopt;
   View view;
   view.mapping = reader->mapping();
