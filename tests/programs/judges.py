@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The real SIONlib and the real FTI judge containers, streams and exports.
+
+    judges.py sion | fti11 | fti16
+
+Each is found by an environment variable that names where it is installed: H5BENTO_JUDGE_SIONLIB, H5BENTO_JUDGE_FTI11,
+H5BENTO_JUDGE_FTI16. Without it the test is skipped.
+"""
+
+import glob
+import os
+import re
+import shutil
+import struct
+import sys
+
+import harness
+from harness import ANY, HERE, Skip, bento_env, built, check, mpirun, native_env, python, run, run_test, say
+
+BIG = 300000  # doubles of a rank: more than one chunk of 1 MiB
+SMALL = 3000  # in a record below 64 KiB, which needs no filler
+WRITE = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+comm, path, mode, big = MPI.COMM_WORLD, *sys.argv[1:3], int(sys.argv[3])
+with h5py.File(path, mode, driver="mpio", comm=comm) as f:
+    if mode == "w":
+        f.create_dataset("big", (comm.size, big), "f8")
+        f.create_dataset("small", (comm.size, 7), "i4")
+    base = f["big"].shape[0] if mode == "w" else 100
+    for turn in range(2):
+        f["big"][comm.rank] = np.arange(big) * (comm.rank + 1) + turn + base
+        f["small"][comm.rank] = np.arange(7) + 10 * comm.rank
+        f.flush()
+"""
+
+
+def judge(name):
+    variable = f"H5BENTO_JUDGE_{name}"
+    path = os.environ.get(variable, "")
+    if not path:
+        raise Skip(f"{variable} does not say where it is installed")
+    check(os.path.isdir(path), f"{variable}={path}: no such folder")
+    return path
+
+
+def write(path, ranks, settings, mode="w", big=BIG):
+    connector = harness.connector()
+    string = connector + (";" if " " in connector else " ") + settings
+    mpirun(ranks, [python(), "-c", WRITE, path, mode, big], bento_env(string=string))
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def compile_c(source, output, *options):
+    run(["mpicc", "-w", "-O1", "-o", output, os.path.join(HERE, source), *options], native_env())
+    return os.path.abspath(output)
+
+
+# ---- SIONlib ----
+
+
+def sion_tool(tools, name, *arguments):
+    """Its exit status is 0 whatever it finds; an error is in what it prints."""
+    result = run([os.path.join(tools, name), *arguments], native_env())
+    check("SION_ERROR" not in result.text and "abort" not in result.text, f"{name}: {result.tail()}")
+    return result.out
+
+
+def check_with_sionlib(place, reader, path, ranks):
+    import check_sion
+
+    report = check_sion.check_container(path, bento=True)
+    check(not report.problems, f"{path}: {report.problems[:3]}")
+    container = report.container
+    tasks, streams = len(container.tasks), [container.stream(task) for task in range(len(container.tasks))]
+    tools = os.path.join(place, "bin")
+    # What siondump prints is rounded, and the number of tasks is not.
+    dump = sion_tool(tools, "siondump", "-a", path)
+    check(re.search(rf"number of tasks: +{tasks}\b", dump), f"siondump does not say {tasks} tasks:\n{dump[:2000]}")
+    sion_tool(tools, "sionsplit", path, f"{path}.split")
+    for task, stream in enumerate(streams):
+        check(read(f"{path}.split{task:05}") == stream, f"{path}: sionsplit gets another stream of task {task}")
+    sion_tool(tools, "siondefrag", "-q", "1", path, f"{path}.sion")
+    defragmented = check_sion.check_container(f"{path}.sion")
+    check(not defragmented.problems, f"siondefrag of {path}: {defragmented.problems[:3]}")
+    check(
+        [defragmented.container.stream(task) for task in range(tasks)] == streams,
+        f"{path}: siondefrag changes a stream",
+    )
+    # In one file the last task, our catalogue, need not be opened.
+    for number in {tasks, tasks - 1} if len(container.files) == 1 else {tasks}:
+        result = mpirun(number, [reader, path, f"{path}.read"], native_env(), ok=ANY)
+        check(result.status == 0 and "SION_ERROR" not in result.text, f"{number} ranks of SIONlib: {result.tail()}")
+        for rank in range(number):
+            check(read(f"{path}.read.{rank}") == streams[rank], f"{path}: rank {rank} of SIONlib gets another stream")
+    say(f"{path}: {tasks} tasks in {len(container.files)} files, {sum(map(len, streams))} bytes: equal, written by {ranks}")
+    container.close()
+    defragmented.container.close()
+    for name in glob.glob(f"{path}.split*") + glob.glob(f"{path}.read*") + [f"{path}.sion"]:
+        os.remove(name)
+
+
+def sion():
+    place = judge("SIONLIB")
+    options = run([os.path.join(place, "bin", "sionconfig"), "--libs", "--mpi", "--be"], native_env()).out.split()
+    flags = run([os.path.join(place, "bin", "sionconfig"), "--cflags", "--mpi", "--be"], native_env()).out.split()
+    reader = compile_c("judge_sion.c", "reader", *flags, *options)
+    for number, settings in enumerate(("chunk=1M", "chunk=1M;files=2", "chunk=1M;files=3;checksum=md5;align=1")):
+        path = f"{number}.h5"
+        write(path, 3, settings)
+        if number == 0:
+            check_with_sionlib(place, reader, path, "3 ranks")
+        write(path, 2, settings, "r+")
+        check_with_sionlib(place, reader, path, "3 and then 2 ranks")
+
+
+# ---- FTI ----
+
+RANKS = 2
+CONFIG = """[Basic]
+head = 0
+node_size = 1
+ckpt_dir = ./Local
+glbl_dir = ./Global
+meta_dir = ./Meta
+ckpt_l1 = 0
+ckpt_l2 = 0
+ckpt_l3 = 0
+ckpt_l4 = 0
+inline_l2 = 1
+inline_l3 = 1
+inline_l4 = 1
+keep_last_ckpt = 0
+group_size = 2
+max_sync_intv = 0
+ckpt_io = 3
+verbosity = 1
+[Restart]
+failure = 0
+exec_id = NULL
+[Injection]
+rank = 0
+number = 0
+position = 0
+frequency = 0
+[Advanced]
+block_size = 1024
+transfer_size = 16
+mpi_tag = 2612
+general_tag = 2612
+ckpt_tag = 711
+stage_tag = 406
+final_tag = 3107
+lustre_striping_unit = 4194304
+lustre_striping_factor = -1
+lustre_striping_offset = -1
+local_test = 1
+"""
+
+
+class Application:
+    """An application of FTI in a folder of its own; every run of it takes a checkpoint and dies."""
+
+    def __init__(self, program, folder, variables):
+        """variables: for each rank, {id: bytes} in the order in which they are protected."""
+        self.program, self.folder, self.variables = program, folder, variables
+        for name in ("Local", "Global", "Meta"):
+            os.makedirs(os.path.join(folder, name))
+        with open(os.path.join(folder, "config.fti"), "w") as file:
+            file.write(CONFIG)
+        for rank, values in enumerate(variables):
+            with open(os.path.join(folder, f"variables.{rank}"), "w") as file:
+                file.writelines(f"{number} {len(value)}\n" for number, value in values.items())
+
+    def run(self, checkpoint):
+        """Returns what FTI said, and what each rank had in its variables; nothing of these if FTI_Init failed."""
+        command = [self.program, "config.fti", "variables", "out", str(checkpoint)]
+        result = mpirun(RANKS, command, native_env(), ok=ANY, cwd=self.folder)
+        check(result.status in (2, 7), f"{self.folder}: exit status {result.status}\n{result.tail()}")
+        if result.status == 2:
+            return result.text, []
+        answers = []
+        for rank in range(RANKS):
+            line, _, data = read(os.path.join(self.folder, f"out.{rank}")).partition(b"\n")
+            answers.append((int(line.split()[1]), data))
+        return result.text, answers
+
+    def replace(self, files):
+        """Puts files[rank] in the place of the checkpoint that the last run took."""
+        for rank in range(RANKS):
+            found = glob.glob(os.path.join(self.folder, "Local", "**", f"Ckpt*-Rank{rank}.fti"), recursive=True)
+            check(len(found) == 1, f"{self.folder}: checkpoints of rank {rank}: {found}")
+            shutil.copyfile(files[rank], found[0])
+
+    def expect(self, checkpoint, what):
+        text, answers = self.run(checkpoint)
+        check(len(answers) == RANKS, f"{what}: FTI_Init failed\n{text[-2000:]}")
+        for rank, (recovered, data) in enumerate(answers):
+            check(recovered == 0, f"{what}: FTI_Recover returned {recovered} on rank {rank}\n{text[-2000:]}")
+            wanted = b"".join(self.variables[rank].values())
+            check(data == wanted, f"{what}: rank {rank} recovered something else")
+
+
+def values_of(rank, count=BIG):
+    """What rank `rank` of WRITE has written last, as the bytes of its variables 0 and 1."""
+    big = struct.pack(f"<{count}d", *(value * (rank + 1) + 1 + RANKS for value in range(count)))
+    return {0: big, 1: struct.pack("<7i", *(value + 10 * rank for value in range(7)))}
+
+
+def exports(version, program):
+    for settings in ("chunk=1M", "chunk=1M;checksum=md5"):
+        name = settings.rpartition("=")[2]
+        path, folder = f"{name}-{version}.h5", f"{name}-{version}"
+        write(path, RANKS, settings)
+        os.mkdir(f"{folder}-files")
+        run([built("tests", "export_rank_files"), path, f"{folder}-files", version], native_env())
+        application = Application(program, folder, [values_of(rank) for rank in range(RANKS)])
+        application.run(1)
+        application.replace([os.path.join(f"{folder}-files", f"Ckpt1-Rank{rank}.fti") for rank in range(RANKS)])
+        application.expect(2, f"export of {path}")
+        application.expect(3, f"after the next checkpoint of {path}")
+        say(f"FTI {version} recovers the export of {path}, and goes on with it")
+
+
+def take_streams(path, settings, big):
+    """Writes a container, takes its streams out of it, and returns the ids of each in the order of the file."""
+    import check_fti
+    import check_sion
+
+    write(path, RANKS, f"checksum=md5;{settings}", big=big)
+    report = check_sion.check_container(path, bento=True)
+    ids = []
+    for rank in range(RANKS):
+        stream = report.container.stream(rank)
+        with open(f"{path}.stream.{rank}", "wb") as file:
+            file.write(stream)
+        blocks = check_fti.read_blocks(stream, check_fti.Report())
+        ids.append(list(dict.fromkeys(record.id for _, _, records in blocks for record in records)))
+    report.container.close()
+    return ids
+
+
+def restart(program, folder, variables, path):
+    application = Application(program, folder, variables)
+    application.run(1)
+    application.replace([f"{path}.stream.{rank}" for rank in range(RANKS)])
+    return application
+
+
+def streams(program):
+    """The streams of a container with checksum=md5 are FTI-FF 1.1 files."""
+    # Of small records without alignment there are no fillers, and FTI recovers the data.
+    variables = [values_of(rank, SMALL) for rank in range(RANKS)]
+    ids = take_streams("plain.h5", "align=1", SMALL)
+    check(ids == [[0, 1]] * RANKS, f"the streams of plain.h5 have ids {ids}")
+    restart(program, "plain", variables, "plain.h5").expect(2, "streams of plain.h5")
+    say("FTI 1.1 recovers from the streams of plain.h5")
+
+    # With fillers, which no application protects, it accepts the files, and then finds one variable too many.
+    variables = [values_of(rank) for rank in range(RANKS)]
+    ids = take_streams("filled.h5", "chunk=1M", BIG)
+    check(ids == [[-1, 0, 1]] * RANKS, f"the streams of filled.h5 have ids {ids}")
+    text, answers = restart(program, "filled", variables, "filled.h5").run(2)
+    check(re.search("Checkpoint has 3 protected variables, but FTI protects 2", text), text[-2000:])
+    check("do not match" not in text, text[-2000:])
+    say("FTI 1.1 accepts the streams of filled.h5, with their fillers")
+
+    # Of a stream with one bit changed it does not: else it would have judged nothing.
+    for path in ("plain.h5", "filled.h5"):
+        data = bytearray(read(f"{path}.stream.1"))
+        data[len(data) // 2] ^= 1
+        with open(f"{path}.stream.1", "wb") as file:
+            file.write(data)
+        text, answers = restart(program, f"damaged-{path}", variables, path).run(2)
+        check("Checksum do not match" in text, f"FTI accepts a damaged stream of {path}\n{text[-2000:]}")
+        check(not any(recovered == 0 for recovered, _ in answers), f"FTI recovers from a damaged stream of {path}")
+    say("FTI 1.1 refuses both with a bit changed")
+
+
+def fti(name, version):
+    place = judge(name)
+    library = os.path.join(place, "lib")
+    program = compile_c(
+        "judge_fti.c",
+        "application",
+        f"-I{place}/include",
+        f"-L{library}",
+        f"-Wl,-rpath,{library}",
+        "-fcommon",
+        "-lfti",
+        "-lcrypto",
+        "-lm",
+    )
+    exports(version, program)
+    if version == "1.1":
+        streams(program)
+
+
+def main(which):
+    if harness.REHEARSAL:
+        raise Skip("native files are no containers")
+    {"sion": sion, "fti11": lambda: fti("FTI11", "1.1"), "fti16": lambda: fti("FTI16", "1.6")}[which]()
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    run_test(main, sys.argv[1], containers=3 if sys.argv[1] == "sion" else 2)
