@@ -4,10 +4,12 @@
 """Checks every closed container below a folder with the independent checkers: its physical files as SION, each
 writer's stream as FTI-FF, and all of it as SIONlib's MPI reader would see it.
 
-    check_containers.py FOLDER...
+    check_containers.py [--unfinished] [--unhashed] FOLDER...
 
-A container whose META1 has no pointer to META2 was not closed (its program was killed, or is running): it is
-counted, not judged. Nothing in here knows how the connector writes, but for what check_identity.py holds of its files.
+A container whose META1 has no pointer to META2 was not closed (its program was killed, or is running): it cannot be
+judged, which is wrong unless --unfinished says that it was to be expected. So it is with records that have no hash, which
+only `checksum=none` may leave behind (--unhashed). Nothing in here knows how the connector writes, but for what
+check_identity.py holds of its files.
 """
 import collections
 import os
@@ -23,7 +25,8 @@ import sion_mpi_reader  # noqa: E402
 
 LARGEST_STREAM = 256 << 20  # bytes that are taken into memory for the walk along a stream
 
-Result = collections.namedtuple("Result", "containers streams unfinished problems")
+# unfinished: containers that were not closed; unhashed: streams that have records without a hash. Both as lines of text.
+Result = collections.namedtuple("Result", "containers streams unfinished unhashed problems")
 
 
 def is_master(path):
@@ -46,16 +49,19 @@ def is_closed(path):
 
 
 def check_streams(report):
-    """(streams checked, problems) of the writers; the last task of each file is the catalogue."""
-    checked, problems = 0, []
+    """(streams checked, problems, streams with records that have no hash); the last task of each file is the catalogue."""
+    checked, problems, unhashed = 0, [], []
     for number, task in enumerate(report.container.tasks):
         file = report.container.files[task.file]
         if task.local == file.ntasks - 1 or not 0 < sum(task.sizes) <= LARGEST_STREAM:
             continue
         walk = check_fti.check_stream(report.container.stream(number))
         checked += 1
-        problems += [f"{file.path}: stream of task {task.local} at byte {offset}: {text}" for offset, text in walk.problems]
-    return checked, problems
+        where = f"{file.path}: stream of task {task.local}"
+        problems += [f"{where} at byte {offset}: {text}" for offset, text in walk.problems]
+        if walk.unhashed:
+            unhashed.append(f"{where}: {walk.unhashed} records without a hash")
+    return checked, problems, unhashed
 
 
 def check_mpi_reader(report):
@@ -74,40 +80,46 @@ def check_mpi_reader(report):
 
 
 def check_folder(folder):
-    containers = streams = unfinished = 0
-    problems = []
+    containers = streams = 0
+    unfinished, unhashed, problems = [], [], []
     for where, _, names in os.walk(folder):
         for name in sorted(names):
             path = os.path.join(where, name)
             if not os.path.isfile(path) or os.path.islink(path) or not is_master(path):
                 continue
             if not is_closed(path):
-                unfinished += 1
+                unfinished.append(f"{path}: not closed")
                 continue
             report = check_sion.check_container(path, bento=True)
             containers += 1
             if report.problems:
                 problems += [f"{path}: {problem}" for problem in report.problems]
                 continue
-            checked, wrong = check_streams(report)
+            checked, wrong, bare = check_streams(report)
             streams += checked
+            unhashed += bare
             problems += wrong + check_mpi_reader(report) + check_identity.check(report.container.files)
             report.container.close()
-    return Result(containers, streams, unfinished, problems)
+    return Result(containers, streams, unfinished, unhashed, problems)
 
 
 def main():
-    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+    allowed = {argument for argument in sys.argv[1:] if argument in ("--unfinished", "--unhashed")}
+    folders = [argument for argument in sys.argv[1:] if argument not in allowed]
+    if not folders or any(folder.startswith("-") for folder in folders):
         print(__doc__)
         return 2
     status = 0
-    for folder in sys.argv[1:]:
+    for folder in folders:
         result = check_folder(folder)
-        for problem in result.problems:
+        problems = list(result.problems)
+        problems += [] if "--unfinished" in allowed else result.unfinished
+        problems += [] if "--unhashed" in allowed else result.unhashed
+        for problem in problems:
             print(problem)
-        print(f"{folder}: {result.containers} containers, {result.streams} streams checked, {result.unfinished} not closed, "
-              f"{len(result.problems)} violations")
-        status = status or bool(result.problems)
+        print(f"{folder}: {result.containers} containers, {result.streams} streams checked, {len(result.unfinished)} not closed, "
+              f"{len(problems)} violations")
+        status = status or bool(problems)
     return int(status)
 
 

@@ -70,7 +70,7 @@ class Report:
         self.containers = 0
         self.fillers = 0
         self.dead = 0
-        self.unhashed = 0  # containers with content and without a hash, in a stream of hashes
+        self.unhashed = 0  # containers with bytes and without a hash
         self.live_bytes = 0
 
     def wrong(self, offset, text):
@@ -243,7 +243,7 @@ def check_hashes(data, blocks, checksum, report, rules):
             # would compare it, knows MD5 only.
             kept = report.kind == "xxh3" and not r.content and not r.filler
             bare = bare or (rules == "stream" and kept)
-            report.unhashed += bool(bare and r.content and report.kind != "none")
+            report.unhashed += bool(r.content and r.chunk and r.hash == bytes(16))
             if want is not None and want != r.hash and not bare:
                 report.wrong(r.fptr if r.chunk else r.at + 48,
                              f"id {r.id} container {r.containerid}: its {r.chunk} bytes do not have the hash "

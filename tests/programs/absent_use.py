@@ -157,4 +157,4 @@ def test():
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    run_test(test)
+    run_test(test, containers=0, unfinished={"*sion": "files that only begin like a container", "user_block.h5": "the same"})

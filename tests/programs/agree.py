@@ -230,4 +230,4 @@ def test(which="all"):
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    run_test(test, *sys.argv[1:])
+    run_test(test, *sys.argv[1:], containers=2)

@@ -14,6 +14,7 @@ from harness import (
     bento_env,
     built,
     check,
+    check_all_containers,
     check_container,
     check_diverted,
     check_equal,
@@ -110,6 +111,7 @@ def test_trees():
 
 
 def clean():
+    check_all_containers(".")
     for name in os.listdir():
         if os.path.isfile(name):
             os.remove(name)
@@ -130,4 +132,4 @@ def test(tier):
 if __name__ == "__main__":
     if sys.argv[1:] not in (["quick"], ["full"]):
         sys.exit("usage: examples.py quick | full")
-    run_test(test, sys.argv[1])
+    run_test(test, sys.argv[1], containers=2 if sys.argv[1] == "quick" else 6)

@@ -13,6 +13,7 @@ import sys
 from harness import (
     bento_env,
     check,
+    check_all_containers,
     check_container,
     check_diverted,
     check_equal,
@@ -61,6 +62,7 @@ def test_one(options, dataset_bytes):
         check_container(path_b)
         check_equal(path_a, path_b)
         run([hdf5_tool("h5diff"), path_a, path_b], bento_env())
+    check_all_containers("bento")
     for path in (*native, *found, "stats"):
         if os.path.exists(path):
             os.remove(path)
@@ -79,4 +81,4 @@ def test():
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    run_test(test)
+    run_test(test, containers=16 * FILES)

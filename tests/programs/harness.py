@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the tests of whole programs share: environments, deadlines, statistics, containers.
 
-A test is a script that calls run_test(function). Exit status 0: passed, 1: failed, 77: skipped.
+A test is a script that calls run_test(function, ...). Exit status 0: passed, 1: failed, 77: skipped.
 It works in a folder of its own below the current one, which is removed unless the test failed.
 
   H5BENTO_TEST_CONNECTOR   connector string to test instead of `bento`, e.g. `bento files=2`
@@ -10,6 +10,7 @@ It works in a folder of its own below the current one, which is removed unless t
                            to prove the tests themselves; what only bento can fulfil is not checked
 """
 
+import fnmatch
 import glob
 import json
 import os
@@ -440,6 +441,24 @@ def check_equal(path_a, path_b, ranks=0, **more):
     return lines[0]
 
 
+class Leaves:
+    """What the running test leaves behind, as run_test was told."""
+
+    least = 1  # containers that must have been checked at its end
+    unfinished = {}  # {pattern of names: why these were not closed}
+    unhashed = {}  # {pattern of names: why these have records without a hash}
+    checked = 0
+
+
+def unexpected(texts, allowed):
+    """Those of `path: text` whose file has a name that no pattern allows."""
+    return [
+        text
+        for text in texts
+        if not any(fnmatch.fnmatchcase(os.path.basename(text.split(": ")[0]), name) for name in allowed)
+    ]
+
+
 def check_all_containers(folder):
     """Every container that a test leaves behind must pass the checkers that know nothing of the connector."""
     if REHEARSAL:
@@ -447,10 +466,21 @@ def check_all_containers(folder):
     import check_containers
 
     result = check_containers.check_folder(folder)
-    shown = "\n".join(result.problems[:10])
-    check(not result.problems, f"{len(result.problems)} violations of the formats:\n{shown}")
-    if result.containers:
-        say(f"  formats: {result.containers} containers and {result.streams} streams checked")
+    problems = list(result.problems)
+    problems += unexpected(result.unfinished, Leaves.unfinished)
+    problems += unexpected(result.unhashed, {"*"} if "checksum=none" in connector() else Leaves.unhashed)
+    shown = "\n".join(problems[:10])
+    check(not problems, f"{len(problems)} violations of the formats:\n{shown}")
+    Leaves.checked += result.containers
+    if result.containers or result.unfinished:
+        unfinished = f", {len(result.unfinished)} not closed" if result.unfinished else ""
+        say(f"  formats: {result.containers} containers and {result.streams} streams checked{unfinished}")
+
+
+def check_number_of_containers():
+    """A test whose containers are gone, or never were, would prove nothing of the format."""
+    if not REHEARSAL:
+        check(Leaves.checked >= Leaves.least, f"only {Leaves.checked} containers were checked, not {Leaves.least}")
 
 
 # ---- a test --------------------------------------------------------------------------------------
@@ -480,7 +510,12 @@ def forget_folder(folder):
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def run_test(function, *arguments):
+def run_test(function, *arguments, containers=1, unfinished=(), unhashed=()):
+    """Runs function(*arguments) in a folder of its own, then the checkers over what it left there.
+
+    containers: so many closed ones at least must be checked, including those that the test gave to check_all_containers.
+    unfinished, unhashed: {pattern of names: reason} of those that may lack META2 or hashes; without, either is a failure."""
+    Leaves.least, Leaves.unfinished, Leaves.unhashed, Leaves.checked = containers, unfinished, unhashed, 0
     # ctest ends a test that takes too long; the finally clauses below it end its children.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     folder = None
@@ -500,6 +535,7 @@ def run_test(function, *arguments):
             # Often the reason of what the test noticed.
             check_sanitizers()
         check_all_containers(folder)
+        check_number_of_containers()
         status = 0
     except Skip as reason:
         say(f"SKIP: {reason}")

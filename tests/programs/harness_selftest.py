@@ -158,6 +158,15 @@ def test_known_list():
         check(tuple(map(len, got)) == (new, stale), f"{found}, {known}: {got}")
 
 
+def test_leaves():
+    texts = ["/a/f.h5: not closed", "/a/f.h5.000001: stream of task 0: 2 records without a hash", "/b/g.h5: not closed"]
+    check(harness.unexpected(texts, {"f.h5*": "why"}) == texts[2:], "a pattern of names is wrong")
+    check(harness.unexpected(texts, ()) == texts, "something was allowed")
+    harness.Leaves.least, harness.Leaves.checked = 2, 1
+    check(fails(harness.check_number_of_containers), "too few containers were enough")
+    harness.Leaves.least, harness.Leaves.checked = 0, 0
+
+
 LEAKS = """\
 AddressSanitizer exit stats:
 =================================================================
@@ -204,6 +213,7 @@ def test():
         test_deadline,
         test_api_parser,
         test_known_list,
+        test_leaves,
         test_sanitizer_reports,
     ):
         function()
@@ -213,4 +223,4 @@ def test():
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.dont_write_bytecode = True
-    run_test(test)
+    run_test(test, containers=0, unfinished={"sion": "four bytes of a container"})

@@ -307,4 +307,4 @@ def test():
 
 
 if __name__ == "__main__":
-    run_test(test)
+    run_test(test, containers=5)

@@ -244,4 +244,4 @@ def test(rounds="3"):
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    run_test(test, *sys.argv[1:])
+    run_test(test, *sys.argv[1:], containers=3)

@@ -87,4 +87,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"]:
         {p.__name__: p for p in (external, copied)}[sys.argv[2]]()
         sys.exit(0)
-    run_test(test)
+    run_test(test, containers=2)

@@ -198,7 +198,7 @@ def main():
         print(__doc__.strip())
         sys.exit(0 if arguments[:1] in (["-h"], ["--help"]) else 2)
     defaults = {"serial": ["latest"], "stock": [], "quick": []}
-    run_test(known[arguments[0]], *(arguments[1:] or defaults[arguments[0]]))
+    run_test(known[arguments[0]], *(arguments[1:] or defaults[arguments[0]]), containers=2)
 
 
 if __name__ == "__main__":

@@ -37,4 +37,4 @@ def no_threads():
 
 
 if __name__ == "__main__":
-    run_test(no_threads)
+    run_test(no_threads, containers=0)

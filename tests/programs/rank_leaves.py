@@ -78,4 +78,4 @@ def test():
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    run_test(test)
+    run_test(test, containers=0, unfinished={"*.h5": "a rank leaves, so no close comes to its end"})

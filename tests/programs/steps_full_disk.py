@@ -158,4 +158,5 @@ if __name__ == "__main__":
     if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
-    run_test(test, *sys.argv[1:])
+    # Those of the namespace are checked there.
+    run_test(test, *sys.argv[1:], containers=1 if os.environ.get(MARK) else 0)

@@ -100,4 +100,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1] in ("-h", "--help") else 2)
-    run_test(test)
+    run_test(test, containers=2)

@@ -102,7 +102,7 @@ if __name__ == "__main__":
     if len(sys.argv) == 5 and sys.argv[1] == "--read":
         read_kept(sys.argv[2], sys.argv[3], int(sys.argv[4]))
     elif len(sys.argv) in (2, 3) and all(argument.isdigit() for argument in sys.argv[1:]):
-        run_test(test, *sys.argv[1:])
+        run_test(test, *sys.argv[1:], containers=0, unfinished={"kept.h5": "its writer is killed"})
     else:
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)

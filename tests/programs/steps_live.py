@@ -194,4 +194,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
-    run_test(test, *sys.argv[1:])
+    run_test(test, *sys.argv[1:], containers=6, unfinished={"lock.h5": "its last writer is killed"})

@@ -146,6 +146,7 @@ def test(bits):
             # mpirun may put the lines of two ranks into one.
             check(found.out.count("right") == ranks, found.tail())
         say(f"{ranks} ranks, checksum={checksum}: each flipped bit is found with verify=all, others as documented")
+        check_all_containers(".")
         os.remove("f.h5")
 
     ranks_run(1, "--write", "f.h5", H5BENTO_CHECKSUM="none")
@@ -169,6 +170,6 @@ if __name__ == "__main__":
     if len(sys.argv) != 2 or not sys.argv[1].isdigit():
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
-    from harness import bento_env, check, mpirun, python, run, run_test, say
+    from harness import bento_env, check, check_all_containers, mpirun, python, run, run_test, say
 
-    run_test(test, int(sys.argv[1]))
+    run_test(test, int(sys.argv[1]), containers=4, unhashed={"f.h5": "written with checksum=none at last"})
