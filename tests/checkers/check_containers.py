@@ -26,7 +26,8 @@ import sion_mpi_reader  # noqa: E402
 LARGEST_STREAM = 256 << 20  # bytes that are taken into memory for the walk along a stream
 
 # unfinished: containers that were not closed; unhashed: streams that have records without a hash. Both as lines of text.
-Result = collections.namedtuple("Result", "containers streams unfinished unhashed problems")
+# largest: bytes of the largest record that is still live.
+Result = collections.namedtuple("Result", "containers streams unfinished unhashed problems largest")
 
 
 def is_master(path):
@@ -49,19 +50,21 @@ def is_closed(path):
 
 
 def check_streams(report):
-    """(streams checked, problems, streams with records that have no hash); the last task of each file is the catalogue."""
-    checked, problems, unhashed = 0, [], []
+    """(streams checked, problems, streams with records that have no hash, largest record); the last task of each file is the
+    catalogue."""
+    checked, problems, unhashed, largest = 0, [], [], 0
     for number, task in enumerate(report.container.tasks):
         file = report.container.files[task.file]
         if task.local == file.ntasks - 1 or not 0 < sum(task.sizes) <= LARGEST_STREAM:
             continue
         walk = check_fti.check_stream(report.container.stream(number))
         checked += 1
+        largest = max(largest, walk.largest)
         where = f"{file.path}: stream of task {task.local}"
         problems += [f"{where} at byte {offset}: {text}" for offset, text in walk.problems]
         if walk.unhashed:
             unhashed.append(f"{where}: {walk.unhashed} records without a hash")
-    return checked, problems, unhashed
+    return checked, problems, unhashed, largest
 
 
 def check_mpi_reader(report):
@@ -80,7 +83,7 @@ def check_mpi_reader(report):
 
 
 def check_folder(folder):
-    containers = streams = 0
+    containers = streams = largest = 0
     unfinished, unhashed, problems = [], [], []
     for where, _, names in os.walk(folder):
         for name in sorted(names):
@@ -95,12 +98,13 @@ def check_folder(folder):
             if report.problems:
                 problems += [f"{path}: {problem}" for problem in report.problems]
                 continue
-            checked, wrong, bare = check_streams(report)
+            checked, wrong, bare, record = check_streams(report)
+            largest = max(largest, record)
             streams += checked
             unhashed += bare
             problems += wrong + check_mpi_reader(report) + check_identity.check(report.container.files)
             report.container.close()
-    return Result(containers, streams, unfinished, unhashed, problems)
+    return Result(containers, streams, unfinished, unhashed, problems, largest)
 
 
 def main():

@@ -72,6 +72,7 @@ class Report:
         self.dead = 0
         self.unhashed = 0  # containers with bytes and without a hash
         self.live_bytes = 0
+        self.largest = 0  # bytes of the largest container with content
 
     def wrong(self, offset, text):
         self.problems.append((offset, text))
@@ -278,6 +279,7 @@ def check_stream(data, rules="stream"):
     report.fillers = sum(r.filler for r in every)
     report.dead = sum(not r.content and not r.filler for r in every)
     report.live_bytes = sum(r.chunk for r in every if r.content)
+    report.largest = max((r.chunk for r in every if r.content), default=0)
     return report
 
 

@@ -448,6 +448,7 @@ class Leaves:
     unfinished = {}  # {pattern of names: why these were not closed}
     unhashed = {}  # {pattern of names: why these have records without a hash}
     checked = 0
+    largest = 0  # bytes of the largest record in one of them
 
 
 def unexpected(texts, allowed):
@@ -472,6 +473,7 @@ def check_all_containers(folder):
     shown = "\n".join(problems[:10])
     check(not problems, f"{len(problems)} violations of the formats:\n{shown}")
     Leaves.checked += result.containers
+    Leaves.largest = max(Leaves.largest, result.largest)
     if result.containers or result.unfinished:
         unfinished = f", {len(result.unfinished)} not closed" if result.unfinished else ""
         say(f"  formats: {result.containers} containers and {result.streams} streams checked{unfinished}")
@@ -502,6 +504,13 @@ def check_sanitizers():
     check(not found, f"{len(found)} findings of the sanitizers, in {SANITIZER.folder}:\n{shown}")
     check(processes or not SANITIZER.expected, "no process ran to its end under the sanitizers")
     say(f"  sanitizers: no finding; {processes} processes ran to their end under them")
+
+
+def first_seed(given):
+    """Where a random test begins: at `given`, or, in .ci/run, somewhere else each time (H5BENTO_TEST_SEED)."""
+    moved = int(os.environ.get("H5BENTO_TEST_SEED") or 0)
+    say(f"seeds from {given + moved} on")
+    return given + moved
 
 
 def forget_folder(folder):

@@ -8,7 +8,8 @@
     random_ops.py --seed N [--ops K] [--without A,B] [--mpi RANKS]
         one sequence again, K operations of it, with its log
 
-A sequence is a function of its seed. While it runs, results of reads go into a log; afterwards the
+A sequence and the connector's settings are a function of the seed; .ci/run adds another number to it each time
+(H5BENTO_TEST_SEED). While it runs, results of reads go into a log; afterwards the
 logs and the files must be equal. Of a failing seed the smallest number of operations that still
 fails is found.
 """
@@ -16,11 +17,15 @@ fails is found.
 import argparse
 import itertools
 import os
+import random
 import sys
 import time
 import zlib
 
 OPERATIONS = 40  # in a sequence
+LARGE = 70000  # elements: of datasets above, records have 64 KiB up to a few MiB
+RECORD = 150000  # doubles: more than 1 MiB, written at the beginning of every third sequence by each rank
+ENOUGH = 12  # sequences, of which some still have such a record at their end
 
 
 # ---- types ---------------------------------------------------------------------------------------
@@ -158,6 +163,34 @@ def random_space(random, shape):
     return space if 0 < space.get_select_npoints() and space.select_valid() else None
 
 
+# ---- settings ------------------------------------------------------------------------------------
+
+
+def settings_of(seed, ranks):
+    """Settings of the connector for a sequence: {key: value}."""
+    chance = random.Random(f"settings {seed}")
+    choices = {
+        "CHUNK": [None, None, "64K", "1M", "8M", "8M"],
+        "BUFFER": [None, "64K", "256K"],
+        "ALIGN": [None, "1", "64", "16K"],
+        "DURABILITY": [None, None, None, "power"],
+        "MINMAX": [None, "on"],
+        "FILES": [None, "2"] if ranks > 1 else [None],
+    }
+    picked = {key: chance.choice(values) for key, values in choices.items()}
+    if seed % 3 == 0:
+        picked["CHUNK"] = "8M"
+    return {key: value for key, value in picked.items() if value}
+
+
+def choose_settings(seed, ranks):
+    """For the containers that this process opens from here on."""
+    for key in ("CHUNK", "BUFFER", "ALIGN", "DURABILITY", "MINMAX", "FILES"):
+        os.environ.pop(f"H5BENTO_{key}", None)
+    for key, value in settings_of(seed, ranks).items():
+        os.environ[f"H5BENTO_{key}"] = value
+
+
 # ---- a sequence ----------------------------------------------------------------------------------
 
 
@@ -173,6 +206,7 @@ class Sequence:
             log,
             without,
         )
+        self.begins_large = seed % 3 == 0
         self.types = make_types()
         self.next_name = 0
         self.file = None
@@ -192,6 +226,8 @@ class Sequence:
             # A stream of its own for each operation: leaving one out does not change the others.
             stream = self.random.spawn(1)[0]
             name = "create" if number < 2 else str(stream.choice(names, p=share))
+            if number == 0 and self.begins_large:
+                name = "large"
             if name in self.without:
                 continue
             # Errors are results, too: they must be the same on both sides.
@@ -275,6 +311,8 @@ class Sequence:
             )
         )
         options = {"shape": shape, "dtype": dtype}
+        if random.random() < 0.15:
+            return self.large(random)
         if not array_type and (rank == 0 or random.random() < 0.7):
             options["fillvalue"] = random_values(random, dtype, ())[()]
         else:
@@ -288,6 +326,22 @@ class Sequence:
             )
             if random.random() < 0.35:
                 self.add_filters(random, options, rank)
+        return options
+
+    def large(self, random):
+        """Arguments of create_dataset, for records of 64 KiB and more; half of the datasets in chunks."""
+        dtype = str(random.choice(["u1", "<i4", ">i4", "f8", "f8"]))
+        elements = int(LARGE * 9 ** random.random())
+        shape = (elements,)
+        if random.random() < 0.4:
+            rows = int(random.integers(2, 40))
+            shape = (rows, elements // rows + 1)
+        options = {"shape": shape, "dtype": dtype, "fillvalue": random_values(random, dtype, ())[()]}
+        if random.random() < 0.5:
+            options["chunks"] = tuple(int(random.integers(1 + n // 3, n + 1)) for n in shape)
+            options["maxshape"] = tuple(None if random.random() < 0.6 else n for n in shape)
+            if random.random() < 0.3:
+                options["compression"], options["compression_opts"] = "gzip", 1
         return options
 
     def add_filters(self, random, options, rank):
@@ -326,13 +380,18 @@ class Sequence:
         if random.random() < 0.3:
             self.note(f"new {name}", dataset[...])
 
+    def do_large(self, random):
+        """A record above 1 MiB; parts of it are overwritten later."""
+        self.log("large")
+        self.file.create_dataset(self.new_name(random), (RECORD,), "f8", fillvalue=1)[...] = random.random(RECORD)
+
     def do_write(self, random):
         import numpy as np
 
         dataset = self.pick(random)
         if dataset is None:
             return
-        selection = random_selection(random, dataset.shape)
+        selection = random_selection(random, dataset.shape, dataset.size < LARGE)
         shape = np.empty(dataset.shape, "i1")[selection].shape
         memory = dataset.dtype
         if is_numeric(memory) and random.random() < 0.4:
@@ -382,7 +441,7 @@ class Sequence:
 
     def do_write_mask(self, random):
         dataset = self.pick(random)
-        if dataset is None or dataset.dtype.subdtype or not dataset.shape:
+        if dataset is None or dataset.dtype.subdtype or not dataset.shape or dataset.size >= LARGE:
             return
         mask = random.random(dataset.shape) < 0.3
         self.log(f"write_mask {dataset.name} {int(mask.sum())}")
@@ -393,7 +452,7 @@ class Sequence:
         dataset = self.pick(random)
         if dataset is None:
             return
-        selection = random_selection(random, dataset.shape)
+        selection = random_selection(random, dataset.shape, dataset.size < LARGE)
         if is_numeric(dataset.dtype) and random.random() < 0.3:
             self.note(f"read {dataset.name} as f8", dataset.astype("f8")[selection])
         else:
@@ -562,7 +621,7 @@ class ParallelSequence(Sequence):
         # chunks, and refuses independent ones. The values must be the same.
         options = super().creation(random)
         if "HDF5_VOL_CONNECTOR" not in os.environ:
-            for name in ("compression", "shuffle", "fletcher32", "scaleoffset"):
+            for name in ("compression", "compression_opts", "shuffle", "fletcher32", "scaleoffset"):
                 options.pop(name, None)
         return options
 
@@ -572,6 +631,17 @@ class ParallelSequence(Sequence):
         self.log(f"create {name} {options['shape']} {options.get('chunks')}")
         self.file.create_dataset(name, **options)
 
+    def do_large(self, random):
+        """A record above 1 MiB of each rank."""
+        import numpy as np
+
+        self.log("large")
+        dataset = self.file.create_dataset(self.new_name(random), (self.size * RECORD,), "f8", fillvalue=1)
+        mine = np.random.default_rng([int(random.integers(0, 2**31)), self.rank])
+        where = slice(self.rank * RECORD, (self.rank + 1) * RECORD)
+        self.write_selection(dataset, (where,), random.random() < 0.5, mine)
+        self.exchange()
+
     def do_write(self, random):
         import numpy as np
 
@@ -579,7 +649,8 @@ class ParallelSequence(Sequence):
         if dataset is None:
             return
         collective = random.random() < 0.5
-        box = [random_slice(random, n, strided=True) for n in dataset.shape]
+        small = dataset.size < LARGE
+        box = [random_slice(random, n, strided=small) for n in dataset.shape]
         axis = int(random.integers(0, len(box))) if box else 0
         seed = int(random.integers(0, 2**31))
         self.log(
@@ -589,7 +660,7 @@ class ParallelSequence(Sequence):
             # Cut at random places: parts are of different sizes, some empty.
             cuts = np.sort(random.integers(0, dataset.shape[axis] + 1, size=self.size - 1))
             edges = [0, *cuts.tolist(), dataset.shape[axis]]
-            if random.random() < 0.5:
+            if random.random() < 0.5 or not small:
                 box[axis] = slice(edges[self.rank], edges[self.rank + 1])
             else:
                 box[axis] = slice(
@@ -692,6 +763,7 @@ def work(options):
     without = set(filter(None, options.without.split(",")))
     while True:
         path = os.path.join(options.folder, f"{seed}.h5")
+        choose_settings(seed, options.mpi)
         with open(f"{path}.log.{rank}", "w", buffering=1) as log:  # line by line: it may crash
             kind(path, seed, without, lambda text: print(text, file=log)).run(options.ops)
         seed += 1
@@ -817,7 +889,8 @@ def shrink(options, seed, reason):
         else:
             low = middle + 1
     parallel = f" --mpi {options.mpi}" if options.mpi else ""
-    return f"seed {seed}: {reason}\n  again: tests/programs/random_ops.py --seed {seed} --ops {high}{parallel}"
+    said = " ".join(f"{key.lower()}={value}" for key, value in settings_of(seed, options.mpi).items())
+    return f"seed {seed} ({said}): {reason}\n  again: tests/programs/random_ops.py --seed {seed} --ops {high}{parallel}"
 
 
 def check_views(seeds):
@@ -830,7 +903,7 @@ def check_views(seeds):
 def test(options):
     seeds = []
     # In rounds, so that disk space stays bounded.
-    begin, first, number = time.monotonic(), options.first_seed, 0
+    begin, first, number = time.monotonic(), first_seed(options.first_seed), 0
     while not seeds or time.monotonic() - begin < options.seconds:
         budget = max(1.0, min(options.seconds / 4, 20.0))
         natively = start_worker(options, native_env(), "native", first, options.ops, seconds=budget)
@@ -864,6 +937,10 @@ def test(options):
         first, number = first + count, number + 1
         for folder in ("native", "bento"):
             shutil.rmtree(folder)
+    checked, largest = Leaves.checked, Leaves.largest
+    check(checked >= len(seeds) or REHEARSAL, f"{checked} containers of {len(seeds)} sequences were checked")
+    check(largest > 1 << 20 or len(seeds) < ENOUGH or REHEARSAL, f"the largest record has {largest} bytes")
+    say(f"largest record: {largest} bytes")
     say(
         f"{len(seeds)} sequences of {options.ops} operations, seeds {seeds[0]} to {seeds[-1]}: equal"
     )
@@ -908,12 +985,15 @@ if __name__ == "__main__":
     from harness import (
         ANY,
         READ_BACK,
+        REHEARSAL,
         Failure,
+        Leaves,
         bento_env,
         check,
         check_all_containers,
         check_container,
         check_diverted,
+        first_seed,
         mpirun,
         native_env,
         parse_lines,

@@ -294,15 +294,16 @@ def batch(first, count):
 
 
 def test(options):
-    begin, seed = time.monotonic(), options.first_seed
+    first = first_seed(options.first_seed)
+    begin, seed = time.monotonic(), first
     while True:
-        done = seed - options.first_seed
+        done = seed - first
         if done >= options.count or (options.seconds and time.monotonic() - begin > options.seconds):
             break
         count = min(BATCH, options.count - done)
         batch(seed, count)
         seed += count
-    say(f"{seed - options.first_seed} random runs, no difference")
+    say(f"{seed - first} random runs, no difference")
 
 
 if __name__ == "__main__":
@@ -313,7 +314,7 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["--stock"]:
         stock(int(sys.argv[2]), int(sys.argv[3]))
     else:
-        from harness import Leaves, bento_env, check, check_all_containers, mpirun, parse_lines, python, run, run_test, say
+        from harness import Leaves, bento_env, check, check_all_containers, first_seed, mpirun, parse_lines, python, run, run_test, say
         from native_view_check import stock_env, stock_python
 
         parser = argparse.ArgumentParser()
