@@ -21,19 +21,20 @@ if(H5BENTO_SANITIZE)
   set(H5BENTO_SANITIZER_LAUNCHER python3 -B "${PROJECT_SOURCE_DIR}/tests/programs/sanitizer.py")
 endif()
 
-# h5bento_add_test(NAME name LABEL quick|full|long COMMAND program [argument...]
+# h5bento_add_test(NAME name LABEL quick|full|long|ci COMMAND program [argument...]
 #                  [TIMEOUT seconds] [PROCESSORS n] [SERIAL] [WORKING_DIRECTORY folder])
 # Runs in an empty folder of its own, within the environment of scripts/env (and H5BENTO_BUILD,
 # H5BENTO_SOURCE). A test that cannot run here prints `SKIP: reason` and exits with 77.
 function(h5bento_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;LABEL;TIMEOUT;PROCESSORS;WORKING_DIRECTORY" "COMMAND")
-  if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_COMMAND OR NOT arg_LABEL MATCHES "^(quick|full|long)$")
-    message(FATAL_ERROR "h5bento_add_test: NAME, COMMAND and LABEL quick|full|long are needed; got ${ARGV}")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_COMMAND OR NOT arg_LABEL MATCHES "^(quick|full|long|ci)$")
+    message(FATAL_ERROR "h5bento_add_test: NAME, COMMAND and LABEL quick|full|long|ci are needed; got ${ARGV}")
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT_quick 60)
     set(arg_TIMEOUT_full 600)
     set(arg_TIMEOUT_long 3600)
+    set(arg_TIMEOUT_ci 600)
     set(arg_TIMEOUT ${arg_TIMEOUT_${arg_LABEL}})
   endif()
   if(H5BENTO_SANITIZE)

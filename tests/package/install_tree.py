@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `cmake --install` leaves, used from outside after its prefix was moved.
+
+    install_tree.py BUILD
+
+A program is built by find_package and one by pkg-config, and HDF5 finds the plugin in the folder that both name. Nothing
+of the build folder or of the sources may be needed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(outside LANGUAGES C CXX)
+find_package(h5bento REQUIRED COMPONENTS core vol)
+file(WRITE "${CMAKE_BINARY_DIR}/plugin_dir" "${h5bento_PLUGIN_DIR}")
+add_executable(settings settings.cpp)
+target_link_libraries(settings PRIVATE h5bento::core)
+add_executable(recover recover.cpp)
+target_link_libraries(recover PRIVATE h5bento::library)
+"""
+SETTINGS = """
+#include <cstdio>
+#include "core/config/config.hpp"
+int main() {
+  const auto config = bento::parse_config("chunk=64K");
+  if (!config) std::puts(config.error().text.c_str());
+  return config ? 0 : 1;
+}
+"""
+PYTHON = """
+import sys, h5py, numpy as np
+with h5py.File("x.h5", "w") as file:
+    file["d"] = np.arange(1000)
+with h5py.File("x.h5", "r") as file:
+    assert (file["d"][...] == np.arange(1000)).all()
+"""
+
+
+def run(*command, **more):
+    result = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
+    if result.returncode != 0:
+        sys.exit(f"exit status {result.returncode}: {' '.join(command)}\n{result.stdout[-4000:]}")
+    return result.stdout
+
+
+def check(condition, text):
+    if not condition:
+        sys.exit(f"FAILED: {text}")
+
+
+def write(path, text):
+    with open(path, "w") as file:
+        file.write(text)
+
+
+def check_relocatable(prefix, build):
+    """No file of the package says where it was built or first installed."""
+    for where, _, names in os.walk(prefix):
+        for name in names:
+            if name.endswith((".cmake", ".pc")):
+                with open(os.path.join(where, name)) as file:
+                    text = file.read()
+                for path in (build, SOURCE, os.path.abspath("first")):
+                    check(path not in text, f"{name} names {path}")
+
+
+def main(build):
+    run("cmake", "--install", build, "--prefix", os.path.abspath("first"))
+    prefix = os.path.abspath("moved")
+    os.rename("first", prefix)
+    check_relocatable(prefix, os.path.abspath(build))
+    config = [os.path.join(where, "pkgconfig") for where, folders, _ in os.walk(prefix) if "pkgconfig" in folders]
+    check(len(config) == 1, f"pkgconfig folders: {config}")
+
+    os.mkdir("project")
+    write("project/CMakeLists.txt", PROJECT)
+    write("project/settings.cpp", SETTINGS)
+    with open(os.path.join(SOURCE, "tests", "programs", "recover_file.cpp")) as file:
+        write("project/recover.cpp", file.read())
+    paths = ";".join([prefix, *os.environ.get("CMAKE_PREFIX_PATH", "").split(":")])
+    run("cmake", "-S", "project", "-B", "built", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={paths}")
+    run("cmake", "--build", "built")
+    run("built/settings")
+    print("a program by find_package: built and run")
+
+    env = dict(os.environ, PKG_CONFIG_PATH=config[0])
+    flags = run("pkg-config", "--cflags", "--libs", "--static", "h5bento", env=env).split()
+    run("c++", "-std=c++20", "project/settings.cpp", "-o", "settings", *flags)
+    run("./settings")
+    print("a program by pkg-config: built and run")
+
+    with open("built/plugin_dir") as file:
+        plugins = file.read()
+    said = run("pkg-config", "--variable=plugindir", "h5bento", env=env).strip()
+    check(os.path.realpath(plugins) == os.path.realpath(said), f"plugin folders: {plugins}, {said}")
+    check(os.path.realpath(plugins).startswith(os.path.realpath(prefix)), f"{plugins} is not in {prefix}")
+    env = dict(os.environ, HDF5_PLUGIN_PATH=plugins, HDF5_VOL_CONNECTOR="bento", H5BENTO_STATS=os.path.abspath("stats"))
+    run(os.environ["H5BENTO_PYTHON"], "-c", PYTHON, env=env)
+    with open("x.h5", "rb") as file:
+        check(file.read(4) == b"sion", "no container was written: HDF5 did not find the plugin")
+    with open("stats") as file:
+        check(re.search('"container": ?true', file.read()), "the statistics name no container")
+    said = run("built/recover", "x.h5")
+    check(said.startswith("step 1 sound"), f"the program outside says {said}")
+    print("the plugin of the moved tree: HDF5 finds it, and the program outside reads its container")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.strip())
+    main(sys.argv[1])
