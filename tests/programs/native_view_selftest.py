@@ -47,10 +47,13 @@ def test():
         run([python(), "-B", os.path.join(HERE, "native_view_program.py"), folder, "quick"], native_env())
     compared = run([stock_python(), "-B", COMPARE, "a/main.h5", "b/main.h5"], stock_env())
     say(f"unchanged: {compared.out.strip()}")
-    for what, change in CHANGES.items():
-        shutil.copy("a/main.h5", "b/main.h5")
-        run([python(), "-c", f"import h5py\nwith h5py.File('b/main.h5', 'r+') as file:\n    {change}"], native_env())
-        result = run([stock_python(), "-B", COMPARE, "a/main.h5", "b/main.h5"], stock_env(), ok=None)
+    program = "import h5py\n"
+    for number, change in enumerate(CHANGES.values()):
+        shutil.copy("a/main.h5", f"b/{number}.h5")
+        program += f"with h5py.File('b/{number}.h5', 'r+') as file:\n    {change}\n"
+    run([python(), "-c", program], native_env())
+    for number, what in enumerate(CHANGES):
+        result = run([stock_python(), "-B", COMPARE, "a/main.h5", f"b/{number}.h5"], stock_env(), ok=None)
         check(result.status == 1, f"{what} changed, and was not found: exit status {result.status}\n{result.tail()}")
     say(f"each of {len(CHANGES)} differences was found")
 
@@ -59,4 +62,4 @@ if __name__ == "__main__":
     if sys.argv[1:]:
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1] in ("-h", "--help") else 2)
-    run_test(test)
+    run_test(test, containers=0)  # of files that HDF5 wrote by itself
