@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "hdf5/data/filtered_record.hpp"
-#include "vol/data/filtered_data.hpp"
+#include "vol/data/box_data.hpp"
 #include "vol/data/transfer.hpp"
 
 namespace bento::vol {

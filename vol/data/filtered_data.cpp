@@ -147,20 +147,19 @@ class FilteredWriter {
 
 }  // namespace
 
-Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
-                 const WrittenMembers* written) {
+Result<bool> write_filtered(Object* object, DatasetState& state, const Box& box,
+                            const std::byte* data, const WrittenMembers* written) {
   BENTO_ASSIGN(FilterScratch* const filters, state.filters(object));
-  const std::uint64_t bytes = box.count.bytes(state.element_bytes);
-  if (filters == nullptr || bytes < kFilteredChunkBytes ||
+  if (filters == nullptr || box.count.bytes(state.element_bytes) < kFilteredChunkBytes ||
       filters->chunk().bytes(state.element_bytes) < kFilteredChunkBytes)
-    return state.file->container().write(state.number, box, state.element_bytes, {data, bytes},
-                                         state.range_of({data, bytes}), written);
+    return false;
   BENTO_ASSIGN(const Dims extent, state.extent(object));
-  return FilteredWriter(state, *filters, extent, box, data, written).write();
+  BENTO_TRY(FilteredWriter(state, *filters, extent, box, data, written).write());
+  return true;
 }
 
-Status read_part(Object* object, DatasetState& state, const Record& record, const Box& part,
-                 const Box& to_box, std::byte* to) {
+Status read_filtered(Object* object, DatasetState& state, const Record& record, const Box& part,
+                     const Box& to_box, std::byte* to) {
   DecodedCache& cache = state.file->decoded();
   const auto* elements = cache.find(record);
   if (elements == nullptr) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Elements of a dataset to records and back, through its filters where it has any. A filtered
-/// write is cut along the chunk grid; each piece is one record, compressed in its own shape by the
-/// rank that writes. Task-local.
+/// Elements of a dataset with filters to records and back. A write is cut along the chunk grid;
+/// each piece is one record, compressed in its own shape by the rank that writes. Task-local.
 /// Source: docs/format.md, "Filtered records".
 #pragma once
 
@@ -23,15 +22,17 @@ inline constexpr std::uint64_t kFilteredChunkBytes = 1024;
 /// would otherwise leave thousands of tiny compressed ones.
 inline constexpr std::uint64_t kFilteredPartBytes = 16u << 10;
 
-/// Writes one box, row-major in the file type; `written` as for Container::write. Errors: those of
-/// Container::write, and kInvalidArgument for a filter that fails or is not available.
-Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
-                 const WrittenMembers* written);
+/// Writes one box, row-major in the file type, through the dataset's filters; false, and nothing
+/// written, if it has none or the box is too small for them. `written` as for Container::write.
+/// Errors: those of Container::write, and kInvalidArgument for a filter that fails or is not
+/// available.
+Result<bool> write_filtered(Object* object, DatasetState& state, const Box& box,
+                            const std::byte* data, const WrittenMembers* written);
 
-/// Copies the elements of `part`, which lies in both boxes, from a record to the row-major buffer
-/// of `to_box`. Errors: those of Container::read, and kCorrupt for bytes that do not pass the
-/// filters.
-Status read_part(Object* object, DatasetState& state, const Record& record, const Box& part,
-                 const Box& to_box, std::byte* to);
+/// Copies the elements of `part`, which lies in both boxes, from a filtered record to the row-major
+/// buffer of `to_box`. Errors: those of Container::read, and kCorrupt for bytes that do not pass
+/// the filters.
+Status read_filtered(Object* object, DatasetState& state, const Record& record, const Box& part,
+                     const Box& to_box, std::byte* to);
 
 }  // namespace bento::vol

@@ -10,7 +10,7 @@
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/data/selection.hpp"
-#include "vol/data/filtered_data.hpp"
+#include "vol/data/box_data.hpp"
 
 namespace bento::vol {
 
@@ -180,23 +180,6 @@ bool same_type(hid_t a, hid_t b) {
 }
 
 }  // namespace
-
-Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* to) {
-  Container& container = state.file->container();
-  BENTO_ASSIGN(const RecordLookup lookup, container.find(state.number, box));
-  for (const auto& piece : lookup.pieces) {
-    const Record& record = lookup.records[piece.record];
-    if (record.encoding == Encoding::kFiltered)
-      BENTO_TRY(read_part(object, state, record, piece.part, box, to));
-    else
-      BENTO_TRY(container.read(record, piece.part, state.element_bytes, box, to));
-  }
-  if (!lookup.uncovered.empty()) {
-    BENTO_ASSIGN(const auto* const fill, state.fill_value(object));
-    for (const auto& hole : lookup.uncovered) fill_box(hole, box, to, *fill);
-  }
-  return {};
-}
 
 Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const TransferArgs& args,
                                      const void* buffer) {

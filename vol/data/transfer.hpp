@@ -29,7 +29,4 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
 Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const TransferArgs& args,
                                     void* buffer);
 
-/// Reads one box of a diverted dataset in the file type, row-major, fill values where nobody wrote.
-Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* to);
-
 }  // namespace bento::vol

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/data/box_data.hpp"
+
+#include "vol/data/filtered_data.hpp"
+
+namespace bento::vol {
+
+Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
+                 const WrittenMembers* written) {
+  BENTO_ASSIGN(const bool filtered, write_filtered(object, state, box, data, written));
+  if (filtered) return {};
+  const std::span bytes(data, static_cast<std::size_t>(box.count.bytes(state.element_bytes)));
+  return state.file->container().write(state.number, box, state.element_bytes, bytes,
+                                       state.range_of(bytes), written);
+}
+
+Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* to) {
+  Container& container = state.file->container();
+  BENTO_ASSIGN(const RecordLookup lookup, container.find(state.number, box));
+  for (const auto& piece : lookup.pieces) {
+    const Record& record = lookup.records[piece.record];
+    if (record.encoding == Encoding::kFiltered)
+      BENTO_TRY(read_filtered(object, state, record, piece.part, box, to));
+    else
+      BENTO_TRY(container.read(record, piece.part, state.element_bytes, box, to));
+  }
+  if (!lookup.uncovered.empty()) {
+    BENTO_ASSIGN(const auto* const fill, state.fill_value(object));
+    for (const auto& hole : lookup.uncovered) fill_box(hole, box, to, *fill);
+  }
+  return {};
+}
+
+}  // namespace bento::vol
