@@ -13,6 +13,8 @@
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/handle.hpp"
+#include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/skeleton/plain_file.hpp"
 
 namespace bento::vol {
@@ -251,6 +253,17 @@ herr_t drv_read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size
   return 0;
 }
 
+/// Does the file hold these bytes already? The library writes the superblock of a file that it
+/// closes, also where nothing was changed.
+bool holds_already(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
+                   const void* buffer) {
+  std::vector<std::byte> there(size);
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  return H5FDread(file, type, dxpl, address, size, there.data()) >= 0 &&
+         std::memcmp(there.data(), buffer, size) == 0;
+}
+
 // Each rank has the ordinary file open by itself, with metadata and chunks of its own in memory:
 // what one writes of them would overwrite what another wrote. The library does not take an error
 // well where it closes a file. So the bytes are dropped, and who calls the library looks at the
@@ -260,14 +273,14 @@ herr_t write_plain(SkeletonFile& me, H5FD_mem_t type, hid_t dxpl, haddr_t addres
   const std::uint32_t ranks = me.parent->ranks();
   if (ranks == 1) return H5FDwrite(me.plain, type, dxpl, address, size, buffer);
   return guard<herr_t>("write through a link", [&]() -> Status {
+    if (holds_already(me.plain, type, dxpl, address, size, buffer)) return {};
     auto& refused = registry().refused;
     ++refused.count;
     refused.last = fmt::format(
         "'{}': an ordinary file cannot be changed through a link by a program of {} ranks, since "
         "they do not know of each other there: nothing is written; open the file by its own name",
         me.plain_name, ranks);
-    if (std::exchange(me.refused, true)) return {};
-    fmt::print(stderr, "h5bento: {}\n", refused.last);
+    if (!std::exchange(me.refused, true)) fmt::print(stderr, "h5bento: {}\n", refused.last);
     me.parent->note_refused_change(refused.last);
     return {};
   });

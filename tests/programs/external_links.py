@@ -58,11 +58,14 @@ def program():
             file["d"] = np.arange(ranks) + 20
             file.create_dataset("c", data=np.arange(ranks) + 20, chunks=(ranks,))
             file.create_group("g")
+        with h5py.File("latest.h5", "w", userblock_size=512, libver="latest") as file:
+            file["d"] = np.arange(ranks) + 20
     with opened("links.h5", "w") as file:
         for name, path in (("d", "/d"), ("g", "/g")):
             file[name] = h5py.ExternalLink("target.h5", path)
         file["o"] = h5py.ExternalLink("ordinary.h5", "/d")
         file["c"] = h5py.ExternalLink("ordinary.h5", "/c")
+        file["l"] = h5py.ExternalLink("latest.h5", "/d")
         file["og"] = h5py.ExternalLink("ordinary.h5", "/g")
     there = [rank + 7 for rank in range(ranks)]
 
@@ -94,6 +97,13 @@ def program():
         if ranks > 1:
             expect(all_fail(outcomes(write)), "what is followed for reading is not written", None)
 
+    # Who only reads ordinary files is told of nothing, though the library writes their superblocks.
+    with opened("links.h5", "r+") as file:
+        found = outcomes(lambda: [file[name][...].tolist() for name in "ocl"])
+        expect(found == [[wanted[2]] * 3] * ranks, "open for writing: ordinary files are read", found)
+        found = outcomes(file.flush)
+        expect(found == [None] * ranks, "a flush after reading ordinary files", found)
+
     # An ordinary file: one rank may change it, several would change it each for itself.
     with opened("links.h5", "r+") as file:
 
@@ -105,15 +115,20 @@ def program():
         expect(found == [None] if ranks == 1 else all_fail(found), "an ordinary file is written by one rank only", found)
         group = file["og"]
         group.create_group("new")
-        group.attrs["a"] = rank
-        del group
+        data = file["o"]
+        for turn in range(2):
+            data.attrs["a"] = rank + turn
+            data.flush()
+            found = outcomes(file.flush)
+            expect(found == [None] if ranks == 1 else all_fail(found), "a flush says what was not written", found)
+        del group, data
         found = outcomes(file.flush)
-        expect(found == [None] if ranks == 1 else all_fail(found), "a flush says what was not written", found)
+        expect(found == [None] if ranks == 1 else all_fail(found), "what is written last is told, too", found)
     comm.barrier()
     if rank == 0:
         with h5py.File("ordinary.h5", "r") as file:
-            found = list(file["g"]), dict(file["g"].attrs), file["d"][...].tolist(), file["c"][...].tolist()
-        wanted = (["new"], {"a": 0}, [30], [30]) if ranks == 1 else ([], {}, [20, 21], [20, 21])
+            found = list(file["g"]), dict(file["d"].attrs), file["d"][...].tolist(), file["c"][...].tolist()
+        wanted = (["new"], {"a": 1}, [30], [30]) if ranks == 1 else ([], {}, [20, 21], [20, 21])
         assert found == wanted, found
         print("an ordinary file has what one rank wrote there, or is unchanged", flush=True)
 
@@ -134,7 +149,7 @@ def program():
 
 def test():
     command = [python(), "-B", os.path.abspath(__file__), "--run"]
-    for ranks, lines in ((1, 11), (2, 14)):
+    for ranks, lines in ((1, 15), (2, 18)):
         found = mpirun(ranks, command, bento_env())
         check(len(found.out.splitlines()) == lines, found.tail())
         refused = found.err.count("can only be read here; a parallel program that wants to write it must open it by its own name")
