@@ -36,8 +36,8 @@ Status Container::owner_check_members(const CommitMessage& message) const {
         Code::kInvalidArgument,
         fmt::format(
             "'{}': dataset {}: rank {} wrote some members of elements that rank {} had written, "
-            "and "
-            "could not see yet, at element [{}] for one: rank {}'s members would be lost. Let all "
+            "and could not see yet, at element [{}] for one: rank {}'s members would be lost. Let "
+            "all "
             "ranks call H5Fflush, or read the dataset collectively, between writes of different "
             "ranks to members of the same elements. This file commits again once such elements are "
             "written whole",

@@ -34,7 +34,7 @@ Status StreamWriter::write_parts_of(const Slot& slot, const ReadRecord& read) {
           std::span(bytes).subspan(static_cast<std::size_t>(begin * element_bytes),
                                    static_cast<std::size_t>(box.elements() * element_bytes));
       begin += box.elements();
-      if (buffer_.bytes() + data.size() > options_.buffer_bytes) done = flush(true);
+      if (buffer_.bytes() + data.size() > buffer_bytes_) done = flush(true);
       if (!done) break;
       Record part;
       part.dataset = slot.dataset;

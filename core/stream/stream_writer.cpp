@@ -10,7 +10,10 @@ namespace bento {
 
 StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
                            std::uint64_t limit)
-    : index_(index), options_(options), blocks_(writer, options, limit), buffer_(index) {}
+    : index_(index),
+      buffer_bytes_(options.buffer_bytes),
+      blocks_(writer, options, limit),
+      buffer_(index) {}
 
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
                            std::span<const std::byte> data, const ValueRange& range,
@@ -18,7 +21,7 @@ Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
   grew_ = false;
   if (!may_grow) buffer_.end_growth();
   if (!attached() || data.size() < kLargeRecordBytes) {
-    if (attached() && !buffer_.empty() && buffer_.bytes() + data.size() > options_.buffer_bytes)
+    if (attached() && !buffer_.empty() && buffer_.bytes() + data.size() > buffer_bytes_)
       BENTO_TRY(flush());
     return buffer(record, element_bytes, data, range);
   }
@@ -40,7 +43,7 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
   note_range(slot, grew_ ? range_of(slot).joined(range) : range);
   if (added != RecordBuffer::Added::kNew) return {};
   uncommitted_.push_back(slot);
-  if (!attached() && buffer_.bytes() > 2 * buffer_.compacted_bytes() + options_.buffer_bytes)
+  if (!attached() && buffer_.bytes() > 2 * buffer_.compacted_bytes() + buffer_bytes_)
     return compact();
   return {};
 }

@@ -132,7 +132,7 @@ class StreamWriter {
   void note_range(const Slot& slot, const ValueRange& range);
 
   Index& index_;
-  StreamOptions options_;
+  std::uint64_t buffer_bytes_;  ///< StreamOptions
   BlockWriter blocks_;
   RecordBuffer buffer_;
   bool grew_ = false;
