@@ -13,7 +13,6 @@
 
 #include "hdf5/data/filtered_record.hpp"
 #include "vol/data/box_data.hpp"
-#include "vol/data/transfer.hpp"
 
 namespace bento::vol {
 

@@ -13,7 +13,6 @@
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "vol/data/box_data.hpp"
-#include "vol/data/transfer.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/shared_groups.hpp"
 

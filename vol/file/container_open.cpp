@@ -143,8 +143,7 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
   // "sion" in front is no proof: such a file is left to sec2.
   if (!is_container(name.c_str())) return std::shared_ptr<SkeletonHost>{};
   const auto parent_context = std::static_pointer_cast<FileContext>(parent);
-  const bool alone = parent_context->container().comm().size() == 1;
-  const bool writable = alone && (flags & H5F_ACC_RDWR) != 0;
+  const bool writable = parent->ranks() == 1 && (flags & H5F_ACC_RDWR) != 0;
   OpenSettings settings = parent_context->settings();
   settings.session = new_session();
   settings.created = false;
