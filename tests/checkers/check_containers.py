@@ -49,18 +49,6 @@ def is_closed(path):
     return len(pointer) == 8 and pointer != b"\0" * 8
 
 
-def writer_died(path):
-    """A container that was closed once, and whose last writer did not come to its close: the streams' file blocks tell of
-    its commits, of which META2 does not know yet (docs/format.md, "A rank's stream")."""
-    with open(path, "rb") as file:
-        tasks = struct.unpack_from("<i", file.read(28), 24)[0]
-        view = 4096
-        while view < 1088 + 16 * tasks:
-            view *= 2
-        file.seek(view + 2048)
-        return file.read(8) == b"BNTHOLD1"
-
-
 def check_streams(report):
     """(streams checked, problems, streams with records that have no hash, largest record); the last task of each file is the
     catalogue."""
@@ -110,7 +98,7 @@ def check_folder(folder):
             if report.problems:
                 problems += [f"{path}: {problem}" for problem in report.problems]
                 continue
-            if not writer_died(path):
+            if not check_identity.writer_died(report.container.files[0]):
                 checked, wrong, bare, record = check_streams(report)
                 largest = max(largest, record)
                 streams += checked

@@ -9,7 +9,7 @@ from collections import namedtuple
 
 from check_fti import xxh3
 
-SECTOR, SLOT, IDENTITY_AT, BEFORE = 4096, 512, 1024, 8
+SECTOR, SLOT, IDENTITY_AT, HOLDER_AT, BEFORE = 4096, 512, 1024, 2048, 8
 SESSION_AT = 3328  # in a root
 
 Identity = namedtuple("Identity", "part turn file_id session before name")
@@ -56,6 +56,13 @@ def identity(file):
         if newest is None or found.turn > newest.turn:
             newest = found
     return newest
+
+
+def writer_died(file):
+    """Of physical file 0 of a container that was closed once: its last writer did not come to its close. The streams' file
+    blocks tell of its commits then, of which META2 does not know yet (docs/format.md, "A rank's stream")."""
+    file.handle.seek(superblock_address(file.ntasks) + HOLDER_AT)
+    return file.handle.read(8) == b"BNTHOLD1"
 
 
 def check(files):

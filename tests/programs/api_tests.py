@@ -113,7 +113,8 @@ def run_until_stuck(ranks, group, env, folder):
         while process.poll() is None and time.monotonic() < begin + (180 if harness.SANITIZER else 60):
             time.sleep(0.1)
             with open(path, errors="replace") as file:
-                there = any(f"Testing {name}" in file.read() for within, name in DO_NOT_END if within == group)
+                text = file.read()
+            there = any(f"Testing {name}" in text for within, name in DO_NOT_END if within == group)
             reached = reached or (time.monotonic() if there else None)
             if reached and time.monotonic() > reached + STUCK:
                 break
