@@ -305,7 +305,10 @@ herr_t drv_flush(H5FD_t* file, hid_t dxpl, hbool_t closing) {
 
 herr_t drv_truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
   auto* const me = self(file);
-  if (me->plain != nullptr) return me->refused ? 0 : H5FDtruncate(me->plain, dxpl, closing);
+  // The library cuts each file that it closes after r+ to the length that it found there, or
+  // allocated; others may have made it longer since.
+  if (me->plain != nullptr)
+    return me->parent->ranks() > 1 ? 0 : H5FDtruncate(me->plain, dxpl, closing);
   return guard<herr_t>("skeleton truncate", [&]() -> Status {
     if (me->host->writable()) me->host->image().resize(me->eoa);
     return {};
