@@ -126,6 +126,79 @@ def overtaken():
     print("right")
 
 
+def replaced():
+    """A reader refreshes the root group. Its writer has put other objects where those lay that the reader had open."""
+    import ctypes
+
+    import h5py
+    import numpy as np
+
+    library = next(line.split()[-1] for line in open("/proc/self/maps") if "libhdf5.so" in line)
+    refresh = ctypes.CDLL(library).H5Grefresh
+    refresh.argtypes = [ctypes.c_int64]
+
+    def steps(file):
+        file.create_dataset("a", data=np.ones(5, "i4")).attrs["of"] = "a"
+        yield
+        del file["a"]
+        file.create_dataset("b", data=np.full(3, 2.5, "f4")).attrs["of"] = "b"
+        yield
+        del file["b"]
+        file.create_group("c/inside")
+        yield
+        del file["c"]
+        file["d"] = "a string of variable length"
+        yield
+        del file["d"]
+        file["e"] = np.arange(4)
+        yield
+
+    def shown(file):
+        """What the file holds, by name; opens and closes everything."""
+        found = {}
+        for name in file["/"]:
+            item = file[name]
+            value = sorted(item) if isinstance(item, h5py.Group) else (str(item.dtype), str(item[()]))
+            found[name] = value, dict(item.attrs)
+        return found
+
+    for hold in (False, True):
+        name = f"replaced-{hold}.h5"
+        child_reads, parent_writes = os.pipe()
+        parent_reads, child_writes = os.pipe()
+        if os.fork() == 0:
+            with h5py.File(name, "w") as file:
+                for _ in steps(file):
+                    file.flush()
+                    os.write(child_writes, b"1")
+                    os.read(child_reads, 1)
+            os._exit(0)
+        truth = h5py.File("truth.h5", "w", driver="core", backing_store=False)
+        file, held, refused = None, [], 0
+        for _ in steps(truth):
+            os.read(parent_reads, 1)
+            file = file or h5py.File(name, "r")
+            root = file["/"]
+            assert refresh(root.id.id) >= 0
+            wanted = shown(truth)
+            try:
+                found = shown(file)
+                held = [file[name] for name in file] if hold else []
+                assert found == wanted, (found, wanted)
+            except Exception as error:
+                assert held and "lay at this one's place" in str(error), (error, wanted)
+                refused += 1
+                held = []  # what was deleted is closed: then it can be read
+                found = shown(file)
+                assert found == wanted, (found, wanted)
+            os.write(parent_writes, b"1")
+        os.wait()
+        held = root = None
+        truth.close()
+        file.close()
+        print(f"right, {refused} refused")
+
+
 def test():
     script = os.path.abspath(__file__)
 
@@ -143,13 +216,17 @@ def test():
     found = run(command("overtaken"), bento_env(string="bento chunk=4M"))
     check(found.out.split() == ["right"], found.tail())
     say("copies and chunks of a step that is gone: an error")
+    found = run(command("replaced"), bento_env())
+    check([line[:6] for line in found.out.splitlines()] == ["right,"] * 2, found.tail())
+    check(found.out.split()[1] == "0" and int(found.out.split()[4]) > 0, found.tail())
+    say("objects in the place of deleted ones, after a refresh: right, or an error where one is still open")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"] and len(sys.argv) in (3, 4):
-        programs = {p.__name__: p for p in (recreated, overwrite, refreshed, overtaken)}
+        programs = {p.__name__: p for p in (recreated, overwrite, refreshed, overtaken, replaced)}
         programs[sys.argv[2]](*map(int, sys.argv[3:]))
         sys.exit(0)
     from harness import bento_env, check, mpirun, python, run, run_test, say
 
-    run_test(test, containers=3, unfinished={"live.h5": "its writer ends without closing it"})
+    run_test(test, containers=5, unfinished={"live.h5": "its writer ends without closing it"})

@@ -15,6 +15,7 @@
 #include "vol/data/dataset_chunks.hpp"
 #include "vol/data/transfer.hpp"
 #include "vol/file/dataset_state.hpp"
+#include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
 #include "vol/file/stats.hpp"
 #include "vol/file/virtual_sources.hpp"
@@ -139,6 +140,7 @@ void* dataset_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hi
                    hid_t dxpl, void** req) {
   return guard<void*>("dataset open", [&]() -> Result<void*> {
     auto* const where = static_cast<Object*>(obj);
+    BENTO_TRY(check_not_outdated(where, *loc, name));
     void* const under =
         H5VLdataset_open(where->under, loc, where->under_vol_id, name, dapl, dxpl, req);
     if (under == nullptr) return fail(native_failed("dataset open"));

@@ -4,6 +4,7 @@
 /// Committed datatype callbacks: all of them belong to the skeleton.
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
 
 namespace bento::vol {
@@ -29,6 +30,7 @@ void* datatype_commit(void* obj, const H5VL_loc_params_t* loc, const char* name,
 void* datatype_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t tapl,
                     hid_t dxpl, void** req) noexcept {
   return hand_on("datatype open", [&] {
+    if (!may_open(at(obj), loc, name)) return static_cast<Object*>(nullptr);
     const hid_t vol = at(obj)->under_vol_id;
     return wrap_new(H5VLdatatype_open(at(obj)->under, loc, vol, name, tapl, dxpl, req), vol,
                     H5I_DATATYPE);

@@ -4,6 +4,7 @@
 /// Group callbacks: all of them belong to the skeleton.
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
 
 namespace bento::vol {
@@ -28,6 +29,7 @@ void* group_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hi
 void* group_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t gapl, hid_t dxpl,
                  void** req) noexcept {
   return hand_on("group open", [&] {
+    if (!may_open(at(obj), loc, name)) return static_cast<Object*>(nullptr);
     const hid_t vol = at(obj)->under_vol_id;
     return wrap_new(H5VLgroup_open(at(obj)->under, loc, vol, name, gapl, dxpl, req), vol,
                     H5I_GROUP);

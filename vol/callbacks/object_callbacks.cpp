@@ -6,6 +6,7 @@
 #include "vol/data/dataset_copy.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
 
 namespace bento::vol {
@@ -19,6 +20,7 @@ Object* at(void* obj) {
 void* object_open(void* obj, const H5VL_loc_params_t* loc, H5I_type_t* opened_type, hid_t dxpl,
                   void** req) noexcept {
   return hand_on("object open", [&] {
+    if (!may_open(at(obj), loc, nullptr)) return static_cast<Object*>(nullptr);
     const hid_t vol = at(obj)->under_vol_id;
     void* const under = H5VLobject_open(at(obj)->under, loc, vol, opened_type, dxpl, req);
     return under != nullptr ? wrap_new(under, vol, *opened_type) : nullptr;

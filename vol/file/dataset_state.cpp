@@ -128,6 +128,10 @@ Result<const char*> refused_in_parallel(const Object* object, hid_t type) {
 }  // namespace
 
 Result<DatasetState*> resolve(Object* object) {
+  if (object->outdated && object->dataset && object->dataset->home == Home::kDiverted)
+    return fail(Code::kBusy,
+                "this dataset is not in the step that the file has come to by a refresh: it was "
+                "deleted by its writer; close it");
   if (object->dataset_resolved) return object->dataset.get();
   auto state = std::make_shared<DatasetState>();
   BENTO_ASSIGN(const ObjectIdentity identity, identity_of(object));

@@ -66,13 +66,13 @@ std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container) {
   return numbers;
 }
 
-Status FileContext::refresh() {
+Result<bool> FileContext::refresh() {
   BENTO_ASSIGN(const bool newer, container_->refresh());
-  if (!newer) return {};
+  if (!newer) return false;
   numbers_ = numbers_of(*container_);
   ++extent_version_;
   skeleton_changed(*this);
-  return {};
+  return true;
 }
 
 FileContext::~FileContext() {

@@ -117,8 +117,9 @@ class FileContext final : public SkeletonHost {
   Status set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks,
                     std::uint64_t extent_bytes);
   /// What H5Drefresh and its like begin with: a file that is open for reading shows its newest
-  /// step. Collective over the ranks that opened it. Errors: as Container::refresh().
-  Status refresh();
+  /// step. True if that is newer. Collective over the ranks that opened it. Errors: as
+  /// Container::refresh().
+  Result<bool> refresh();
   /// Grows with every change of any extent: what caches of dimensions are compared with.
   [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
   /// A change of some extent failed: what it is now has to be asked.

@@ -6,11 +6,8 @@
 #include <new>
 #include <set>
 
-#include <H5VLnative.h>
-
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
-#include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/file_context.hpp"
@@ -20,9 +17,13 @@ namespace bento::vol {
 namespace {
 
 // Never destroyed: the library may close objects after static destructors have run.
-std::set<const Object*>& open_datasets() {
-  static auto* const instance = new std::set<const Object*>;
+std::set<Object*>& registry() {
+  static auto* const instance = new std::set<Object*>;
   return *instance;
+}
+
+bool is_registered(H5I_type_t type) {
+  return type == H5I_FILE || type == H5I_GROUP || type == H5I_DATASET || type == H5I_DATATYPE;
 }
 
 /// Closes what cannot be wrapped: nobody else could.
@@ -52,6 +53,10 @@ void close_native(void* under, hid_t vol, H5I_type_t type) {
 
 }  // namespace
 
+const std::set<Object*>& open_objects() {
+  return registry();
+}
+
 Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept {
   if (under == nullptr) return nullptr;
   try {
@@ -59,7 +64,7 @@ Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept
     object->under = under;
     object->under_vol_id = under_vol_id;
     object->type = type;
-    if (type == H5I_DATASET) open_datasets().insert(object.get());
+    if (is_registered(type)) registry().insert(object.get());
     H5Iinc_ref(under_vol_id);
     return object.release();
   } catch (const std::bad_alloc&) {
@@ -77,7 +82,7 @@ Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) noexcept {
 void wrap_free(Object* object) noexcept {
   const ErrorStackKeeper keep;
   const hid_t under_vol_id = object->under_vol_id;
-  if (object->type == H5I_DATASET) open_datasets().erase(object);
+  registry().erase(object);
   delete object;
   H5Idec_ref(under_vol_id);
 }
@@ -121,46 +126,6 @@ std::shared_ptr<FileContext> context_of(const Object* object) {
     fileno = identity->fileno;
   }
   return std::static_pointer_cast<FileContext>(host_of_fileno(fileno));
-}
-
-// HDF5 1.14.5 takes a dataset apart for good when it refreshes one that is open more than once and
-// has chunks in a version 1 B-tree: neither can be closed afterwards (docs/hdf5-traps.md).
-Status check_refreshable(const Object* object) {
-  if (object->type != H5I_DATASET) return {};
-  H5D_chunk_index_t index = H5D_CHUNK_IDX_BT2;
-  H5VL_native_dataset_optional_args_t native{};
-  native.get_chunk_idx_type.idx_type = &index;
-  H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, &native};
-  {
-    const QuietErrors quiet;
-    const ErrorStackKeeper keep;  // fails for datasets without chunks
-    if (H5VLdataset_optional(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                             nullptr) < 0)
-      return {};
-  }
-  if (index != H5D_CHUNK_IDX_BTREE) return {};
-  BENTO_ASSIGN(const ObjectIdentity mine, identity_of(object));
-  for (const Object* const other : open_datasets()) {
-    if (other == object) continue;
-    const auto identity = identity_of(other);
-    if (identity && identity->fileno == mine.fileno && identity->token == mine.token)
-      return fail(Code::kUnsupported,
-                  "HDF5 cannot refresh a chunked dataset of the old format that is open more than "
-                  "once: close the others, or close and open it again");
-  }
-  return {};
-}
-
-// First what all ranks do.
-Status refresh_file(const Object* object) {
-  const auto context = context_of(object);
-  if (!context || context->writable()) return {};
-  BENTO_TRY(context->refresh());
-  return check_refreshable(object);
-}
-
-bool refreshed_file(const Object* object) noexcept {
-  return guard<herr_t>("refresh", [&] { return refresh_file(object); }) >= 0;
 }
 
 void note_collective(const Object* object, const char* what, const char* detail) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 
 #include <hdf5.h>
 
@@ -16,6 +17,7 @@ namespace bento::vol {
 
 class FileContext;
 struct DatasetState;
+struct ObjectIdentity;
 
 struct Object {
   void* under = nullptr;  ///< the native connector's object
@@ -26,7 +28,15 @@ struct Object {
   /// vol/callbacks/dataset.
   std::shared_ptr<DatasetState> dataset;
   bool dataset_resolved = false;
+  /// Where it lies, known once a refresh has asked (vol/file/refresh.hpp).
+  std::shared_ptr<const ObjectIdentity> identity;
+  /// A refresh of another object has brought the file to a newer step since this one was opened or
+  /// refreshed: at its place there may be another object now.
+  bool outdated = false;
 };
+
+/// All wrappers of files, groups, datasets and datatypes.
+const std::set<Object*>& open_objects();
 
 /// Wraps a native object that was opened for the wrapper; takes a reference on the connector id.
 /// Null in, null out. Without memory the object is closed, since nobody else could.
@@ -45,12 +55,6 @@ herr_t close_object(Object* object, herr_t (*close)(void*, hid_t, hid_t, void**)
 /// The container that `object` lives in, null for an object of an ordinary file. Makes no
 /// communication.
 std::shared_ptr<FileContext> context_of(const Object* object);
-
-/// What a refresh of an object begins with: its container, if open for reading, shows its newest
-/// step. No-op for ordinary files. Collective over the ranks that opened the file.
-Status refresh_file(const Object* object);
-/// The same for callbacks that hand their call on: false with a record on the error stack.
-bool refreshed_file(const Object* object) noexcept;
 
 /// Must be called once, on every rank, by each callback that HDF5 declares collective and that
 /// changes the file: advances the collective count and mixes the operation into the hash that
