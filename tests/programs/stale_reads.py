@@ -199,6 +199,31 @@ def replaced():
         print(f"right, {refused} refused")
 
 
+def copied():
+    """What ranks write after an H5Ocopy is later than what rank 0 copies, and all of them see the copy at once."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    rank, ranks, count = comm.rank, comm.size, 1 << 20
+    with h5py.File("copied.h5", "w", driver="mpio", comm=comm) as file:
+        data = file.create_dataset("x", (ranks * count,), "i4")
+        data[rank * count : (rank + 1) * count] = np.full(count, 7 + rank, "i4")
+        for turn in range(5):
+            file.copy("x", f"y{turn}")
+            copy = file[f"y{turn}"]
+            at = (rank + 1) % ranks * count  # of another rank
+            seen = int(copy[at])
+            assert seen == 7 + (rank + 1) % ranks, f"rank {rank} sees {seen}"
+            copy[at] = seen + 100
+            file.flush()
+            wanted = np.repeat(np.arange(7, 7 + ranks), count)
+            wanted[::count] += 100
+            assert (copy[...] == wanted).all(), f"turn {turn}, rank {rank}: {copy[::count]}"
+    print("right")
+
+
 def test():
     script = os.path.abspath(__file__)
 
@@ -220,13 +245,16 @@ def test():
     check([line[:6] for line in found.out.splitlines()] == ["right,"] * 2, found.tail())
     check(found.out.split()[1] == "0" and int(found.out.split()[4]) > 0, found.tail())
     say("objects in the place of deleted ones, after a refresh: right, or an error where one is still open")
+    found = mpirun(2, command("copied"), bento_env())
+    check(found.out.count("right") == 2, found.tail())
+    say("values written after H5Ocopy are later than the copy, which all ranks see")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"] and len(sys.argv) in (3, 4):
-        programs = {p.__name__: p for p in (recreated, overwrite, refreshed, overtaken, replaced)}
+        programs = {p.__name__: p for p in (recreated, overwrite, refreshed, overtaken, replaced, copied)}
         programs[sys.argv[2]](*map(int, sys.argv[3:]))
         sys.exit(0)
     from harness import bento_env, check, mpirun, python, run, run_test, say
 
-    run_test(test, containers=5, unfinished={"live.h5": "its writer ends without closing it"})
+    run_test(test, containers=6, unfinished={"live.h5": "its writer ends without closing it"})

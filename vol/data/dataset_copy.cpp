@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/guarded.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/driver.hpp"
@@ -196,14 +197,8 @@ Status copy_one(Object* source, Object* target) {
   return copy_records(source, *from, extent, target, *to);
 }
 
-}  // namespace
-
-Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const char* source_name,
-                          Object* target, const H5VL_loc_params_t& to, const char* target_name) {
-  const auto source_file = context_of(source);
-  if (!source_file && !context_of(target)) return {};
-  if (source_file && source_file->access().parallel && source_file->writable())
-    BENTO_TRY(source_file->container().exchange());
+Status copy_objects(Object* source, const H5VL_loc_params_t& from, const char* source_name,
+                    Object* target, const H5VL_loc_params_t& to, const char* target_name) {
   Opened old_root(source, from.obj_type, source_name);
   Opened new_root(target, to.obj_type, target_name);
   if (old_root.get() == nullptr || new_root.get() == nullptr)
@@ -231,6 +226,25 @@ Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const c
     if (!copied) return copied;
   }
   return {};
+}
+
+}  // namespace
+
+Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const char* source_name,
+                          Object* target, const H5VL_loc_params_t& to, const char* target_name) {
+  const auto source_file = context_of(source);
+  const auto target_file = context_of(target);
+  if (!source_file && !target_file) return {};
+  if (source_file && source_file->access().parallel && source_file->writable())
+    BENTO_TRY(source_file->container().exchange());
+  // Whatever becomes of it on rank 0, the others wait for it in the second exchange.
+  Status copied =
+      guarded([&] { return copy_objects(source, from, source_name, target, to, target_name); });
+  if (source_file && target_file && target_file->access().parallel && target_file->writable()) {
+    Status told = target_file->container().exchange();
+    if (copied) copied = std::move(told);
+  }
+  return copied;
 }
 
 }  // namespace bento::vol
