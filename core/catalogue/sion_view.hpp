@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What makes a physical file of ours a SION container: META1 in its three states (provisional,
+/// What SIONlib sees of a physical file of ours: META1 in its three states (provisional,
 /// unfinished, complete) and META2 inside the catalogue's chunk. Source: docs/formats/sion.md,
 /// sections 2, 6 and 7; docs/format.md, "SION view".
 #pragma once

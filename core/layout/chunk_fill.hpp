@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// How full one task's chunks are: what META2's size rows say, kept per writer by the container. A
-/// chunk's used size is frozen once the task's next chunk is begun.
+/// How full one task's chunks of SION are: used bytes, as META2's size rows say them, kept per
+/// writer by the container. (HDF5's fill value is elsewhere: vol/data/box_data.cpp.) A chunk's used
+/// size no longer changes once the task's next chunk is begun.
 #pragma once
 
 #include <cstdint>

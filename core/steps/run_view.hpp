@@ -43,14 +43,15 @@ class RunView {
   [[nodiscard]] std::uint64_t volume() const;
 
  private:
-  /// `power` times: the records of `body`, or one record in a leaf, and then a step by `shift`. So
-  /// a loop over the rows of a grid that begins with a whole row has exact bounds.
+  /// A loop of `power` turns. A turn gives the records of `body` (of a leaf: one record), and then
+  /// adds `shift` to the row with which it began; the next turn begins with the sum. So the bounds
+  /// of a loop over the rows of a grid are exact, if it begins with a whole row of the grid.
   struct Node {
     std::uint64_t power = 1;
-    std::uint64_t records = 1;         ///< of one time
-    std::vector<std::uint64_t> shift;  ///< of the whole row, by one time
-    std::vector<std::int64_t> low;     ///< smallest start of one time, against the row it begins at
-    std::vector<std::int64_t> high;    ///< largest end, against the end of that row
+    std::uint64_t records = 1;         ///< of one turn
+    std::vector<std::uint64_t> shift;  ///< added to each number of the row by one turn
+    std::vector<std::int64_t> low;     ///< smallest start in a turn, minus that of its first record
+    std::vector<std::int64_t> high;    ///< largest end in a turn, minus that of its first record
     std::vector<Node> body;            ///< empty in a leaf
   };
   struct Loop {

@@ -40,11 +40,12 @@ struct SegmentEntry {
   std::uint64_t volume = 0;   ///< elements, if no two records overlap and it was cheap to tell
 };
 
-/// Could the ranks' order decide differently from their times somewhere? Then the contribution must
-/// be collected again with exact times. May say yes for no (it stops after some work), not the
-/// reverse.
+/// Do records of different ranks overlap at the same collective count? Then only their times tell
+/// which is later, and the contribution must be collected again with exact times. Stops after some
+/// work and then says yes; a no is certain.
 Result<bool> needs_exact_times(const ContributionPart& part);
-/// Could records of different ranks overlap at all, whatever their collective counts? As above.
+/// Do records of different ranks overlap, whatever their collective counts? As above, a no is
+/// certain.
 Result<bool> ranks_may_overlap(const ContributionPart& part);
 
 /// Errors: kCorrupt (runs that leave the space), the sink's.

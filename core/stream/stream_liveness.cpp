@@ -136,7 +136,8 @@ class Marker {
  private:
   bool mark(fti::v11::DbVar& var, Position at) {
     const fti::v11::DbVar before = var;
-    // Also one that has no content already: whoever marked it may have been killed at it.
+    // Also one that is marked as without content already: the process that did it may have been
+    // killed before it wrote the other fields.
     if (!alive(static_cast<DatasetNumber>(var.id), at)) {
       var.hascontent = false;
       var.chunksize = 0;

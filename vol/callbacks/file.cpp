@@ -198,9 +198,11 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
       return {};
     }
     case H5VL_FILE_IS_ACCESSIBLE: {
-      // Called by anybody for any bad file once the module is in the plugin path: quiet, cheap, no
-      // MPI. Then the stack holds the errors of the native open that failed before, and they must
-      // stay. H5Fis_accessible begins with an empty one, and is answered for ordinary files too.
+      // The library asks this in two cases. It looks for a connector after the native open of some
+      // file has failed, in every program that has this module in its plugin path: the answer must
+      // be quick, print nothing and make no MPI call, and the errors of the failed open must stay
+      // on the stack. Or the application calls H5Fis_accessible: the stack is empty then, and
+      // ordinary files count, too.
       const bool looking_for_connector = H5Eget_num(H5E_DEFAULT) > 0;
       const ErrorStackKeeper native_errors;
       *args->args.is_accessible.accessible = is_container(args->args.is_accessible.filename);

@@ -16,7 +16,7 @@ namespace bento::vol {
 /// filter that fails or is not available.
 Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
                  const WrittenMembers* written);
-/// Fill values where nobody wrote. Errors: those of Container::find and Container::read, and
+/// HDF5's fill value where nobody wrote. Errors: those of Container::find and Container::read, and
 /// kCorrupt for bytes that do not pass the filters.
 Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* to);
 
