@@ -49,7 +49,7 @@ class ContributionBuilder {
  public:
   struct Options {
     bool ranges = false;                  ///< minmax=on; they are kept if all ranks bring them
-    std::set<DatasetNumber> exact_times;  ///< what StepCommit::needs_exact_times() asked for
+    std::set<DatasetNumber> exact_times;  ///< datasets_that_need_exact_times() named them
     bool all_exact_times = false;         ///< a group of one: it costs nobody anything
   };
   explicit ContributionBuilder(Options options) : options_(std::move(options)) {}

@@ -22,8 +22,8 @@ class AbsoluteStep {
   std::uint64_t number_ = 0;
 };
 
-/// Steps in which one given dataset was written (or its extent changed); the first is 0. Numbers
-/// stay when old steps are dropped.
+/// Steps in which one given dataset was written or made smaller; the first is 0. Numbers stay when
+/// old steps are dropped.
 class RelativeStep {
  public:
   constexpr RelativeStep() = default;

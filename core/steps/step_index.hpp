@@ -22,7 +22,7 @@ namespace bento {
 
 struct StepInfo {
   std::vector<std::byte> payload;       ///< as given to commit_step()
-  std::vector<DatasetNumber> datasets;  ///< written or resized in this step, ascending
+  std::vector<DatasetNumber> datasets;  ///< written or made smaller in it, ascending
 };
 
 class StepIndex {
