@@ -22,4 +22,14 @@ inline H5VL_loc_params_t by_self(H5I_type_t type) {
   return place;
 }
 
+/// "What `name` leads to from here"; `name` must live as long as the place is used.
+inline H5VL_loc_params_t by_name(H5I_type_t type, const char* name) {
+  H5VL_loc_params_t place{};
+  place.type = H5VL_OBJECT_BY_NAME;
+  place.obj_type = type;
+  place.loc_data.loc_by_name.name = name;
+  place.loc_data.loc_by_name.lapl_id = H5P_LINK_ACCESS_DEFAULT;
+  return place;
+}
+
 }  // namespace bento::vol

@@ -11,6 +11,7 @@
 
 #include <H5FDdevelop.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
@@ -42,7 +43,8 @@ struct SkeletonFile {
   H5FD_t* plain = nullptr;
   FileIdentity plain_identity;
   std::string plain_name;
-  bool refused = false;  ///< plain: somebody has been told that it cannot be changed
+  pid_t process = ::getpid();  ///< that opened it, not one that was forked since
+  bool refused = false;        ///< plain: somebody has been told that it cannot be changed
   haddr_t eoa = 0;
   int descriptor = -1;
   bool has_name = false;  ///< the name it was opened by leads to physical file 0
@@ -120,6 +122,19 @@ Status attach_host(SkeletonFile& file, const char* name, unsigned flags) {
   return {};
 }
 
+// As natively: who writes a file has it for itself, who reads it shares it. The ranks of a parallel
+// program each have the linked file open, and cannot change it. The library opens a file that is
+// open already once more, before it finds that out.
+PlainLock plain_lock(const char* name, unsigned flags, const SkeletonHost& parent) {
+  const FileIdentity wanted = identity_of_name(name);
+  for (const auto* const file : registry().open)
+    if (file->plain != nullptr && same_inode(file->plain_identity, wanted) &&
+        file->process == ::getpid())
+      return PlainLock::kHeldAlready;
+  const bool writes = (flags & H5F_ACC_RDWR) != 0 && parent.ranks() == 1;
+  return writes ? PlainLock::kExclusive : PlainLock::kShared;
+}
+
 Result<H5FD_t*> open_file(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) {
   const auto* const info = static_cast<const SkeletonInfo*>(H5Pget_driver_info(fapl));
   if (info == nullptr || !info->host)
@@ -142,9 +157,10 @@ Result<H5FD_t*> open_file(const char* name, unsigned flags, hid_t fapl, haddr_t 
       return fail(attached.error());
     }
     // Nobody else will: the native library opens this one by itself.
-    if (!own) file->host->armed = true;
+    if (!own && !file->host->armed) file->host->reached_by_link = file->host->armed = true;
   } else {
-    BENTO_ASSIGN(const PlainFile plain, open_plain(name, flags, fapl, max_address));
+    BENTO_ASSIGN(const PlainFile plain,
+                 open_plain(name, flags, fapl, max_address, plain_lock(name, flags, *info->host)));
     file->plain = plain.file;
     file->plain_identity = plain.identity;
     file->plain_name = name;
@@ -268,18 +284,21 @@ bool holds_already(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, s
 // what one writes of them would overwrite what another wrote. The library does not take an error
 // well where it closes a file. So the bytes are dropped, and who calls the library looks at the
 // count.
+std::string refusal_of(const SkeletonFile& me) {
+  return fmt::format(
+      "'{}': an ordinary file cannot be changed through a link by a program of {} ranks, since "
+      "they do not know of each other there: nothing is written; open the file by its own name",
+      me.plain_name, me.parent->ranks());
+}
+
 herr_t write_plain(SkeletonFile& me, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
                    const void* buffer) {
-  const std::uint32_t ranks = me.parent->ranks();
-  if (ranks == 1) return H5FDwrite(me.plain, type, dxpl, address, size, buffer);
+  if (me.parent->ranks() == 1) return H5FDwrite(me.plain, type, dxpl, address, size, buffer);
   return guard<herr_t>("write through a link", [&]() -> Status {
     if (holds_already(me.plain, type, dxpl, address, size, buffer)) return {};
     auto& refused = registry().refused;
     ++refused.count;
-    refused.last = fmt::format(
-        "'{}': an ordinary file cannot be changed through a link by a program of {} ranks, since "
-        "they do not know of each other there: nothing is written; open the file by its own name",
-        me.plain_name, ranks);
+    refused.last = refusal_of(me);
     if (!std::exchange(me.refused, true)) fmt::print(stderr, "h5bento: {}\n", refused.last);
     me.parent->note_refused_change(refused.last);
     return {};
@@ -364,6 +383,22 @@ void skeleton_driver_forget() {
 
 const RefusedWrites& refused_writes() {
   return registry().refused;
+}
+
+Status refuse_plain_change(unsigned long fileno) {
+  for (const auto* const file : registry().open) {
+    if (file->plain == nullptr || file->pub.fileno != fileno || file->parent->ranks() == 1)
+      continue;
+    std::string why = refusal_of(*file);
+    file->parent->note_refused_change(why);
+    return fail(Code::kPermission, std::move(why));
+  }
+  return {};
+}
+
+bool any_plain_file() {
+  return std::any_of(registry().open.begin(), registry().open.end(),
+                     [](const SkeletonFile* file) { return file->plain != nullptr; });
 }
 
 void set_foreign_opener(ForeignOpener opener) {

@@ -31,6 +31,12 @@ struct RefusedWrites {
   std::string last;  ///< why
 };
 const RefusedWrites& refused_writes();
+/// Is the open native file with this file number an ordinary one behind a link of a parallel
+/// program? Then the change that the program is about to make is refused: kPermission, and the next
+/// flush or close of the container fails, too.
+Status refuse_plain_change(unsigned long fileno);
+/// Is any ordinary file open behind a link?
+bool any_plain_file();
 
 /// Makes `fapl` open `host`'s skeleton under the name `name`; any other name that is opened with it
 /// is a foreign file. The list keeps a reference to the host.

@@ -62,6 +62,7 @@ class SkeletonHost {
   /// twice and closes the first, tentative handle.
   bool armed = false;
   int open_handles = 0;
+  bool reached_by_link = false;  ///< the native library came here by itself, through a link
 };
 
 /// Opens a container that the native library reached by itself under a parent's fapl (external

@@ -47,8 +47,8 @@ Result<FileIdentity> identity_of(H5FD_t* file, const char* name) {
 
 }  // namespace
 
-Result<PlainFile> open_plain(const char* name, unsigned h5f_flags, hid_t fapl,
-                             haddr_t max_address) {
+Result<PlainFile> open_plain(const char* name, unsigned h5f_flags, hid_t fapl, haddr_t max_address,
+                             PlainLock lock) {
   const Locking locking = locking_of(fapl);
   PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
   H5Pset_fapl_sec2(list.get());
@@ -67,11 +67,12 @@ Result<PlainFile> open_plain(const char* name, unsigned h5f_flags, hid_t fapl,
     (void)close_plain(file);
     return fail(std::move(identity).error());
   }
-  // A shared lock even for writing: the ranks of a parallel program each open the linked file. It
-  // keeps out whoever wants the file for itself, and fails if somebody has it.
-  if (locking.use && H5FDlock(file, false) < 0) {
+  if (locking.use && lock != PlainLock::kHeldAlready &&
+      H5FDlock(file, lock == PlainLock::kExclusive) < 0) {
     (void)close_plain(file);
-    return fail(Code::kBusy, fmt::format("'{}' is locked: it is open for writing elsewhere", name));
+    return fail(Code::kBusy, fmt::format("'{}' is locked: it is open elsewhere, by its own name in "
+                                         "this program or in another one",
+                                         name));
   }
   return PlainFile{file, *identity};
 }

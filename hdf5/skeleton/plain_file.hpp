@@ -18,10 +18,17 @@ struct PlainFile {
   FileIdentity identity;
 };
 
-/// Opens an ordinary file with sec2 and, if `fapl` wants locks, takes a shared lock on it.
+enum class PlainLock {
+  kShared,
+  kExclusive,
+  kHeldAlready,  ///< by another handle of this process
+};
+
+/// Opens an ordinary file with sec2 and, if `fapl` wants locks, takes this one.
 /// Errors: what sec2 puts on the error stack, plus one of kNotFound, kPermission, kIo; kBusy
 /// (locked).
-Result<PlainFile> open_plain(const char* name, unsigned h5f_flags, hid_t fapl, haddr_t max_address);
+Result<PlainFile> open_plain(const char* name, unsigned h5f_flags, hid_t fapl, haddr_t max_address,
+                             PlainLock lock);
 /// The error stack is left as it was: files are closed while the library unwinds from a failure.
 Status close_plain(H5FD_t* file);
 Status delete_plain(const char* name);

@@ -15,6 +15,7 @@
 #include "vol/data/dataset_chunks.hpp"
 #include "vol/data/transfer.hpp"
 #include "vol/file/dataset_state.hpp"
+#include "vol/file/destination.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
 #include "vol/file/stats.hpp"
@@ -87,15 +88,15 @@ Status declare(const TokenBytes& token, const std::shared_ptr<FileContext>& file
 
 Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
                      hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
-  const auto context = context_of(where);
+  const Destination destination = destination_of(where, *loc, name);
   CreationList list;
   bool divert = false;
-  if (context) {
+  note_collective(where, "dataset_create", name);
+  if (destination.container) {
     BENTO_ASSIGN(divert, divertable(type, space, dcpl));
     if (divert) {
       BENTO_ASSIGN(list, creation_list(dcpl));
     }
-    note_collective(where, "dataset_create", name);
   }
   void* const under =
       H5VLdataset_create(where->under, loc, where->under_vol_id, name, lcpl, type, space,
@@ -106,8 +107,8 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
   }
   if (under == nullptr) return fail(native_failed("dataset create"));
   Object* const dataset = wrap_new(under, where->under_vol_id, H5I_DATASET);
-  if (!context) return dataset;
-  // The path may have led through an external link or a mount: ask the new object where it is.
+  (void)refuse_linked_change(dataset);
+  if (!destination.container) return dataset;
   Status declared = [&]() -> Status {
     BENTO_ASSIGN(const ObjectIdentity identity, identity_of(dataset));
     const auto file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
@@ -229,6 +230,8 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
       file.note_collective("write", {});
       return {};
     }));
+  for (std::size_t i = 0; i < count; ++i)
+    if (batch.states[i]->home == Home::kNative) BENTO_TRY(refuse_linked_change(batch.objects[i]));
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
     for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;

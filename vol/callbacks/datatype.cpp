@@ -21,9 +21,11 @@ void* datatype_commit(void* obj, const H5VL_loc_params_t* loc, const char* name,
     if (refuses_reserved_name(at(obj), name)) return static_cast<Object*>(nullptr);
     note_collective(at(obj), "datatype_commit", name);
     const hid_t vol = at(obj)->under_vol_id;
-    return wrap_new(
+    Object* const committed = wrap_new(
         H5VLdatatype_commit(at(obj)->under, loc, vol, name, type, lcpl, tcpl, tapl, dxpl, req), vol,
         H5I_DATATYPE);
+    (void)refuse_linked_change(committed);
+    return committed;
   });
 }
 

@@ -17,6 +17,7 @@
 #include "vol/file/fapl.hpp"
 #include "vol/file/file_agreement.hpp"
 #include "vol/file/file_context.hpp"
+#include "vol/file/mounts.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/stats.hpp"
 
@@ -181,10 +182,18 @@ Status flush(Object* object, H5VL_file_specific_args_t* args, hid_t dxpl, void**
   const auto context = context_of(object);
   if (H5VLfile_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
     return fail(native_failed("flush"));
-  if (!context || !context->writable()) return {};
-  context->note_collective("flush", {});
-  BENTO_TRY(context->container().commit());
-  return context->take_refused_change();
+  std::vector<std::shared_ptr<FileContext>> files;
+  if (args->args.flush.scope == H5F_SCOPE_GLOBAL) files = mounted_below(object);
+  if (context) files.insert(files.begin(), context);
+  Status flushed;
+  for (const auto& file : files) {
+    if (!file->writable()) continue;
+    file->note_collective("flush", {});
+    Status done = file->container().commit();
+    if (done) done = file->take_refused_change();
+    if (flushed) flushed = std::move(done);
+  }
+  return flushed;
 }
 
 Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {

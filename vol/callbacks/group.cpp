@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Group callbacks: all of them belong to the skeleton.
+#include "hdf5/base/native_connector.hpp"
 #include "vol/callbacks/callbacks.hpp"
+#include "vol/file/mounts.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
@@ -21,8 +23,11 @@ void* group_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hi
     if (refuses_reserved_name(at(obj), name)) return static_cast<Object*>(nullptr);
     note_collective(at(obj), "group_create", name);
     const hid_t vol = at(obj)->under_vol_id;
-    return wrap_new(H5VLgroup_create(at(obj)->under, loc, vol, name, lcpl, gcpl, gapl, dxpl, req),
-                    vol, H5I_GROUP);
+    Object* const group =
+        wrap_new(H5VLgroup_create(at(obj)->under, loc, vol, name, lcpl, gcpl, gapl, dxpl, req), vol,
+                 H5I_GROUP);
+    (void)refuse_linked_change(group);
+    return group;
   });
 }
 
@@ -46,10 +51,15 @@ herr_t group_specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl,
   // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
   void* const under = at(obj)->under;
   const hid_t vol = at(obj)->under_vol_id;
+  if (args->op_type == H5VL_GROUP_UNMOUNT)
+    note_unmounted(at(obj), by_self(at(obj)->type), args->args.unmount.name);
   if (args->op_type != H5VL_GROUP_MOUNT) return H5VLgroup_specific(under, vol, args, dxpl, req);
   H5VL_group_specific_args_t native = *args;
   native.args.mount.child_file = at(args->args.mount.child_file)->under;
-  return H5VLgroup_specific(under, vol, &native, dxpl, req);
+  const auto above = fileno_of(at(obj));
+  const herr_t done = H5VLgroup_specific(under, vol, &native, dxpl, req);
+  if (done >= 0) note_mounted(above, at(args->args.mount.child_file));
+  return done;
 }
 
 herr_t group_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {

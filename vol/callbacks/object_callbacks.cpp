@@ -50,12 +50,9 @@ herr_t object_copy(void* source, const H5VL_loc_params_t* from, const char* sour
         H5VLobject_copy(at(source)->under, from, source_name, at(target)->under, to, target_name,
                         at(source)->under_vol_id, ocpypl, lcpl, dxpl, req);
     if (done < 0) return done;
-    const herr_t copied = guard<herr_t>("object copy", [&] {
+    return guard<herr_t>("object copy", [&] {
       return copy_diverted_data(at(source), *from, source_name, at(target), *to, target_name);
     });
-    // Rank 0 has written the copy's values. What any rank writes from now on is later.
-    note_collective(at(target), "object_copied", target_name);
-    return copied;
   });
 }
 

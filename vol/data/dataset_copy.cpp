@@ -15,6 +15,7 @@
 #include "hdf5/skeleton/driver.hpp"
 #include "vol/data/box_data.hpp"
 #include "vol/file/dataset_state.hpp"
+#include "vol/file/opened_object.hpp"
 #include "vol/file/shared_groups.hpp"
 
 namespace bento::vol {
@@ -22,45 +23,6 @@ namespace bento::vol {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 16u << 20;
-
-H5VL_loc_params_t by_name(H5I_type_t type, const char* name) {
-  H5VL_loc_params_t loc{};
-  loc.obj_type = type;
-  loc.type = H5VL_OBJECT_BY_NAME;
-  loc.loc_data.loc_by_name.name = name;
-  loc.loc_data.loc_by_name.lapl_id = H5P_LINK_ACCESS_DEFAULT;
-  return loc;
-}
-
-/// An object opened natively for the time of the copy.
-class Opened {
- public:
-  Opened(const Object* where, H5I_type_t type, const std::string& name)
-      : vol_(where->under_vol_id) {
-    const auto loc = by_name(type, name.c_str());
-    object_.under =
-        H5VLobject_open(where->under, &loc, vol_, &object_.type, H5P_DATASET_XFER_DEFAULT, nullptr);
-    object_.under_vol_id = vol_;
-  }
-  ~Opened() {
-    if (object_.under == nullptr) return;
-    object_.dataset.reset();
-    const ErrorStackKeeper keep;
-    if (object_.type == H5I_DATASET)
-      H5VLdataset_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
-    if (object_.type == H5I_GROUP)
-      H5VLgroup_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
-    if (object_.type == H5I_DATATYPE)
-      H5VLdatatype_close(object_.under, vol_, H5P_DATASET_XFER_DEFAULT, nullptr);
-  }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  Object* get() { return object_.under != nullptr ? &object_ : nullptr; }
-
- private:
-  hid_t vol_;
-  Object object_;
-};
 
 // Called by the library, through which nothing may be thrown.
 herr_t collect_name(hid_t, const char* name, const H5L_info2_t*, void* data) noexcept {
@@ -197,13 +159,7 @@ Status copy_one(Object* source, Object* target) {
   return copy_records(source, *from, extent, target, *to);
 }
 
-Status copy_objects(Object* source, const H5VL_loc_params_t& from, const char* source_name,
-                    Object* target, const H5VL_loc_params_t& to, const char* target_name) {
-  Opened old_root(source, from.obj_type, source_name);
-  Opened new_root(target, to.obj_type, target_name);
-  if (old_root.get() == nullptr || new_root.get() == nullptr)
-    return fail(Code::kInternal,
-                fmt::format("'{}' or its copy '{}' cannot be opened", source_name, target_name));
+Status copy_objects(OpenedObject& old_root, OpenedObject& new_root) {
   if (new_root.get()->type != H5I_GROUP) return copy_one(old_root.get(), new_root.get());
 
   BENTO_ASSIGN(const auto names, names_below(new_root.get()));
@@ -211,13 +167,13 @@ Status copy_objects(Object* source, const H5VL_loc_params_t& from, const char* s
   for (const auto& name : names) {
     Status copied;
     H5E_BEGIN_TRY {
-      Opened new_object(new_root.get(), H5I_GROUP, name);
+      OpenedObject new_object(new_root.get(), H5I_GROUP, name);
       if (new_object.get() != nullptr && new_object.get()->type == H5I_GROUP)
         note_shared_group(new_object.get(), by_self(H5I_GROUP), 2);
       if (new_object.get() != nullptr && new_object.get()->type == H5I_DATASET) {
         const auto identity = identity_of(new_object.get());
         if (identity && done.insert(identity->token).second) {
-          Opened old_object(old_root.get(), H5I_GROUP, name);
+          OpenedObject old_object(old_root.get(), H5I_GROUP, name);
           if (old_object.get() != nullptr) copied = copy_one(old_object.get(), new_object.get());
         }
       }
@@ -232,14 +188,21 @@ Status copy_objects(Object* source, const H5VL_loc_params_t& from, const char* s
 
 Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const char* source_name,
                           Object* target, const H5VL_loc_params_t& to, const char* target_name) {
-  const auto source_file = context_of(source);
-  const auto target_file = context_of(target);
-  if (!source_file && !target_file) return {};
+  if (armed_hosts().empty()) return {};
+  // The paths may have led through links or mounts: the objects are asked where they are.
+  OpenedObject old_root(source, from.obj_type, source_name);
+  OpenedObject new_root(target, to.obj_type, target_name);
+  if (old_root.get() == nullptr || new_root.get() == nullptr)
+    return fail(Code::kInternal,
+                fmt::format("'{}' or its copy '{}' cannot be opened", source_name, target_name));
+  const auto source_file = context_of(old_root.get());
+  const auto target_file = context_of(new_root.get());
   if (source_file && source_file->access().parallel && source_file->writable())
     BENTO_TRY(source_file->container().exchange());
   // Whatever becomes of it on rank 0, the others wait for it in the second exchange.
-  Status copied =
-      guarded([&] { return copy_objects(source, from, source_name, target, to, target_name); });
+  Status copied = guarded([&] { return copy_objects(old_root, new_root); });
+  // Rank 0 has written the copy's values. What any rank writes from now on is later.
+  if (target_file) target_file->note_collective("object_copied", target_name);
   if (source_file && target_file && target_file->access().parallel && target_file->writable()) {
     Status told = target_file->container().exchange();
     if (copied) copied = std::move(told);

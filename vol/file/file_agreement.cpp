@@ -98,12 +98,29 @@ Status join(const FileRequest& request, const RequestedConfig& requested, Agreed
   return agree(*file.comm, judge());
 }
 
+/// Each rank of a parallel program that follows a link has the target open for itself, as it was
+/// then. Natively, too, a file that is open for reading cannot be opened for writing beside that.
+Status check_no_linked_reader(const FileRequest& request) {
+  if ((request.flags & (H5F_ACC_RDWR | H5F_ACC_TRUNC)) == 0) return {};
+  const FileIdentity wanted = identity_of_name(request.name);
+  for (const auto& host : armed_hosts())
+    if (host->reached_by_link && !host->writable() && host->identity().step == 0 &&
+        same_inode(host->identity(), wanted))
+      return fail(Code::kBusy,
+                  fmt::format("'{}' is open for reading already, through a link: close what was "
+                              "opened through it before the file is opened for writing",
+                              request.name));
+  return {};
+}
+
 Result<AgreedFile> agree_on(const FileRequest& request, bool creates, const FileDecider& decide) {
   AgreedFile file;
   BENTO_ASSIGN(file.access, user_access(request.fapl));
   // A file that is not ours asks for nothing.
   Result<RequestedConfig> requested =
       request.native_because.empty() ? config_of(request.fapl) : RequestedConfig{};
+  if (requested)
+    if (auto free = check_no_linked_reader(request); !free) requested = fail(free.error());
   BENTO_ASSIGN(file.comm, make_communicator(file.access, requested ? requested->config.timeout
                                                                    : Config{}.timeout));
   if (requested) Stats::get().set_output(requested->config.stats);

@@ -100,37 +100,50 @@ herr_t close_object(Object* object, herr_t (*close)(void*, hid_t, hid_t, void**)
   return done;
 }
 
-std::shared_ptr<FileContext> context_of(const Object* object) {
-  if (object == nullptr || object->under == nullptr) return nullptr;
+std::optional<unsigned long> fileno_of(const Object* object) {
+  if (object == nullptr || object->under == nullptr) return std::nullopt;
   const ssize_t records = H5Eget_num(H5E_DEFAULT);
   // Calls of this kind leave the error stack alone, except that they add their records to it when
   // they fail.
-  const auto none = [&]() -> std::shared_ptr<FileContext> {
+  const auto none = [&]() -> std::optional<unsigned long> {
     if (const ssize_t now = H5Eget_num(H5E_DEFAULT); records >= 0 && now > records)
       H5Epop(H5E_DEFAULT, static_cast<size_t>(now - records));
-    return nullptr;
+    return std::nullopt;
   };
-  unsigned long fileno = 0;
   if (object->type == H5I_FILE) {
+    // Not by the object's information: of a mounted file that is the topmost one's.
+    unsigned long fileno = 0;
     H5VL_file_get_args_t args{};
     args.op_type = H5VL_FILE_GET_FILENO;
     args.args.get_fileno.fileno = &fileno;
     if (H5VLfile_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
                      nullptr) < 0)
       return none();
-  } else {
-    // Not by H5VL_OBJECT_GET_FILE: that marks the native file as having an id, and a file that was
-    // opened through an external link would then never be closed (docs/hdf5-traps.md).
-    const auto identity = identity_of(object);
-    if (!identity) return none();
-    fileno = identity->fileno;
+    return fileno;
   }
-  return std::static_pointer_cast<FileContext>(host_of_fileno(fileno));
+  // Not by H5VL_OBJECT_GET_FILE: that marks the native file as having an id, and a file that was
+  // opened through an external link would then never be closed (docs/hdf5-traps.md).
+  const auto identity = identity_of(object);
+  if (!identity) return none();
+  return identity->fileno;
+}
+
+std::shared_ptr<FileContext> context_of(const Object* object) {
+  const auto fileno = fileno_of(object);
+  return fileno ? std::static_pointer_cast<FileContext>(host_of_fileno(*fileno)) : nullptr;
+}
+
+Status refuse_linked_change(const Object* object) {
+  if (object == nullptr || object->under == nullptr || !any_plain_file()) return {};
+  const auto fileno = fileno_of(object);
+  return fileno ? refuse_plain_change(*fileno) : Status{};
 }
 
 void note_collective(const Object* object, const char* what, const char* detail) {
   if (const auto context = context_of(object))
     context->note_collective(what, detail != nullptr ? detail : "");
+  else
+    (void)refuse_linked_change(object);  // the library writes such a change later, if at all
 }
 
 }  // namespace bento::vol

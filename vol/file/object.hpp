@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <set>
 
 #include <hdf5.h>
@@ -52,9 +53,17 @@ void wrap_free(Object* object) noexcept;
 herr_t close_object(Object* object, herr_t (*close)(void*, hid_t, hid_t, void**), hid_t dxpl,
                     void** req) noexcept;
 
+/// The library's number for the open file that `object` lies in; nothing if it cannot be asked.
+/// Leaves the error stack alone. Makes no communication.
+std::optional<unsigned long> fileno_of(const Object* object);
 /// The container that `object` lives in, null for an object of an ordinary file. Makes no
 /// communication.
 std::shared_ptr<FileContext> context_of(const Object* object);
+
+/// Before an object is changed, or after it was created: is it in an ordinary file that the ranks
+/// of a parallel program have open behind a link? Then the change is refused, here and by the next
+/// flush or close of the container. Task-local. Errors: kPermission.
+Status refuse_linked_change(const Object* object);
 
 /// Must be called once, on every rank, by each callback that HDF5 declares collective and that
 /// changes the file: advances the collective count and mixes the operation into the hash that

@@ -15,6 +15,7 @@
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "vol/file/dataset_state.hpp"
+#include "vol/file/destination.hpp"
 #include "vol/file/file_context.hpp"
 
 namespace bento::vol {
@@ -77,27 +78,6 @@ Status cache_config(Object* file, int what, H5AC_cache_config_t& config) {
   return {};
 }
 
-/// Lets the library look at the header of an object. False if it cannot.
-bool look_at(const Object* object, const H5VL_loc_params_t& place, H5O_info2_t& info) {
-  H5VL_object_get_args_t args{};
-  args.op_type = H5VL_OBJECT_GET_INFO;
-  args.args.get_info.oinfo = &info;
-  args.args.get_info.fields = H5O_INFO_BASIC;
-  const QuietErrors quiet;
-  const ErrorStackKeeper keep;
-  return H5VLobject_get(object->under, &place, object->under_vol_id, &args,
-                        H5P_DATASET_XFER_DEFAULT, nullptr) >= 0;
-}
-
-H5VL_loc_params_t named(H5I_type_t type, const char* name) {
-  H5VL_loc_params_t place{};
-  place.type = H5VL_OBJECT_BY_NAME;
-  place.obj_type = type;
-  place.loc_data.loc_by_name.name = name;
-  place.loc_data.loc_by_name.lapl_id = H5P_LINK_ACCESS_DEFAULT;
-  return place;
-}
-
 // The library has no call that empties the cache of a file. But its cache can be told to give up
 // each entry that was not used for an epoch of some accesses; then only what open objects hold
 // stays, and the entries that were accessed meanwhile: of the object that is refreshed next, which
@@ -121,11 +101,10 @@ Status forget_metadata(Object* file, const Object* refreshed) {
   forgetful.min_size = 1024;  // H5C__MIN_MAX_CACHE_SIZE
   BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, forgetful));
   // An object that was deleted has no header any more.
-  H5O_info2_t info{};
   const H5VL_loc_params_t itself = by_self(refreshed->type);
   const H5VL_loc_params_t place =
-      look_at(refreshed, itself, info) ? itself : named(refreshed->type, "/");
-  for (int i = 0; i < kEpochs * kEpoch; ++i) (void)look_at(refreshed, place, info);
+      info_at(refreshed, itself) ? itself : by_name(refreshed->type, "/");
+  for (int i = 0; i < kEpochs * kEpoch; ++i) (void)info_at(refreshed, place);
   before.set_initial_size = true;
   return cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, before);
 }
@@ -190,7 +169,7 @@ bool refreshed_file(Object* object) noexcept {
 }
 
 Status check_not_outdated(const Object* where, const H5VL_loc_params_t& from, const char* name) {
-  const H5VL_loc_params_t place = name != nullptr ? named(from.obj_type, name) : from;
+  const H5VL_loc_params_t place = name != nullptr ? by_name(from.obj_type, name) : from;
   std::vector<const Object*> outdated;
   for (const Object* const object : open_objects())
     if (object->outdated && object->under != nullptr) outdated.push_back(object);
@@ -201,7 +180,9 @@ Status check_not_outdated(const Object* where, const H5VL_loc_params_t& from, co
     info.fileno = file.fileno;
     info.token = *place.loc_data.loc_by_token.token;
     info.type = H5O_TYPE_UNKNOWN;
-  } else if (!look_at(where, place, info)) {
+  } else if (const auto found = info_at(where, place)) {
+    info = *found;
+  } else {
     return {};  // fails when it is opened
   }
   const ObjectIdentity wanted{token_bytes(info.token), info.fileno};
