@@ -40,6 +40,15 @@ struct CommitMessage {
   Bytes entries;                         ///< contribution to the step index
 };
 
+/// What the owner asks for in a second round; empty in the first one.
+struct SecondRound {
+  std::set<DatasetNumber> exact_times;
+  std::set<DatasetNumber> member_writes;
+};
+
+/// What the owner sends back.
+enum class CommitAnswer : std::uint8_t { kVerdict, kAgain, kDiverged };
+
 /// A list of datasets in a message between ranks.
 void put_datasets(ByteWriter& out, const std::set<DatasetNumber>& datasets);
 /// Errors: kCorrupt.

@@ -47,41 +47,6 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
 
 Container::~Container() = default;
 
-Result<File*> Container::file(std::uint32_t index) {
-  if (files_.size() < plan_.files()) files_.resize(plan_.files());
-  if (!files_[index]) {
-    BENTO_ASSIGN(auto handle, names_.open(index, writable_ ? OpenMode::kReadWrite : OpenMode::kRead,
-                                          options_.opener));
-    BENTO_TRY(check_identity(*handle, index));
-    files_[index] = std::move(handle);
-  }
-  return files_[index].get();
-}
-
-// A name may mean another file here than on rank 0, or than a moment ago. A session that writes has
-// said in each file, before the other ranks heard of it, that it does.
-Status Container::check_identity(File& handle, std::uint32_t index) {
-  const FilePlan& plan = plan_.file(index);
-  if (session_ != SessionId{}) {
-    BENTO_ASSIGN(const auto found, read_identity(handle, plan.superblock_address()));
-    BENTO_TRY(check_part(handle, found, path_, root_.file_id, index));
-    if (found->session != session_) return fail(other_session(handle, path_, index));
-    return {};
-  }
-  if (index == 0) return rule_.check_first(handle, plan);
-  BENTO_ASSIGN(File* const first, file(0));
-  return rule_.check_other(handle, plan, index, *first, plan_.file(0));
-}
-
-// A newer root that a reader goes on with. If another session wrote it, names may lead to other
-// files since.
-void Container::follow_root(const Root& next) {
-  if (next.session != root_.session)
-    for (std::size_t index = 1; index < files_.size(); ++index) files_[index].reset();
-  root_ = next;
-  rule_ = PartRule(path_, root_);
-}
-
 int Container::descriptor() {
   auto first = file(0);
   return first ? (*first)->descriptor() : -1;
@@ -123,17 +88,6 @@ void Container::remove(DatasetNumber dataset) {
   member_writes_.forget(dataset);
   index_.remove(dataset);
   pending_.deleted.push_back(dataset);
-}
-
-// A chunk begins with its headers; behind them there has to be room for a record that is aligned.
-Status Container::check_align(std::uint64_t chunk_bytes) const {
-  const std::uint64_t align = options_.stream.align;
-  if (align <= chunk_bytes / 2) return {};
-  return fail(
-      Code::kInvalidArgument,
-      fmt::format("'{}': align={} leaves no room for data in chunks of {} bytes: align= may "
-                  "be half a chunk at most; use a smaller align= or a larger chunk=",
-                  path_, align, chunk_bytes));
 }
 
 Status Container::set_extent(DatasetNumber dataset, const Dims& extent) {
@@ -252,16 +206,6 @@ Status Container::write_record(Record record, std::uint64_t element_bytes,
     member_writes_.add(record, written->members, written->partial, exchanges_, stream_.grew());
   if (!done && deferred_) deferred_ = done;
   return done;
-}
-
-Result<std::uint64_t> Container::room() {
-  std::uint64_t bytes = 0;
-  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
-    BENTO_ASSIGN(File* const handle, file(index));
-    BENTO_ASSIGN(const std::uint64_t one, handle->size());
-    bytes += one;
-  }
-  return bytes;
 }
 
 Result<CommittedIndex*> Container::committed() {

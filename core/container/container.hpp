@@ -23,6 +23,7 @@
 #include "core/catalogue/paged_image.hpp"
 #include "core/comm/communicator.hpp"
 #include "core/container/commit_message.hpp"
+#include "core/container/container_options.hpp"
 #include "core/container/native_view.hpp"
 #include "core/container/operation_log.hpp"
 #include "core/io/file.hpp"
@@ -40,32 +41,6 @@
 #include "core/stream/stream_writer.hpp"
 
 namespace bento {
-
-/// What a commit survives.
-enum class Durability {
-  kProcess,  ///< the death of processes
-  kPower,    ///< of nodes too: all ranks sync, then the root is synced
-};
-
-struct ContainerOptions {
-  std::uint32_t files = 1;  ///< physical files of a new container
-  std::uint64_t chunk_bytes =
-      0;  ///< chunk size of a new container, 0: from what the program declares
-  StreamOptions stream;
-  Verification verify = Verification::kSmall;  ///< what is held against its hash when it is read
-  Durability durability = Durability::kProcess;
-  /// Steps that stay readable, the newest included; 0: all.
-  std::uint64_t keep = 1;
-  /// Open for reading as of this kept step; absent: the newest.
-  std::optional<AbsoluteStep> step;
-  bool minmax = false;  ///< keep smallest and largest value of each record that brings them
-  /// Bytes that a physical file should not grow beyond: data goes on in new ones.
-  std::uint64_t logical_limit = kMaxLogicalBytes;
-  Locking lock = Locking::kBestEffort;  ///< of physical file 0 when opened for writing
-  /// Open for writing although another program changed the native view: the next close replaces it.
-  bool drop_edited_view = false;
-  FileOpener opener = &open_posix_file;
-};
 
 /// Of elements that have members, what one write brings.
 struct WrittenMembers {
@@ -271,11 +246,6 @@ class Container {
   Status prepare(bool closing);
   Status sync_mine();
   Status part_records(const std::set<DatasetNumber>& datasets);
-  /// What the owner has asked for in a second round; empty in the first one.
-  struct SecondRound {
-    std::set<DatasetNumber> exact_times;
-    std::set<DatasetNumber> member_writes;
-  };
   Result<Bytes> contribution(const Status& mine, const SecondRound& second) const;
   Result<Bytes> contribute(Status& mine, const SecondRound& second);
   ByteWriter owner_answer(const Bytes& merged, bool first_round, bool closing,

@@ -2,56 +2,15 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Who may change a container: the ranks that share its lock, in the processes that opened it.
-#include <cerrno>
-#include <filesystem>
-#include <system_error>
-
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/bytes/byte_writer.hpp"
 #include "core/container/container.hpp"
 #include "core/container/shared_lock.hpp"
-#include "core/io/host.hpp"
 #include "core/layout/holder.hpp"
 
 namespace bento {
-
-Status Container::owner_lock(File& first) {
-  BENTO_ASSIGN(lock_, lock_container(first, options_.lock));
-  if (!lock_ && options_.lock != Locking::kOff && first.descriptor() >= 0)
-    lock_warning_ =
-        "this file system has no working locks: nothing keeps a second program from writing to the "
-        "file at the same time";
-  return {};
-}
-
-// Programs without h5bento that read the old file must not see it emptied, and must not keep this
-// one out: it stays theirs, and the name goes to a new one.
-Status Container::leave_to_readers(std::unique_ptr<File>& first, std::size_t old_files) {
-  const auto failed = [this](std::string_view why) {
-    return fail(Code::kBusy,
-                fmt::format("'{}' is open for reading in another program, which would see it "
-                            "emptied, and cannot be replaced: {}. Close it there, or remove the "
-                            "file (errno = {})",
-                            path_, why, EBUSY),
-                EBUSY);
-  };
-  // Sources of its native view in other files are opened by name, when they are needed.
-  if (old_files > 1) return failed(fmt::format("it has {} physical files", old_files));
-  std::error_code unresolved;
-  const std::string target = std::filesystem::canonical(path_, unresolved).string();
-  if (unresolved) return failed(unresolved.message());
-  struct stat old{};
-  if (::fstat(first->descriptor(), &old) != 0)
-    return fail(os_error(errno, "fstat of", first->path()));
-  if (auto removed = remove_file(target); !removed) return failed(removed.error().text);
-  BENTO_ASSIGN(first, options_.opener(target, OpenMode::kCreateExclusive));
-  (void)::fchmod(first->descriptor(), old.st_mode & 07777);
-  lock_.reset();
-  return owner_lock(*first);
-}
 
 // A rank without its lock writes nothing: it does not come beyond this.
 Status Container::join_writers(const Status& mine) {

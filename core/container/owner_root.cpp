@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// How a root comes into both slots, and what is on the device by then. Source: docs/format.md,
-/// "Root".
-#include <fmt/format.h>
+/// How a root comes into both slots. Source: docs/format.md, "Root".
+#include <array>
 
-#include "core/base/guarded.hpp"
 #include "core/container/container.hpp"
 
 namespace bento {
@@ -44,36 +42,6 @@ Status Container::owner_write_root(File& first, Root& next) {
   BENTO_TRY(make_durable(first));
   mirrored_ = first.write_at(plan_.file(0).root_address(1), sector).has_value();
   return {};
-}
-
-// What a failed sync should have kept may be lost, and a second one does not say so: the system
-// forgets the error once it has told it.
-Status Container::make_durable(File& handle) {
-  if (options_.durability != Durability::kPower) return {};
-  auto synced = handle.sync();
-  if (!synced) give_up(fail(synced.error()));
-  return synced;
-}
-
-Status Container::make_names_durable() {
-  if (options_.durability != Durability::kPower) return {};
-  BENTO_ASSIGN(const auto handle, options_.opener(names_.folder(), OpenMode::kDirectory));
-  BENTO_TRY(make_durable(*handle));
-  return handle->close();
-}
-
-void Container::give_up(const Status& why) {
-  if (!broken_) return;
-  // First what needs no memory.
-  broken_ = fail(Error{why.error().code, {}, why.error().os_errno});
-  (void)guarded([&]() -> Status {
-    Error error = why.error();
-    broken_ = fail(std::move(error).with_context(
-        fmt::format("'{}': nothing more can be committed in this session, what was committed "
-                    "before stays; open the file again",
-                    path_)));
-    return {};
-  });
 }
 
 }  // namespace bento

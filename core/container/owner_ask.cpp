@@ -2,11 +2,10 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// What the owner of a commit must know besides the records where ranks have written the same
-/// elements, or have made different calls, and what it refuses there.
+/// elements, and what it refuses there.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/bytes/byte_writer.hpp"
 #include "core/container/container.hpp"
 #include "core/records/lost_members.hpp"
 #include "core/steps/step_commit.hpp"
@@ -15,7 +14,7 @@ namespace bento {
 
 // Where ranks have written the same place at the same collective count, it is when they did. Where
 // some have written members only, into elements that others wrote, it is which ones.
-Result<Container::SecondRound> Container::owner_ask(const CommitMessage& message) const {
+Result<SecondRound> Container::owner_ask(const CommitMessage& message) const {
   SecondRound second;
   BENTO_ASSIGN(const auto timed, datasets_that_need_exact_times(message.entries));
   second.exact_times.insert(timed.begin(), timed.end());
@@ -45,22 +44,6 @@ Status Container::owner_check_members(const CommitMessage& message) const {
             lost->writer, fmt::join(lost->where.start.view(), ", "), lost->writer));
   }
   return {};
-}
-
-// The second round, which only a wrong program pays for.
-Status Container::explain_divergence() {
-  BENTO_ASSIGN(const auto logs, comm_->gather(operations_.encode()));
-  ByteWriter out;
-  if (comm_->rank() == 0) {
-    const std::string text = first_difference(logs);
-    out.bytes(std::as_bytes(std::span(text)));
-  }
-  BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
-  const std::string_view text(reinterpret_cast<const char*>(blob.data()), blob.size());
-  return fail(Code::kInvalidArgument,
-              fmt::format("'{}': the ranks have not made the same collective calls: {}; metadata "
-                          "calls must be made by all ranks in the same order",
-                          path_, text));
 }
 
 }  // namespace bento

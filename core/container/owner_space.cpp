@@ -46,43 +46,6 @@ Result<Bytes> Container::owner_liveness(const Root& next, std::uint64_t most_rec
   return encode_liveness(plan);
 }
 
-// Each rank finishes what it wrote. All other streams, also those of writers that take no part in
-// this session, are shared among the ranks.
-Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
-  const auto ranks = static_cast<std::uint32_t>(comm_->size());
-  std::set<std::uint32_t> written;  // physical files
-  const auto mark = [&](std::uint32_t writer, const ChunkFill& fill,
-                        std::span<const Position> orphans) -> Status {
-    const std::uint32_t index = plan_.file_of(writer);
-    BENTO_ASSIGN(File* const handle, file(index));
-    written.insert(index);
-    return mark_stream({handle, plan_.file(index), plan_.local_task(writer), writer}, fill, plan,
-                       orphans, root_.record_hash(), now_ns());
-  };
-  std::set<std::uint32_t> own;
-  for (const auto& old : retired_) own.insert(old.writer);
-  if (stream_.attached()) own.insert(stream_.writer());
-  for (const auto& entry : plan.live)
-    if (entry.first < fills_.size() && plan_.rank_of_writer(entry.first) % ranks == my_rank() &&
-        !own.contains(entry.first))
-      BENTO_TRY(mark(entry.first, fills_[entry.first], {}));
-  for (const auto& old : retired_) BENTO_TRY(mark(old.writer, old.fill, old.orphans));
-  if (stream_.attached()) {
-    if (plan.live.contains(stream_.writer()) || !stream_.orphans().empty() || stream_.reused()) {
-      BENTO_TRY(mark(stream_.writer(), stream_.fill(), stream_.orphans()));
-    } else if (changed) {
-      BENTO_TRY(stream_.write_file_block(now_ns(), true));
-      written.insert(plan_.file_of(stream_.writer()));
-    }
-  }
-  // Without the holder's note nobody would mark them again.
-  for (const std::uint32_t index : written) {
-    BENTO_ASSIGN(File* const handle, file(index));
-    BENTO_TRY(make_durable(*handle));
-  }
-  return {};
-}
-
 // What newer roots have left behind becomes holes, now and then: when the catalogue has grown by as
 // much as it holds, so that looking at all of it costs no more than having written it. A reader may
 // have opened a step by a root whose own pages no newer root refers to. As long as the step is kept

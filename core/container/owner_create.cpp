@@ -4,16 +4,16 @@
 /// How a new container comes to be, and new physical files of one: nothing is emptied or removed
 /// before it is known to be a file that may be.
 #include <algorithm>
-#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "core/bytes/byte_reader.hpp"
-#include "core/bytes/byte_writer.hpp"
 #include "core/catalogue/sion_view.hpp"
-#include "core/comm/status_message.hpp"
 #include "core/container/container.hpp"
+#include "core/container/shared_lock.hpp"
 #include "core/io/host.hpp"
 #include "core/layout/holder.hpp"
 #include "core/layout/identity.hpp"
@@ -21,43 +21,6 @@
 #include "core/sion/constants.hpp"
 
 namespace bento {
-
-Result<std::unique_ptr<Container>> Container::create(const std::string& path, bool exclusive,
-                                                     const ContainerOptions& options,
-                                                     std::shared_ptr<Communicator> comm) {
-  auto container = std::unique_ptr<Container>(new Container(path, true, options, std::move(comm)));
-  Status made;
-  ByteWriter out;
-  if (container->comm_->rank() == 0) {
-    made = container->owner_create(exclusive);
-    put_status(out, made);
-    if (made) {
-      out.u64(container->identity_.first);
-      out.u64(container->identity_.second);
-      container->names_.encode(out);
-      out.bytes(encode_root(container->root_));
-    }
-  }
-  BENTO_ASSIGN(const Bytes blob, container->comm_->broadcast(out.view()));
-  ByteReader in(blob, std::endian::little, "create message");
-  BENTO_TRY(get_status(in));
-  BENTO_TRY(
-      container->join_writers(container->accept_created(std::span(blob).subspan(in.offset()))));
-  return container;
-}
-
-Status Container::accept_created(std::span<const std::byte> blob) {
-  ByteReader in(blob, std::endian::little, "create message");
-  BENTO_ASSIGN(identity_.first, in.u64());
-  BENTO_ASSIGN(identity_.second, in.u64());
-  BENTO_TRY(accept_names(in));
-  BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
-  BENTO_ASSIGN(root_, decode_root(sector));
-  session_ = root_.session;
-  BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
-  accept_rule();
-  return {};
-}
 
 Status Container::owner_create(bool exclusive) {
   bool made = false;
@@ -179,6 +142,52 @@ Status Container::owner_add_files(const ContainerPlan& plan, std::uint32_t from)
     BENTO_TRY(make_durable(*files_[index]));
   }
   return make_names_durable();
+}
+
+Status Container::owner_lock(File& first) {
+  BENTO_ASSIGN(lock_, lock_container(first, options_.lock));
+  if (!lock_ && options_.lock != Locking::kOff && first.descriptor() >= 0)
+    lock_warning_ =
+        "this file system has no working locks: nothing keeps a second program from writing to the "
+        "file at the same time";
+  return {};
+}
+
+// Programs without h5bento that read the old file must not see it emptied, and must not keep this
+// one out: it stays theirs, and the name goes to a new one.
+Status Container::leave_to_readers(std::unique_ptr<File>& first, std::size_t old_files) {
+  const auto failed = [this](std::string_view why) {
+    return fail(Code::kBusy,
+                fmt::format("'{}' is open for reading in another program, which would see it "
+                            "emptied, and cannot be replaced: {}. Close it there, or remove the "
+                            "file (errno = {})",
+                            path_, why, EBUSY),
+                EBUSY);
+  };
+  // Sources of its native view in other files are opened by name, when they are needed.
+  if (old_files > 1) return failed(fmt::format("it has {} physical files", old_files));
+  std::error_code unresolved;
+  const std::string target = std::filesystem::canonical(path_, unresolved).string();
+  if (unresolved) return failed(unresolved.message());
+  struct stat old{};
+  if (::fstat(first->descriptor(), &old) != 0)
+    return fail(os_error(errno, "fstat of", first->path()));
+  if (auto removed = remove_file(target); !removed) return failed(removed.error().text);
+  BENTO_ASSIGN(first, options_.opener(target, OpenMode::kCreateExclusive));
+  (void)::fchmod(first->descriptor(), old.st_mode & 07777);
+  lock_.reset();
+  return owner_lock(*first);
+}
+
+// A chunk begins with its headers; behind them there has to be room for a record that is aligned.
+Status Container::check_align(std::uint64_t chunk_bytes) const {
+  const std::uint64_t align = options_.stream.align;
+  if (align <= chunk_bytes / 2) return {};
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("'{}': align={} leaves no room for data in chunks of {} bytes: align= may "
+                  "be half a chunk at most; use a smaller align= or a larger chunk=",
+                  path_, align, chunk_bytes));
 }
 
 }  // namespace bento

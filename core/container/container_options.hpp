@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// How a container is created, opened and written.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/io/file.hpp"
+#include "core/io/file_lock.hpp"
+#include "core/layout/plan.hpp"
+#include "core/steps/step.hpp"
+#include "core/stream/record_reader.hpp"
+#include "core/stream/stream_writer.hpp"
+
+namespace bento {
+
+/// What a commit survives.
+enum class Durability {
+  kProcess,  ///< the death of processes
+  kPower,    ///< of nodes too: all ranks sync, then the root is synced
+};
+
+struct ContainerOptions {
+  std::uint32_t files = 1;  ///< physical files of a new container
+  std::uint64_t chunk_bytes =
+      0;  ///< chunk size of a new container, 0: from what the program declares
+  StreamOptions stream;
+  Verification verify = Verification::kSmall;  ///< what is held against its hash when it is read
+  Durability durability = Durability::kProcess;
+  /// Steps that stay readable, the newest included; 0: all.
+  std::uint64_t keep = 1;
+  /// Open for reading as of this kept step; absent: the newest.
+  std::optional<AbsoluteStep> step;
+  bool minmax = false;  ///< keep smallest and largest value of each record that brings them
+  /// Bytes that a physical file should not grow beyond: data goes on in new ones.
+  std::uint64_t logical_limit = kMaxLogicalBytes;
+  Locking lock = Locking::kBestEffort;  ///< of physical file 0 when opened for writing
+  /// Open for writing although another program changed the native view: the next close replaces it.
+  bool drop_edited_view = false;
+  FileOpener opener = &open_posix_file;
+};
+
+}  // namespace bento
