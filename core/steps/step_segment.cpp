@@ -3,11 +3,11 @@
 #include "core/steps/step_segment.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 
 #include "core/records/box_tree.hpp"
+#include "core/steps/segment_order.hpp"
 
 namespace bento {
 
@@ -17,44 +17,8 @@ enum SegmentFlags : std::uint8_t { kExactTimes = 1, kHasRanges = 2 };
 /// Persistent: never renumber.
 enum PagePlace : std::uint8_t { kNoPage = 0, kPageInside = 1, kPageOutside = 2 };
 constexpr std::size_t kInsideBytes = 1024;
-/// A run that takes more bytes per record than this is stored as single records, which are smaller
-/// and found faster.
-constexpr std::uint64_t kRunBytesPerRecord = 8;
 /// Changes of extent in one step; each takes a hundred times its stored bytes in memory.
 constexpr std::uint64_t kMostExtents = 1u << 18;
-
-/// The runs that stay, and the rows of those that do not.
-struct Sorted {
-  std::vector<const RecordRun*> runs;
-  std::vector<std::uint64_t> rows;
-  std::vector<std::size_t> origin;  ///< of each row, among all records
-  std::vector<std::size_t> run_origin;
-};
-
-Sorted sort_out(std::span<const RecordRun> runs, unsigned width) {
-  Sorted sorted;
-  std::size_t before = 0;
-  for (const auto& run : runs) {
-    ByteWriter bytes;
-    run.encode(bytes);
-    if (bytes.size() <= run.records() * kRunBytesPerRecord) {
-      sorted.runs.push_back(&run);
-      sorted.run_origin.push_back(before);
-    } else {
-      std::size_t at = before;
-      run.for_each([&](std::span<const std::uint64_t> row) {
-        sorted.rows.insert(sorted.rows.end(), row.begin(), row.begin() + width);
-        sorted.origin.push_back(at++);
-      });
-    }
-    before += static_cast<std::size_t>(run.records());
-  }
-  return sorted;
-}
-
-Box row_box(std::span<const std::uint64_t> row, unsigned rank) {
-  return {Dims(row.first(rank)), Dims(row.subspan(rank, rank))};
-}
 
 void grow(Box& bounds, const Box& box, bool first) {
   if (first) {
@@ -67,35 +31,6 @@ void grow(Box& bounds, const Box& box, bool first) {
     bounds.start[d] = std::min(bounds.start[d], box.start[d]);
     bounds.count[d] = end - bounds.start[d];
   }
-}
-
-// Along a Z curve through the records' starts, so that a page's records lie together.
-std::vector<std::size_t> spatial_order(const Sorted& sorted, unsigned rank, unsigned width) {
-  const std::size_t count = sorted.origin.size();
-  std::vector<std::size_t> order(count);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  if (rank == 0) return order;
-  std::vector<std::uint64_t> low(rank, ~0ull);
-  std::vector<std::uint64_t> high(rank, 0);
-  for (std::size_t i = 0; i < count; ++i)
-    for (unsigned d = 0; d < rank; ++d) {
-      low[d] = std::min(low[d], sorted.rows[i * width + d]);
-      high[d] = std::max(high[d], sorted.rows[i * width + d]);
-    }
-  const unsigned bits = 64 / rank;
-  std::vector<std::uint64_t> key(count);
-  for (std::size_t i = 0; i < count; ++i)
-    for (unsigned bit = bits; bit-- > 0;)
-      for (unsigned d = 0; d < rank; ++d) {
-        const auto span = static_cast<unsigned>(std::bit_width(high[d] - low[d]));
-        const unsigned drop = span > bits ? span - bits : 0;
-        const std::uint64_t at = (sorted.rows[i * width + d] - low[d]) >> drop;
-        key[i] = key[i] << 1 | (at >> bit & 1);
-      }
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return key[a] != key[b] ? key[a] < key[b] : a < b;
-  });
-  return order;
 }
 
 Result<PageEntry> store_page(SegmentSink& sink, std::span<const std::byte> page,
@@ -118,16 +53,12 @@ bool all_pairs(std::span<const std::uint64_t> corners, unsigned rank, std::size_
   return true;
 }
 
-}  // namespace
-
-namespace {
-
 /// May records overlap that are not `allowed` to? May say yes for no.
 Result<bool> may_overlap(const ContributionPart& part, RunView::Overlap allowed) {
   BENTO_ASSIGN(const auto runs, decode_runs(part));
   const unsigned width = part.shape.width();
   const unsigned rank = part.shape.rank;
-  const Sorted sorted = sort_out(runs, width);
+  const SortedRuns sorted = sort_out(runs, width);
   QueryBudget budget{(1u << 20) + 4096 * sorted.runs.size() + 64 * sorted.origin.size()};
 
   std::vector<RunView> views;
@@ -194,7 +125,7 @@ Result<bool> ranks_may_overlap(const ContributionPart& part) {
 Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content) {
   const unsigned rank = content.shape.rank;
   const unsigned width = content.shape.width();
-  const Sorted sorted = sort_out(content.runs, width);
+  const SortedRuns sorted = sort_out(content.runs, width);
   SegmentEntry entry;
   entry.bounds = {Dims(rank), Dims(rank)};
 
