@@ -3,17 +3,15 @@
 #include "vol/mpi/mpi_comm.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <chrono>
 #include <cstring>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sched.h>
-#include <time.h>
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "vol/mpi/backoff.hpp"
+#include "vol/mpi/rank_tree.hpp"
 
 namespace bento::vol {
 
@@ -34,10 +32,6 @@ enum Kind : std::uint8_t {
   kVerdict = 3,  ///< down, from rank 0 to every rank: an error text
 };
 
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 bool mpi_alive() {
   int begun = 0;
   int gone = 0;
@@ -46,49 +40,8 @@ bool mpi_alive() {
   return begun != 0 && gone == 0;
 }
 
-constexpr double kYielding_s = 200e-6;
-constexpr double kShortestNap_s = 50e-6;
-
-/// Yields the processor first, then sleeps for a share of the time waited so far: ranks may
-/// outnumber cores, and a short wait must not become a long one.
-class Backoff {
- public:
-  explicit Backoff(double longest_nap_s) : longest_s_(longest_nap_s) {}
-  void pause() {
-    const double waited = now_s() - begin_s_;
-    if (waited < kYielding_s) {
-      ::sched_yield();
-      return;
-    }
-    const timespec nap{0,
-                       static_cast<long>(1e9 * std::clamp(waited / 8, kShortestNap_s, longest_s_))};
-    ::nanosleep(&nap, nullptr);
-  }
-
- private:
-  double longest_s_;
-  double begin_s_ = now_s();
-};
-constexpr double kNapWhileMoving_s = kShortestNap_s;  // bytes are under way
-constexpr double kNapWhileWaiting_s = 1e-3;           // for somebody to come
-
-/// Binomial tree rooted at 0: the parent of a rank lacks its lowest set bit.
-int parent_of(int rank) {
-  return rank & (rank - 1);
-}
-std::vector<int> children_of(int rank, int size) {
-  std::vector<int> children;
-  const int lowest = rank == 0 ? size : rank & -rank;
-  for (int bit = 1; bit < lowest && rank + bit < size; bit <<= 1) children.push_back(rank + bit);
-  return children;
-}
-/// At least the number of levels below a rank, and more than for any of its children.
-int height_of(int rank, int size) {
-  return static_cast<int>(children_of(rank, size).size());
-}
-int depth_of(int rank) {
-  return std::popcount(static_cast<unsigned>(rank));
-}
+constexpr double kNapWhileMoving_s = Backoff::kShortestNap_s;  // bytes are under way
+constexpr double kNapWhileWaiting_s = 1e-3;                    // for somebody to come
 
 std::shared_ptr<const Bytes> make_message(std::uint64_t sequence, Kind kind,
                                           std::span<const std::byte> body) {
