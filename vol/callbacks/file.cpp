@@ -13,6 +13,7 @@
 #include "hdf5/skeleton/driver.hpp"
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/file_optional.hpp"
+#include "vol/callbacks/native_failed.hpp"
 #include "vol/file/container_open.hpp"
 #include "vol/file/fapl.hpp"
 #include "vol/file/file_agreement.hpp"
@@ -24,11 +25,6 @@
 namespace bento::vol {
 
 namespace {
-
-/// A failed native call has put its own records on the error stack; ours only says where it passed.
-Error native_failed(const char* call) {
-  return Error{Code::kInternal, fmt::format("{} failed in the native connector", call), 0};
-}
 
 Result<void*> pass_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
                           void** req) {

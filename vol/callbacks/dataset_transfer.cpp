@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/skeleton/driver.hpp"
+#include "vol/callbacks/dataset_transfer.hpp"
+
+#include <set>
+#include <vector>
+
+#include "hdf5/base/error_bridge.hpp"
+#include "vol/callbacks/native_failed.hpp"
+#include "vol/data/transfer.hpp"
+#include "vol/file/dataset_state.hpp"
+#include "vol/file/reserved_name.hpp"
+#include "vol/file/stats.hpp"
+#include "vol/file/virtual_sources.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+bool collective_transfer(hid_t dxpl) {
+  H5FD_mpio_xfer_t mode = H5FD_MPIO_INDEPENDENT;
+  return dxpl != H5P_DEFAULT && dxpl != H5P_DATASET_XFER_DEFAULT &&
+         H5Pget_dxpl_mpio(dxpl, &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
+}
+
+/// Native code on a skeleton refuses collective transfers, so it gets a list without them. The
+/// library writes to that list once more when the application's call ends, so it has to live until
+/// then: it is closed by the next of these calls.
+hid_t independent_copy(hid_t dxpl) {
+  static hid_t last = H5I_INVALID_HID;
+  const ErrorStackKeeper keep;
+  // The library itself closes the last one when it ends; it may have begun anew since.
+  if (last >= 0 && H5Iis_valid(last) > 0 && H5Iget_type(last) == H5I_GENPROP_LST) H5Pclose(last);
+  last = H5Pcopy(dxpl);
+  if (last >= 0) H5Pset_dxpl_mpio(last, H5FD_MPIO_INDEPENDENT);
+  return last;
+}
+
+/// What every file of a collective transfer must do first, on all ranks, before anything can fail
+/// locally. A write counts as a collective call; a read brings everybody's pending records.
+template <class Action>
+Status for_each_file(const std::vector<DatasetState*>& states, const Action& action) {
+  std::set<FileContext*> seen;
+  for (const auto* const state : states)
+    if (state->file && seen.insert(state->file.get()).second) BENTO_TRY(action(*state->file));
+  return {};
+}
+
+struct Batch {
+  std::vector<Object*> objects;
+  std::vector<DatasetState*> states;
+  bool collective = false;
+  bool all_native = true;
+};
+
+Result<Batch> batch_of(std::size_t count, void* dset[], hid_t dxpl) {
+  Batch batch;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto* const object = static_cast<Object*>(dset[i]);
+    BENTO_ASSIGN(DatasetState* const state, resolve(object));
+    batch.objects.push_back(object);
+    batch.states.push_back(state);
+    batch.all_native = batch.all_native && state->home == Home::kNative;
+  }
+  batch.collective = !batch.all_native && collective_transfer(dxpl);
+  if (batch.collective)
+    for (const auto* const state : batch.states)
+      if (state->file && !state->file->access().parallel)
+        return fail(Code::kInvalidArgument, "collective access for MPI-based drivers only");
+  return batch;
+}
+
+std::uint64_t selected_bytes(const Object* object, hid_t file_space, hid_t mem_type) {
+  std::uint64_t elements = 0;
+  if (file_space == H5S_ALL) {
+    const auto space = native_space(object);
+    elements = space ? static_cast<std::uint64_t>(H5Sget_select_npoints(space->get())) : 0;
+  } else if (file_space > H5S_PLIST) {
+    elements = static_cast<std::uint64_t>(H5Sget_select_npoints(file_space));
+  }
+  return elements * H5Tget_size(mem_type);
+}
+
+CallCounts& counts_of(Home home) {
+  Stats& stats = Stats::get();
+  if (home == Home::kDiverted) return stats.diverted;
+  return home == Home::kSkeleton ? stats.skeleton : stats.passed_through;
+}
+
+Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+             hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+  BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
+  if (batch.collective)
+    BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
+      file.note_collective("write", {});
+      return {};
+    }));
+  for (std::size_t i = 0; i < count; ++i)
+    if (batch.states[i]->home == Home::kNative) BENTO_TRY(refuse_linked_change(batch.objects[i]));
+  if (batch.all_native && count > 0) {
+    std::vector<void*> under(count);
+    for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
+    if (H5VLdataset_write(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
+                          file_space, dxpl, buf, req) < 0)
+      return fail(native_failed("dataset write"));
+    for (std::size_t i = 0; i < count; ++i) {
+      ++counts_of(Home::kNative).writes;
+      counts_of(Home::kNative).bytes_written +=
+          selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+    }
+    return {};
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    DatasetState& state = *batch.states[i];
+    CallCounts& counts = counts_of(state.home);
+    ++counts.writes;
+    if (state.home == Home::kDiverted) {
+      BENTO_ASSIGN(const std::uint64_t bytes,
+                   transfer_write(batch.objects[i], state,
+                                  {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
+      counts.bytes_written += bytes;
+      continue;
+    }
+    if (state.home == Home::kSkeleton) BENTO_TRY(state.file->container().check_home());
+    if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
+      return fail(Code::kUnsupported, state.refuses_parallel);
+    const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
+    const bool wrote =
+        H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
+                          &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
+    if (!wrote) return fail(native_failed("dataset write"));
+    counts.bytes_written += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+  }
+  return {};
+}
+
+Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+            hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
+  BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
+  if (batch.collective)
+    BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
+      return file.writable() ? file.container().exchange() : Status{};
+    }));
+  for (std::size_t i = 0; i < count; ++i)
+    if (DatasetState& state = *batch.states[i];
+        state.home != Home::kDiverted && !state.sources_checked) {
+      BENTO_TRY(check_virtual_sources(batch.objects[i], state.home == Home::kSkeleton));
+      state.sources_checked = true;
+    }
+  if (batch.all_native && count > 0) {
+    std::vector<void*> under(count);
+    for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
+    if (H5VLdataset_read(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
+                         file_space, dxpl, buf, req) < 0)
+      return fail(native_failed("dataset read"));
+    for (std::size_t i = 0; i < count; ++i) {
+      ++counts_of(Home::kNative).reads;
+      counts_of(Home::kNative).bytes_read +=
+          selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+    }
+    return {};
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    DatasetState& state = *batch.states[i];
+    CallCounts& counts = counts_of(state.home);
+    ++counts.reads;
+    if (state.home == Home::kDiverted) {
+      BENTO_ASSIGN(const std::uint64_t bytes,
+                   transfer_read(batch.objects[i], state,
+                                 {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
+      counts.bytes_read += bytes;
+      continue;
+    }
+    const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
+    const bool got =
+        H5VLdataset_read(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
+                         &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
+    if (!got) return fail(native_failed("dataset read"));
+    counts.bytes_read += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+  }
+  return {};
+}
+
+}  // namespace
+
+herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+                     hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+  return guard<herr_t>("dataset write", [&]() -> Status {
+    const std::uint64_t refused = refused_writes().count;
+    BENTO_TRY(write(count, dset, mem_type, mem_space, file_space, dxpl, buf, req));
+    if (refused_writes().count == refused) return {};
+    return fail(Code::kPermission, refused_writes().last);
+  });
+}
+
+herr_t dataset_read(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+                    hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
+  return guard<herr_t>("dataset read", [&] {
+    return read(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+  });
+}
+
+}  // namespace bento::vol

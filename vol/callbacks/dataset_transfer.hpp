@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// H5Dwrite and H5Dread, of one dataset or of several at once: each goes where its dataset's data
+/// is. A collective transfer does on all ranks what its files need before anything can fail on one.
+/// Source: H5VL_dataset_class_t of the HDF5 reference manual.
+#pragma once
+
+#include <cstddef>
+
+#include <hdf5.h>
+
+namespace bento::vol {
+
+herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+                     hid_t file_space[], hid_t dxpl, const void* buf[], void** req);
+herr_t dataset_read(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+                    hid_t file_space[], hid_t dxpl, void* buf[], void** req);
+
+}  // namespace bento::vol
