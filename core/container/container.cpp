@@ -2,16 +2,15 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/container/container.hpp"
 
-#include <algorithm>
-#include <chrono>
+#include <array>
+#include <cerrno>
+#include <map>
 
 #include <fmt/format.h>
 
-#include "core/base/guarded.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/catalogue/sion_view.hpp"
-#include "core/io/host.hpp"
-#include "core/layout/holder.hpp"
+#include "core/container/owner.hpp"
 
 namespace bento {
 
@@ -24,89 +23,96 @@ constexpr std::uint64_t kStagingBytes =
 
 Container::Container(std::string path, bool writable, ContainerOptions options,
                      std::shared_ptr<Communicator> comm)
-    : path_(std::move(path)),
-      writable_(writable),
-      options_(std::move(options)),
-      comm_(std::move(comm)),
-      step_(options_.step),
-      stream_(index_, static_cast<std::uint32_t>(comm_->rank()), options_.stream,
-              options_.logical_limit),
+    : comm_(std::move(comm)),
+      state_(std::move(path), writable, std::move(options),
+             static_cast<std::uint32_t>(comm_->size())),
+      failures_(state_.path),
+      files_(state_, failures_),
+      stream_(state_.index, my_rank(), state_.options.stream, state_.options.logical_limit),
       reader_(
           [this](std::uint32_t writer) -> Result<RecordReader::Source> {
-            if (writer >= plan_.writers())
+            const ContainerPlan& plan = state_.plan;
+            if (writer >= plan.writers())
               return fail(Code::kCorrupt, fmt::format("'{}': a record of writer {}, there are {}",
-                                                      path_, writer, plan_.writers()));
-            const std::uint32_t index = plan_.file_of(writer);
-            BENTO_ASSIGN(File* const handle, file(index));
-            return RecordReader::Source{handle, &plan_.file(index), plan_.local_task(writer)};
+                                                      state_.path, writer, plan.writers()));
+            const std::uint32_t index = plan.file_of(writer);
+            BENTO_ASSIGN(File* const handle, files_.file(index));
+            return RecordReader::Source{handle, &plan.file(index), plan.local_task(writer)};
           },
-          &stream_, options_.verify),
+          &stream_, state_.options.verify),
       known_until_ns_(static_cast<std::size_t>(comm_->size()), 0) {
+  if (comm_->rank() == 0) owner_ = std::make_unique<Owner>(state_, files_, failures_, reader_);
   if (comm_->size() > 1) stream_.keep_times();
 }
 
 Container::~Container() = default;
 
 int Container::descriptor() {
-  auto first = file(0);
+  auto first = files_.file(0);
   return first ? (*first)->descriptor() : -1;
 }
 
-std::uint64_t Container::now_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const auto ns =
-      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
-  last_ns_ = std::max(ns, last_ns_ + 1);  // strictly growing, also when the clock is set back
-  return last_ns_;
+// --- what only the owner has
+// --------------------------------------------------------------------------------------
+
+std::uint64_t Container::unordered_overlaps() const {
+  return owner_ ? owner_->unordered_overlaps() : 0;
+}
+
+void Container::complete_again() {
+  if (owner_) owner_->complete_again();
+}
+
+const std::vector<std::string>& Container::notes() const {
+  static const std::vector<std::string> none;
+  return owner_ ? owner_->notes() : none;
+}
+
+void Container::set_dataset_names(DatasetNames names) {
+  if (owner_) owner_->set_dataset_names(std::move(names));
 }
 
 // --- collective bookkeeping without communication
 // ---------------------------------------------------------
 
 void Container::note_collective(std::string_view what, std::string_view detail) {
-  ++collective_;
+  ++state_.collective;
   operations_.note(what, detail);
 }
 
 DatasetNumber Container::declare(const std::array<std::byte, 16>& token,
                                  std::uint64_t element_bytes, std::uint32_t rank,
                                  std::uint32_t flags) {
-  const DatasetDeclaration dataset{next_dataset_++, token, element_bytes, rank, flags};
-  index_.declare(dataset);
-  pending_.datasets.push_back(dataset);
+  const DatasetDeclaration dataset{state_.next_dataset++, token, element_bytes, rank, flags};
+  state_.index.declare(dataset);
+  state_.pending.datasets.push_back(dataset);
   return dataset.number;
-}
-
-std::vector<DatasetDeclaration> Container::datasets() const {
-  std::vector<DatasetDeclaration> all;
-  for (const DatasetNumber number : index_.datasets()) all.push_back(*index_.find(number));
-  return all;
 }
 
 void Container::remove(DatasetNumber dataset) {
   stream_.forget(dataset);
   member_writes_.forget(dataset);
-  index_.remove(dataset);
-  pending_.deleted.push_back(dataset);
+  state_.index.remove(dataset);
+  state_.pending.deleted.push_back(dataset);
 }
 
 Status Container::set_extent(DatasetNumber dataset, const Dims& extent) {
   BENTO_TRY(check_home());
-  const ExtentEvent event{dataset, collective_, extent};
-  BENTO_TRY(index_.clip(event));
+  const ExtentEvent event{dataset, state_.collective, extent};
+  BENTO_TRY(state_.index.clip(event));
   member_writes_.clip(dataset, extent);
-  pending_.extents.push_back(event);
+  state_.pending.extents.push_back(event);
   return {};
 }
 
 void Container::declared(std::uint64_t bytes_per_rank) {
   if (layout_fixed_ || bytes_per_rank <= kStagingBytes) return;
   auto fixed = fix_layout(bytes_per_rank);
-  if (!fixed && deferred_) deferred_ = std::move(fixed);
+  if (!fixed) failures_.defer(std::move(fixed));
 }
 
 Status Container::fix_layout(std::uint64_t declared) {
-  plan_.set_chunk_bytes(plan_.choose_chunk(declared, options_.chunk_bytes));
+  state_.plan.set_chunk_bytes(state_.plan.choose_chunk(declared, state_.options.chunk_bytes));
   layout_fixed_ = true;
   layout_stored_ = false;
   return store_layout();
@@ -118,12 +124,12 @@ Status Container::store_layout() {
   if (layout_stored_) return {};
   BENTO_TRY(check_home());
   const std::uint32_t writer = my_writer();
-  const std::uint32_t index = plan_.file_of(writer);
+  const std::uint32_t index = state_.plan.file_of(writer);
   // The first writer of each physical file stores its META1: no one else's bytes lie where it
   // writes.
-  if (plan_.file(index).first_writer == writer) {
-    BENTO_ASSIGN(File* const handle, file(index));
-    BENTO_TRY(write_unfinished_sion(*handle, plan_, index, path_));
+  if (state_.plan.file(index).first_writer == writer) {
+    BENTO_ASSIGN(File* const handle, files_.file(index));
+    BENTO_TRY(write_unfinished_sion(*handle, state_.plan, index, state_.path));
     layout_unsynced_ = true;
   }
   layout_stored_ = true;
@@ -135,11 +141,11 @@ Status Container::attach() {
   BENTO_TRY(check_home());
   BENTO_TRY(store_layout());
   const std::uint32_t writer = my_writer();
-  const std::uint32_t index = plan_.file_of(writer);
-  BENTO_ASSIGN(File* const handle, file(index));
-  ChunkFill fill = writer < fills_.size() ? fills_[writer] : ChunkFill{};
-  return stream_.attach(plan_.file(index), plan_.local_task(writer), *handle, std::move(fill),
-                        reuse_dead_);
+  const std::uint32_t index = state_.plan.file_of(writer);
+  BENTO_ASSIGN(File* const handle, files_.file(index));
+  ChunkFill fill = writer < state_.fills.size() ? state_.fills[writer] : ChunkFill{};
+  return stream_.attach(state_.plan.file(index), state_.plan.local_task(writer), *handle,
+                        std::move(fill), reuse_dead_);
 }
 
 // --- data
@@ -158,11 +164,11 @@ Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uin
                                  std::span<const std::byte> stored, const ValueRange& range,
                                  const WrittenMembers* written) {
   // Known now and not only at the commit, while data still gathers in memory.
-  if (writable_ && stored.size() > largest_record())
+  if (state_.writable && stored.size() > largest_record())
     return fail(Code::kNoSpace,
                 fmt::format("'{}': a filtered piece of {} bytes fits no chunk, which holds {}; use "
                             "a larger chunk= (errno = {})",
-                            path_, stored.size(), largest_record(), EFBIG),
+                            state_.path, stored.size(), largest_record(), EFBIG),
                 EFBIG);
   Record record;
   record.dataset = dataset;
@@ -173,10 +179,11 @@ Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uin
 }
 
 std::uint64_t Container::largest_record() const {
-  if (!writable_) return 0;  // there may be more ranks than writers
-  const std::uint64_t chunk = layout_fixed_ ? plan_.file(plan_.file_of(my_writer())).chunk_bytes
-                                            : plan_.choose_chunk(0, options_.chunk_bytes);
-  const std::uint64_t in_front = StreamWriter::bytes_in_front(options_.stream);
+  if (!state_.writable) return 0;  // there may be more ranks than writers
+  const std::uint64_t chunk = layout_fixed_
+                                  ? state_.plan.file(state_.plan.file_of(my_writer())).chunk_bytes
+                                  : state_.plan.choose_chunk(0, state_.options.chunk_bytes);
+  const std::uint64_t in_front = StreamWriter::bytes_in_front(state_.options.stream);
   return chunk > in_front ? chunk - in_front : 0;
 }
 
@@ -184,40 +191,41 @@ Status Container::write_record(Record record, std::uint64_t element_bytes,
                                std::span<const std::byte> data, const ValueRange& range,
                                const WrittenMembers* written) {
   if (comm_->size() == 1) written = nullptr;  // what the only rank sees is all there is
-  if (!writable_)
-    return fail(Code::kPermission, fmt::format("'{}' is open for reading only", path_));
+  if (!state_.writable)
+    return fail(Code::kPermission, fmt::format("'{}' is open for reading only", state_.path));
   for (unsigned d = 0; d < record.box.rank(); ++d)
     if (record.box.start[d] + record.box.count[d] > kMostElements)
       return fail(
           Code::kUnsupported,
           fmt::format("'{}': dataset {} is written beyond element {} of dimension {}, where "
                       "the step index ends",
-                      path_, record.dataset, kMostElements - 1, d));
+                      state_.path, record.dataset, kMostElements - 1, d));
   BENTO_TRY(check_home());
   Status done;
   if (layout_fixed_) done = attach();
   if (done) {
-    record.order = {collective_, now_ns(), my_rank()};
+    record.order = {state_.collective, state_.clock.now_ns(), my_rank()};
     const bool may_grow = written == nullptr ||
                           member_writes_.continues(record.dataset, written->members, exchanges_);
     done = stream_.write(record, element_bytes, data, range, may_grow);
   }
   if (done && written != nullptr)
     member_writes_.add(record, written->members, written->partial, exchanges_, stream_.grew());
-  if (!done && deferred_) deferred_ = done;
+  if (!done) failures_.defer(done);
   return done;
 }
 
 Result<CommittedIndex*> Container::committed() {
   if (!committed_known_) {
-    BENTO_ASSIGN(File* const first, file(0));
-    if (step_ || newer_index_) {
-      BENTO_ASSIGN(committed_, CommittedIndex::open(*first, plan_.file(0),
-                                                    newer_index_.value_or(root_.index), step()));
+    BENTO_ASSIGN(File* const first, files_.file(0));
+    if (state_.options.step || newer_index_) {
+      BENTO_ASSIGN(committed_,
+                   CommittedIndex::open(*first, state_.plan.file(0),
+                                        newer_index_.value_or(state_.root.index), step()));
     } else {
-      BENTO_TRY(committed_.move_on(*first, plan_.file(0), root_.index));
+      BENTO_TRY(committed_.move_on(*first, state_.plan.file(0), state_.root.index));
     }
-    committed_.set_room([this] { return room(); });
+    committed_.set_room([this] { return files_.room(); });
     committed_known_ = true;
   }
   return &committed_;
@@ -227,21 +235,21 @@ Result<CommittedIndex*> Container::committed() {
 Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection) {
   RecordLookup out;
   std::vector<Box> open;
-  BENTO_ASSIGN(Lookup fresh, index_.find(dataset, selection));
+  BENTO_ASSIGN(Lookup fresh, state_.index.find(dataset, selection));
   std::map<std::size_t, std::size_t> place;
   if (!fresh.pieces.empty() && inherited()) BENTO_TRY(check_inherited(dataset, fresh));
   for (auto& piece : fresh.pieces) {
     const auto [at, added] = place.try_emplace(piece.record, out.records.size());
-    if (added) out.records.push_back(index_.record(dataset, piece.record));
+    if (added) out.records.push_back(state_.index.record(dataset, piece.record));
     out.pieces.push_back({at->second, std::move(piece.part)});
   }
   open = std::move(fresh.uncovered);
-  if (root_.index.bytes == 0) {
+  if (state_.root.index.bytes == 0) {
     out.uncovered = std::move(open);
     return out;
   }
   BENTO_ASSIGN(CommittedIndex* const older, committed());
-  const auto clip = index_.clip_of(dataset);
+  const auto clip = state_.index.clip_of(dataset);
   for (const Box& box : open) {
     Box inside = box;
     if (clip) {
@@ -267,11 +275,11 @@ Result<std::vector<std::byte>> Container::read_stored(const Record& record) {
 // same: its first slot is what a commit writes first.
 Result<bool> Container::confirm_read(bool well) {
   constexpr unsigned kMostAgain = 100;
-  if (writable_ && !inherited()) return true;
-  BENTO_ASSIGN(File* const first, file(0));
+  if (state_.writable && !inherited()) return true;
+  BENTO_ASSIGN(File* const first, files_.file(0));
   std::array<std::byte, 8> bytes{};
   constexpr std::uint64_t kSequenceAt = 16;
-  BENTO_TRY(first->read_at(plan_.file(0).root_address(0) + kSequenceAt, bytes));
+  BENTO_TRY(first->read_at(state_.plan.file(0).root_address(0) + kSequenceAt, bytes));
   ByteReader in(bytes);
   BENTO_ASSIGN(const std::uint64_t sequence, in.u64());
   const auto given_out = [this] {
@@ -279,28 +287,30 @@ Result<bool> Container::confirm_read(bool well) {
     reads_again_ = 0;
     return true;
   };
-  if (sequence == root_.sequence) return given_out();
+  if (sequence == state_.root.sequence) return given_out();
   BENTO_ASSIGN(const Probe seen, probe(*first));
-  if (seen.kind != FileKind::kContainer || seen.root.file_id != root_.file_id)
-    return fail(Code::kBusy,
-                fmt::format("'{}': the file was replaced while it was read; open it again", path_));
+  if (seen.kind != FileKind::kContainer || seen.root.file_id != state_.root.file_id)
+    return fail(
+        Code::kBusy,
+        fmt::format("'{}': the file was replaced while it was read; open it again", state_.path));
   if (seen.root.oldest <= step().number()) {
     // All records of the step are in place. The pages of the index that led to them may not be:
     // newer roots have their own copies.
-    if (well || seen.root.index == newer_index_.value_or(root_.index)) return given_out();
+    if (well || seen.root.index == newer_index_.value_or(state_.root.index)) return given_out();
     if (++reads_again_ > kMostAgain)
       return fail(Code::kBusy, fmt::format("'{}': its writer commits faster than step {} can be "
                                            "read; read again, or open the file again",
-                                           path_, step().number()));
+                                           state_.path, step().number()));
     newer_index_ = seen.root.index;
     forget_read_records();
     return false;
   }
-  const bool same_metadata = seen.root.skeleton == root_.skeleton;
-  if (!has_read_ && same_metadata && !step_ && comm_->size() == 1 && !writable_) {
-    follow_root(seen.root);
+  const bool same_metadata = seen.root.skeleton == state_.root.skeleton;
+  if (!has_read_ && same_metadata && !state_.options.step && comm_->size() == 1 &&
+      !state_.writable) {
+    files_.follow_root(seen.root);
     newer_index_.reset();
-    BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+    BENTO_ASSIGN(state_.plan, ContainerPlan::of(state_.root.groups, state_.root.fs_block));
     forget_read_records();
     return false;
   }
@@ -309,7 +319,7 @@ Result<bool> Container::confirm_read(bool well) {
               fmt::format("'{}': step {}, as of which it was opened, is gone: its writer has "
                           "committed newer ones and keeps steps {} to {}. Open the file again, "
                           "or let the writer keep more steps (keep=)",
-                          path_, step().number(), seen.root.oldest, seen.root.step));
+                          state_.path, step().number(), seen.root.oldest, seen.root.step));
 }
 
 // Two sessions may have given records the same order and place, so only what is known of one root
@@ -322,17 +332,7 @@ void Container::forget_read_records() {
 
 // The holder's note stays: who finds it does not trust what this session left in the streams.
 void Container::abandon() {
-  for (auto& handle : files_)
-    if (handle) (void)handle->close();
-  files_.clear();
-  lock_.reset();
-}
-
-// What a later writer would be told must not outlive the lock. A note that stays, because the file
-// is failing, does no harm without it.
-void Container::give_back() {
-  if (!writable_ || comm_->rank() != 0 || files_.empty() || !files_[0]) return;
-  (void)guarded([&] { return clear_holder_note(*files_[0], plan_.file(0)); });
+  (void)files_.close();
 }
 
 }  // namespace bento

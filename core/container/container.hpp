@@ -2,37 +2,34 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// A container in use by a group of ranks: create or open, write and find records, commit, close.
-/// This is what the connector talks to; layout, stream, index, catalogue and root are parts behind
-/// it. "Collective" below means: over the communicator given at create or open.
+/// This is what the connector talks to, and what every rank does; what only rank 0 does is in
+/// owner.hpp. "Collective" below means: over the communicator given at create or open.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/bytes/byte_writer.hpp"
-#include "core/catalogue/catalogue.hpp"
-#include "core/catalogue/catalogue_space.hpp"
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/paged_image.hpp"
 #include "core/comm/communicator.hpp"
 #include "core/container/commit_message.hpp"
+#include "core/container/container_files.hpp"
 #include "core/container/container_options.hpp"
+#include "core/container/container_state.hpp"
 #include "core/container/native_view.hpp"
 #include "core/container/operation_log.hpp"
-#include "core/io/file.hpp"
-#include "core/io/file_lock.hpp"
+#include "core/container/session_failures.hpp"
 #include "core/io/private_descriptor.hpp"
-#include "core/layout/identity.hpp"
-#include "core/layout/names.hpp"
-#include "core/layout/plan.hpp"
-#include "core/layout/root.hpp"
 #include "core/records/index.hpp"
 #include "core/records/member_writes.hpp"
 #include "core/steps/step.hpp"
@@ -41,6 +38,8 @@
 #include "core/stream/stream_writer.hpp"
 
 namespace bento {
+
+class Owner;
 
 /// Of elements that have members, what one write brings.
 struct WrittenMembers {
@@ -63,37 +62,39 @@ class Container {
                                                  std::shared_ptr<Communicator> comm);
   ~Container();
 
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& path() const { return state_.path; }
   /// Where its files are, resolved when it was opened.
-  [[nodiscard]] const ContainerNames& names() const { return names_; }
-  [[nodiscard]] bool writable() const { return writable_; }
+  [[nodiscard]] const ContainerNames& names() const { return state_.names; }
+  [[nodiscard]] bool writable() const { return state_.writable; }
   /// The absolute step that is read: the newest, or the one that was asked for at open.
-  [[nodiscard]] AbsoluteStep step() const { return step_.value_or(AbsoluteStep(root_.step)); }
+  [[nodiscard]] AbsoluteStep step() const { return state_.step(); }
   /// The one that was asked for at open, if any.
-  [[nodiscard]] const std::optional<AbsoluteStep>& asked_step() const { return step_; }
+  [[nodiscard]] const std::optional<AbsoluteStep>& asked_step() const {
+    return state_.options.step;
+  }
   /// The oldest absolute step that can be opened.
-  [[nodiscard]] AbsoluteStep oldest_step() const { return AbsoluteStep(root_.oldest); }
+  [[nodiscard]] AbsoluteStep oldest_step() const { return AbsoluteStep(state_.root.oldest); }
   /// What is committed, for questions about steps. Task-local. Errors: kCorrupt, kIo.
   Result<CommittedIndex*> committed();
   [[nodiscard]] Communicator& comm() { return *comm_; }
-  [[nodiscard]] PagedImage& skeleton() { return skeleton_; }
-  [[nodiscard]] const ContainerPlan& plan() const { return plan_; }
+  [[nodiscard]] PagedImage& skeleton() { return state_.skeleton; }
+  [[nodiscard]] const ContainerPlan& plan() const { return state_.plan; }
   /// All datasets that exist, this session's included; by ascending number.
-  [[nodiscard]] std::vector<DatasetDeclaration> datasets() const;
+  [[nodiscard]] std::vector<DatasetDeclaration> datasets() const { return state_.datasets(); }
   /// Null if there is no such dataset. Valid until it is removed.
   [[nodiscard]] const DatasetDeclaration* dataset(DatasetNumber number) const {
-    return index_.find(number);
+    return state_.index.find(number);
   }
-  [[nodiscard]] const Root& root() const { return root_; }
+  [[nodiscard]] const Root& root() const { return state_.root; }
   /// Device and inode of physical file 0, as rank 0 sees it.
-  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> identity() const { return identity_; }
+  [[nodiscard]] std::pair<std::uint64_t, std::uint64_t> identity() const { return state_.identity; }
   /// Descriptor of physical file 0; opens it if this rank has not. -1 on failure.
   int descriptor();
   /// Commits of this session in which records of different ranks overlapped at the same collective
   /// count, counted once per dataset: then the time of the writes decided, not the program. Too
   /// high where it would have taken too long to prove that nothing overlapped. On rank 0; elsewhere
   /// 0.
-  [[nodiscard]] std::uint64_t unordered_overlaps() const { return unordered_overlaps_; }
+  [[nodiscard]] std::uint64_t unordered_overlaps() const;
   /// Bytes of all records this rank has written in this session.
   [[nodiscard]] std::uint64_t bytes_written() const { return stream_.bytes_written(); }
 
@@ -106,9 +107,9 @@ class Container {
                         std::uint32_t rank, std::uint32_t flags);
   /// H5Oincr_refcount was called: from now on no link does not mean deleted. Collective without
   /// communication.
-  void note_counted_references() { counted_references_ = true; }
+  void note_counted_references() { state_.counted_references = true; }
   [[nodiscard]] bool counted_references() const {
-    return counted_references_ || (root_.flags & kRootCountedReferences) != 0;
+    return state_.counted_references || (state_.root.flags & kRootCountedReferences) != 0;
   }
   /// Drops a dataset's records. Collective without communication.
   void remove(DatasetNumber dataset);
@@ -140,7 +141,7 @@ class Container {
   [[nodiscard]] bool layout_fixed() const { return layout_fixed_; }
   /// Apparent size of all physical files: what a record says of its size is held against it.
   /// Task-local. Errors: kNotFound, kIo.
-  Result<std::uint64_t> room();
+  Result<std::uint64_t> room() { return files_.room(); }
   /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
   /// or exchange. Task-local. Errors: kCorrupt, kIo.
   Result<RecordLookup> find(DatasetNumber dataset, const Box& selection);
@@ -183,14 +184,11 @@ class Container {
   Status close(const ViewBuilder& view = {});
   /// The next close completes what other readers see even if nothing was changed, and marks all
   /// streams anew.
-  void complete_again() {
-    complete_again_ = true;
-    touched_.assume_all();
-  }
+  void complete_again();
   /// What close() has to tell the user on rank 0: datasets that the native view does not show.
-  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const;
   /// What the user should know of the lock on rank 0, empty if it does all that it can.
-  [[nodiscard]] const std::string& lock_warning() const { return lock_warning_; }
+  [[nodiscard]] const std::string& lock_warning() const { return files_.lock_warning(); }
   /// Was it opened by another process, of which this one is a forked child? Then it can be read as
   /// it was committed, as long as that step is there, and nothing else.
   [[nodiscard]] bool inherited() const { return home_.elsewhere(); }
@@ -199,9 +197,8 @@ class Container {
   /// Did another program change the file through its native view? Asked at open, equal on all
   /// ranks. The committed content is served all the same; opening for writing is refused.
   [[nodiscard]] bool view_edited() const { return view_edited_; }
-  /// How the owner's errors call a dataset: its path, empty if it has none. Without it: its number.
-  using DatasetNames = std::function<std::string(DatasetNumber)>;
-  void set_dataset_names(DatasetNames names) { dataset_names_ = std::move(names); }
+  /// How errors of a commit call a dataset.
+  void set_dataset_names(DatasetNames names);
   /// Closes without committing or communicating: after a failed open, or when MPI is gone.
   void abandon();
 
@@ -209,126 +206,65 @@ class Container {
   Container(std::string path, bool writable, ContainerOptions options,
             std::shared_ptr<Communicator> comm);
 
-  Result<File*> file(std::uint32_t index);
-  Status check_identity(File& handle, std::uint32_t index);
-  void follow_root(const Root& next);
-  Status owner_create(bool exclusive);
-  Result<std::unique_ptr<File>> owner_claim(bool exclusive, bool& made);
-  Status owner_fill(std::unique_ptr<File> first, bool made);
-  Result<std::unique_ptr<File>> create_physical(const ContainerPlan& plan, std::uint32_t index,
-                                                const std::optional<FileId>& replaced);
-  Status begin_physical(File& handle, const ContainerPlan& plan, std::uint32_t index);
-  Status check_align(std::uint64_t chunk_bytes) const;
-  Status owner_lock(File& first);
-  Status leave_to_readers(std::unique_ptr<File>& first, std::size_t old_files);
+  // container_open.cpp
+  Result<Bytes> from_owner(const Result<Bytes>& brought);
   Status accept_created(std::span<const std::byte> blob);
-  Status join_writers(const Status& mine);
-  Status check_inherited(DatasetNumber dataset, const Lookup& fresh);
-  Status add_writers();
-  Status owner_add_files(const ContainerPlan& plan, std::uint32_t from);
-  Result<ContainerPlan> owner_overflow(std::span<const ChunkFill> fills);
-  void follow_plan();
-  Result<Bytes> owner_open();
-  Result<std::unique_ptr<File>> owner_open_first();
-  Status owner_begin_session();
-  Status accept_names(ByteReader& in);
-  bool root_moved();
-  Result<Bytes> owner_newer();
   Status accept_opened(std::span<const std::byte> blob);
+  Status accept_names(ByteReader& in);
   void accept_rule();
+  // container.cpp
   Status fix_layout(std::uint64_t declared);
   Status store_layout();
   Status attach();
   Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
                       const ValueRange& range, const WrittenMembers* written);
-  Status explain_divergence();
+  void forget_read_records();
+  // container_home.cpp
+  [[nodiscard]] Status check_inherited(DatasetNumber dataset, const Lookup& fresh) const;
+  // container_commit.cpp
   Status commit_impl(bool closing, const ViewBuilder& view);
   Status prepare(bool closing);
   Status sync_mine();
   Status part_records(const std::set<DatasetNumber>& datasets);
   Result<Bytes> contribution(const Status& mine, const SecondRound& second) const;
   Result<Bytes> contribute(Status& mine, const SecondRound& second);
-  ByteWriter owner_answer(const Bytes& merged, bool first_round, bool closing,
-                          const ViewBuilder& view);
   Status accept_commit(std::span<const std::byte> message, bool closing);
-  Result<SecondRound> owner_ask(const CommitMessage& message) const;
-  Status owner_check_members(const CommitMessage& message) const;
-  Status owner_commit(const CommitMessage& message, bool closing, const ViewBuilder& view,
-                      Root& next);
-  Status owner_complete(const ViewBuilder& view, Root& next);
-  Result<NativeView> owner_build_view(const ViewBuilder& view, Root& next,
-                                      std::vector<CatalogueSpace*>& spaces);
-  Status owner_check_names();
-  Status owner_skip_view(std::span<const ViewSpace> spaces, Root& next);
-  Result<bool> owner_view_edited(File& first);
-  Result<bool> owner_view_switched(File& first);
-  Result<Bytes> owner_liveness(const Root& next, std::uint64_t most_records = kAnyRecords);
-  Result<Bytes> owner_find_space(const CommitMessage& message, const Root& next);
+  Status explain_divergence();
+  void follow_plan();
   Status finish_streams(const LivenessPlan& plan, bool changed);
-  void give_back();
-  Status owner_sweep(File& first);
-  Status owner_mirror(File& first);
-  Status owner_write_root(File& first, Root& next);
-  /// From now on every commit fails with this.
-  void give_up(const Status& why);
-  /// With durability=power: what was written to this physical file so far is on the device.
-  Status make_durable(File& handle);
-  Status make_names_durable();
-  /// When the parts of records that grew were written.
+  // container_exchange.cpp: when the parts of records that grew were written
   using TimesByPlace = std::map<Location, WriteTimes>;
   Result<Bytes> exchange_part(const Status& mine) const;
   Result<TimesByPlace> exchange_times(const std::set<DatasetNumber>& datasets);
   Status add_others(const Segment& segment, const TimesByPlace& grown);
-  void forget_read_records();
+
   [[nodiscard]] std::uint32_t my_rank() const { return static_cast<std::uint32_t>(comm_->rank()); }
   /// The writer that this rank writes with; of a container that is open for writing.
-  [[nodiscard]] std::uint32_t my_writer() const { return plan_.writer_of_rank(my_rank()); }
-  std::uint64_t now_ns();
+  [[nodiscard]] std::uint32_t my_writer() const { return state_.plan.writer_of_rank(my_rank()); }
 
-  std::string path_;
-  bool writable_;
-  DatasetNames dataset_names_;
-  ContainerOptions options_;
   std::shared_ptr<Communicator> comm_;
-  ContainerPlan plan_;
-  Root root_;                         ///< last committed, equal on all ranks
-  std::optional<AbsoluteStep> step_;  ///< asked for at open
+  ContainerState state_;
+  SessionFailures failures_;
+  ContainerFiles files_;
+  HomeProcess home_;
+  StreamWriter stream_;
+  RecordReader reader_;
+  std::unique_ptr<Owner> owner_;  ///< on rank 0 only
+
   bool layout_fixed_ = false;
   bool layout_stored_ = true;     ///< META1 says so too, as far as this rank writes it
   bool layout_unsynced_ = false;  ///< this rank has written META1 since its last sync
-  std::pair<std::uint64_t, std::uint64_t> identity_{};
-  ContainerNames names_;
-  SessionId session_{};  ///< of this open, if it writes
-  PartRule rule_;        ///< what a reader's files must be
-  HomeProcess home_;
-  std::unique_ptr<FileLock> lock_;  ///< given back after the files are closed
-  std::string lock_warning_;
-  std::vector<std::unique_ptr<File>> files_;
+  bool reuse_dead_ = false;       ///< at open: containers without content are dead for everybody
+  bool view_edited_ = false;
 
-  PagedImage skeleton_;
-  std::vector<Catalogue::PagePlace> page_places_;  ///< owner
-  std::vector<ChunkFill> fills_;                   ///< owner: of all writers, as committed
-  TouchedDatasets touched_;                        ///< owner: since the last close
-  std::uint64_t unsearched_bytes_ = 0;  ///< owner: new_bytes() since dead records were looked for
-  CatalogueSpace space_;                ///< owner
-  bool swept_ = false;                  ///< owner: space_ knows its holes
-  std::uint64_t catalogue_used_ = 0;    ///< owner: bytes, at the last sweep
-  /// Owner: what the last sweep found, and the step from which on nobody can come there any more.
-  std::vector<CatalogueRange> held_;
-  std::uint64_t held_until_ = 0;
-  Root placed_;                      ///< owner: the newest one in slot 0, equal to root_ at rest
-  bool mirrored_ = true;             ///< owner: slot 1 holds placed_, too
-  std::uint64_t last_sequence_ = 0;  ///< owner: of all roots that it tried to write
-  bool reuse_dead_ = false;          ///< at open: containers without content are dead for everybody
-  Index index_;  ///< all declarations; records and extents since the last commit only
   CommittedIndex committed_;
-  bool committed_known_ = false;  ///< committed_ shows root_
+  bool committed_known_ = false;  ///< committed_ shows the root
   bool has_read_ = false;         ///< something of this step was given out
   std::uint64_t content_version_ = 1;
   /// Of a reader: the step index of a newer root that keeps this step, through which it is read.
   std::optional<CatalogueRef> newer_index_;
   unsigned reads_again_ = 0;  ///< in a row, because a root moved on in the middle of them
-  StreamWriter stream_;
+
   /// A stream of this session that this rank no longer writes: finished at the close.
   struct RetiredStream {
     std::uint32_t writer = 0;
@@ -336,24 +272,11 @@ class Container {
     std::vector<Position> orphans;
   };
   std::vector<RetiredStream> retired_;
-  RecordReader reader_;
-  std::vector<std::uint64_t>
-      known_until_ns_;           ///< per rank: its records up to here came by exchange()
+  /// Per rank: its records up to here came by exchange().
+  std::vector<std::uint64_t> known_until_ns_;
   std::uint64_t exchanges_ = 0;  ///< of this session, equal on all ranks
   MemberWrites member_writes_;   ///< since the last commit; of a group of more than one rank
-
-  Segment pending_;  ///< declarations, deletions, extents since the last commit; no records
-  DatasetNumber next_dataset_ = 0;
-  std::uint64_t collective_ = 0;
   OperationLog operations_;
-  std::uint64_t last_ns_ = 0;
-  Status deferred_;  ///< first failure on this rank since the last commit
-  Status broken_;    ///< why no commit of this session can succeed any more
-  bool view_edited_ = false;
-  bool complete_again_ = false;
-  bool counted_references_ = false;
-  std::vector<std::string> notes_;
-  std::uint64_t unordered_overlaps_ = 0;
 };
 
 /// Does `work`, a read that may be done twice, and sees to it that all of it is of one step.

@@ -12,6 +12,7 @@
 #include "core/comm/agree.hpp"
 #include "core/comm/status_message.hpp"
 #include "core/container/container.hpp"
+#include "core/container/owner.hpp"
 #include "core/steps/contribution.hpp"
 
 namespace bento {
@@ -22,33 +23,27 @@ Status Container::commit() {
 }
 
 Status Container::close(const ViewBuilder& view) {
-  if (writable_ && inherited()) {
+  if (state_.writable && inherited()) {
     abandon();
     return check_home();
   }
-  Status status = writable_ ? commit_impl(true, view) : Status{};
-  if (status) give_back();  // else some streams may lack their marks
-  for (auto& handle : files_) {
-    if (!handle) continue;
-    auto closed = handle->close();
-    if (!closed && status) status = std::move(closed);
-  }
-  files_.clear();
-  lock_.reset();
-  return status;
+  Status status = state_.writable ? commit_impl(true, view) : Status{};
+  if (status && owner_) owner_->give_back();  // else some streams may lack their marks
+  auto closed = files_.close();
+  return status ? closed : status;
 }
 
 // Everything of this rank's that the commit will refer to is in the files after this.
 Status Container::prepare(bool closing) {
-  Status mine = std::exchange(deferred_, Status{});
-  if (comm_->rank() == 0 && placed_.sequence != root_.sequence)
-    give_up(fail(Code::kInternal, "a commit ended behind its root"));
-  if (!broken_) return broken_;
+  Status mine = failures_.take_deferred();
+  if (owner_ && !owner_->at_rest())
+    failures_.give_up(fail(Code::kInternal, "a commit ended behind its root"));
+  if (!failures_.broken()) return failures_.broken();
   auto stored = layout_fixed_ ? store_layout() : fix_layout(0);
   if (mine) mine = std::move(stored);
   // A task that never wrote still gets a file block, so that every stream is an FTI-FF file.
   const std::uint32_t writer = my_writer();
-  const bool begun = writer < fills_.size() && !fills_[writer].empty();
+  const bool begun = writer < state_.fills.size() && !state_.fills[writer].empty();
   if (mine && (stream_.has_buffered() || (closing && !begun))) mine = attach();
   if (mine && stream_.attached()) mine = stream_.flush(true);
   if (mine && (stream_.attached() || layout_unsynced_)) mine = sync_mine();
@@ -56,8 +51,8 @@ Status Container::prepare(bool closing) {
 }
 
 Status Container::sync_mine() {
-  BENTO_ASSIGN(File* const handle, file(plan_.file_of(my_writer())));
-  BENTO_TRY(make_durable(*handle));
+  BENTO_ASSIGN(File* const handle, files_.file(state_.plan.file_of(my_writer())));
+  BENTO_TRY(files_.make_durable(*handle));
   layout_unsynced_ = false;
   return {};
 }
@@ -78,11 +73,12 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
     message.status = fail(std::move(error).with_context(fmt::format("rank {}", rank)));
   }
   message.first_rank = rank;
-  message.collective = collective_;
+  message.collective = state_.collective;
   message.operation_hash = operations_.hash();
   for (const auto& old : retired_) message.fills.push_back({old.writer, 1, old.fill});
   if (!stream_.fill().empty()) message.fills.push_back({stream_.writer(), 1, stream_.fill()});
-  if (options_.keep != 0) message.new_bytes = stream_.new_bytes();  // else nothing is ever dead
+  // With keep=0 nothing is ever dead.
+  if (state_.options.keep != 0) message.new_bytes = stream_.new_bytes();
   if (!mine || stream_.uncommitted().empty()) return encode(message);
   message.partial = member_writes_.partial();
   message.member_writes = member_writes_.encode(second.member_writes);
@@ -90,17 +86,17 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
   // In the order of the stream, because that is regular.
   std::vector<std::pair<Record, ValueRange>> records;
   for (const auto& slot : stream_.uncommitted())
-    records.emplace_back(index_.record(slot.dataset, slot.position), stream_.range_of(slot));
+    records.emplace_back(state_.index.record(slot.dataset, slot.position), stream_.range_of(slot));
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
     return a.first.where.offset < b.first.where.offset;
   });
   ContributionBuilder::Options options;
-  options.ranges = options_.minmax;
+  options.ranges = state_.options.minmax;
   options.exact_times = second.exact_times;
   options.all_exact_times = comm_->size() == 1;
   ContributionBuilder builder(options);
   for (const auto& [record, range] : records)
-    BENTO_TRY(builder.add(record, index_.find(record.dataset)->element_bytes, range));
+    BENTO_TRY(builder.add(record, state_.index.find(record.dataset)->element_bytes, range));
   message.entries = builder.encode();
   return encode(message);
 }
@@ -125,7 +121,7 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
     BENTO_ASSIGN(const Bytes brought, contribute(mine, second));
     BENTO_ASSIGN(const Bytes merged, comm_->combine(brought, &merge_commit_messages));
     ByteWriter out;
-    if (comm_->rank() == 0) out = owner_answer(merged, first_round, closing, view);
+    if (owner_) out = owner_->answer(merged, first_round, closing, view);
     BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
     ByteReader in(blob, std::endian::little, "commit message");
     BENTO_ASSIGN(const std::uint8_t answer, in.u8());
@@ -133,7 +129,7 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
     if (answer == static_cast<std::uint8_t>(CommitAnswer::kDiverged)) return explain_divergence();
     BENTO_TRY(std::move(verdict));
     if (answer == static_cast<std::uint8_t>(CommitAnswer::kVerdict)) {
-      if (comm_->rank() == 0) unordered_overlaps_ += second.exact_times.size();
+      if (owner_) owner_->count_unordered(second.exact_times.size());
       return accept_commit(std::span<const std::byte>(blob).subspan(in.offset()), closing);
     }
     BENTO_ASSIGN(second.exact_times, get_datasets(in));
@@ -152,31 +148,32 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     BENTO_ASSIGN(const std::uint8_t mirrored, in.u8());
     BENTO_ASSIGN(plan, decode_liveness(message.subspan(in.offset())));
     operations_.agreed();
-    changed = next.sequence != root_.sequence;
+    changed = next.sequence != state_.root.sequence;
     // A slot that still holds the root before keeps what only that one refers to.
     const std::uint64_t free_before = mirrored != 0 ? next.oldest : 0;
-    stream_.mark_committed(next.step, free_before, pending_.deleted);
-    root_ = std::move(next);
-    pending_ = {};
-    index_.clear_records();
+    stream_.mark_committed(next.step, free_before, state_.pending.deleted);
+    state_.root = std::move(next);
+    state_.pending = {};
+    state_.index.clear_records();
     member_writes_.clear();
     forget_read_records();
-    skeleton_.clear_dirty();
+    state_.skeleton.clear_dirty();
     if (closing) return {};
-    stream_.forget_unseen(plan, root_.step, free_before);
+    stream_.forget_unseen(plan, state_.root.step, free_before);
     // What comes now is later than everything in this step, for who looks at records alone.
-    ++collective_;
+    ++state_.collective;
     // The step is safe: what fails here is for the next commit to say, on all ranks.
-    Status marked =
-        changed && stream_.attached() ? stream_.write_file_block(now_ns(), false) : Status{};
-    if (deferred_) deferred_ = std::move(marked);
-    if (changed && root_.groups.size() > plan_.groups().size()) {
-      BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
+    Status marked = changed && stream_.attached()
+                        ? stream_.write_file_block(state_.clock.now_ns(), false)
+                        : Status{};
+    failures_.defer(std::move(marked));
+    if (changed && state_.root.groups.size() > state_.plan.groups().size()) {
+      BENTO_ASSIGN(state_.plan, ContainerPlan::of(state_.root.groups, state_.root.fs_block));
       follow_plan();
     }
     return {};
   });
-  if (!done) give_up(done);
+  if (!done) failures_.give_up(done);
   if (!closing) return done;
   // The holder's note stays until all streams are marked: who finds it there marks them again.
   if (done) done = guarded([&] { return finish_streams(plan, changed); });
@@ -188,7 +185,7 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
 void Container::follow_plan() {
   const std::uint32_t old = stream_.writer();
   if (my_writer() == old) return;
-  const bool begun = old < fills_.size() && !fills_[old].empty();
+  const bool begun = old < state_.fills.size() && !state_.fills[old].empty();
   if (stream_.attached())
     retired_.push_back({old, stream_.fill(), stream_.orphans()});
   else if (!begun)
@@ -199,36 +196,36 @@ void Container::follow_plan() {
 // Each rank finishes what it wrote. All other streams, also those of writers that take no part in
 // this session, are shared among the ranks.
 Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
-  const auto ranks = static_cast<std::uint32_t>(comm_->size());
+  const auto ranks = state_.ranks;
   std::set<std::uint32_t> written;  // physical files
   const auto mark = [&](std::uint32_t writer, const ChunkFill& fill,
                         std::span<const Position> orphans) -> Status {
-    const std::uint32_t index = plan_.file_of(writer);
-    BENTO_ASSIGN(File* const handle, file(index));
+    const std::uint32_t index = state_.plan.file_of(writer);
+    BENTO_ASSIGN(File* const handle, files_.file(index));
     written.insert(index);
-    return mark_stream({handle, plan_.file(index), plan_.local_task(writer), writer}, fill, plan,
-                       orphans, root_.record_hash(), now_ns());
+    return mark_stream({handle, state_.plan.file(index), state_.plan.local_task(writer), writer},
+                       fill, plan, orphans, state_.root.record_hash(), state_.clock.now_ns());
   };
   std::set<std::uint32_t> own;
   for (const auto& old : retired_) own.insert(old.writer);
   if (stream_.attached()) own.insert(stream_.writer());
   for (const auto& entry : plan.live)
-    if (entry.first < fills_.size() && plan_.rank_of_writer(entry.first) % ranks == my_rank() &&
-        !own.contains(entry.first))
-      BENTO_TRY(mark(entry.first, fills_[entry.first], {}));
+    if (entry.first < state_.fills.size() &&
+        state_.plan.rank_of_writer(entry.first) % ranks == my_rank() && !own.contains(entry.first))
+      BENTO_TRY(mark(entry.first, state_.fills[entry.first], {}));
   for (const auto& old : retired_) BENTO_TRY(mark(old.writer, old.fill, old.orphans));
   if (stream_.attached()) {
     if (plan.live.contains(stream_.writer()) || !stream_.orphans().empty() || stream_.reused()) {
       BENTO_TRY(mark(stream_.writer(), stream_.fill(), stream_.orphans()));
     } else if (changed) {
-      BENTO_TRY(stream_.write_file_block(now_ns(), true));
-      written.insert(plan_.file_of(stream_.writer()));
+      BENTO_TRY(stream_.write_file_block(state_.clock.now_ns(), true));
+      written.insert(state_.plan.file_of(stream_.writer()));
     }
   }
   // Without the holder's note nobody would mark them again.
   for (const std::uint32_t index : written) {
-    BENTO_ASSIGN(File* const handle, file(index));
-    BENTO_TRY(make_durable(*handle));
+    BENTO_ASSIGN(File* const handle, files_.file(index));
+    BENTO_TRY(files_.make_durable(*handle));
   }
   return {};
 }
@@ -246,7 +243,7 @@ Status Container::explain_divergence() {
   return fail(Code::kInvalidArgument,
               fmt::format("'{}': the ranks have not made the same collective calls: {}; metadata "
                           "calls must be made by all ranks in the same order",
-                          path_, text));
+                          state_.path, text));
 }
 
 }  // namespace bento

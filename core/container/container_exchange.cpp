@@ -84,7 +84,7 @@ Result<Bytes> Container::exchange_part(const Status& mine) const {
   std::set<DatasetNumber> grown;
   if (mine)
     for (const auto& slot : stream_.untold()) {
-      entries.records.push_back(index_.record(slot.dataset, slot.position));
+      entries.records.push_back(state_.index.record(slot.dataset, slot.position));
       if (stream_.times_of(slot) != nullptr) grown.insert(slot.dataset);
     }
   put_datasets(own, grown);
@@ -100,7 +100,7 @@ Result<Container::TimesByPlace> Container::exchange_times(const std::set<Dataset
   for (const auto& slot : stream_.untold()) {
     const WriteTimes* const times = stream_.times_of(slot);
     if (times == nullptr || !datasets.contains(slot.dataset)) continue;
-    const Location where = index_.record(slot.dataset, slot.position).where;
+    const Location where = state_.index.record(slot.dataset, slot.position).where;
     own.varint(where.task);
     own.varint(where.offset);
     times->encode(own);
@@ -123,11 +123,11 @@ Status Container::exchange() {
   if (comm_->size() == 1) return {};
   BENTO_TRY(check_home());
   Status mine;
-  if (writable_) {
+  if (state_.writable) {
     if (!layout_fixed_) mine = fix_layout(0);
     if (mine && stream_.has_buffered()) mine = attach();
     if (mine && stream_.attached()) mine = stream_.flush();
-    if (!mine && deferred_) deferred_ = mine;
+    if (!mine) failures_.defer(mine);
   }
   BENTO_ASSIGN(const Bytes own, exchange_part(mine));
   BENTO_ASSIGN(const auto gathered, comm_->gather(own));
@@ -146,7 +146,8 @@ Status Container::exchange() {
   BENTO_ASSIGN(const auto grown, get_datasets(in));
   BENTO_ASSIGN(const auto times, exchange_times(grown));
   ++exchanges_;
-  ++collective_;  // what comes now is later than what all ranks see, whatever their clocks say
+  // What comes now is later than what all ranks see, whatever their clocks say.
+  ++state_.collective;
   BENTO_ASSIGN(const Segment merged,
                decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
   BENTO_TRY(add_others(merged, times));
@@ -165,15 +166,15 @@ Status Container::exchange() {
 Status Container::add_others(const Segment& segment, const TimesByPlace& grown) {
   const std::uint32_t me = my_rank();
   const auto add_part = [this](const Record& part, const Box& box) -> Status {
-    BENTO_TRY(index_.add_part(part, box));
+    BENTO_TRY(state_.index.add_part(part, box));
     return {};
   };
   for (const auto& record : segment.records) {
-    if (index_.find(record.dataset) == nullptr) continue;
+    if (state_.index.find(record.dataset) == nullptr) continue;
     if (record.order.rank < known_until_ns_.size() &&
         record.order.time_ns <= known_until_ns_[record.order.rank])
       continue;
-    if (record.order.rank != me) BENTO_TRY(index_.add(record));
+    if (record.order.rank != me) BENTO_TRY(state_.index.add(record));
     const auto times = grown.find(record.where);
     if (times == grown.end()) continue;
     Record part = record;

@@ -5,11 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <string>
 
 #include "core/io/file.hpp"
 #include "core/io/file_lock.hpp"
 #include "core/layout/plan.hpp"
+#include "core/records/record.hpp"
 #include "core/steps/step.hpp"
 #include "core/stream/record_reader.hpp"
 #include "core/stream/stream_writer.hpp"
@@ -41,5 +44,8 @@ struct ContainerOptions {
   bool drop_edited_view = false;
   FileOpener opener = &open_posix_file;
 };
+
+/// How errors of a commit call a dataset: its path, empty if it has none. Without it: its number.
+using DatasetNames = std::function<std::string(DatasetNumber)>;
 
 }  // namespace bento

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "core/container/container.hpp"
+#include "core/container/owner.hpp"
 #include "core/records/lost_members.hpp"
 #include "core/steps/step_commit.hpp"
 
@@ -14,7 +14,7 @@ namespace bento {
 
 // Where ranks have written the same place at the same collective count, it is when they did. Where
 // some have written members only, into elements that others wrote, it is which ones.
-Result<SecondRound> Container::owner_ask(const CommitMessage& message) const {
+Result<SecondRound> Owner::ask(const CommitMessage& message) const {
   SecondRound second;
   BENTO_ASSIGN(const auto timed, datasets_that_need_exact_times(message.entries));
   second.exact_times.insert(timed.begin(), timed.end());
@@ -25,7 +25,7 @@ Result<SecondRound> Container::owner_ask(const CommitMessage& message) const {
 
 // A write of some members takes the others from what its rank sees. Values that another rank has
 // brought meanwhile would be lost without a word.
-Status Container::owner_check_members(const CommitMessage& message) const {
+Status Owner::check_members(const CommitMessage& message) const {
   BENTO_ASSIGN(const auto datasets, decode_member_writes(message.member_writes));
   for (const auto& [dataset, writes] : datasets) {
     const auto lost = find_lost_members(writes);
@@ -36,12 +36,12 @@ Status Container::owner_check_members(const CommitMessage& message) const {
         fmt::format(
             "'{}': dataset {}: rank {} wrote some members of elements that rank {} had written, "
             "and could not see yet, at element [{}] for one: rank {}'s members would be lost. Let "
-            "all "
-            "ranks call H5Fflush, or read the dataset collectively, between writes of different "
+            "all ranks call H5Fflush, or read the dataset collectively, between writes of "
+            "different "
             "ranks to members of the same elements. This file commits again once such elements are "
             "written whole",
-            path_, name.empty() ? fmt::format("{}, which has no name", dataset) : name, lost->by,
-            lost->writer, fmt::join(lost->where.start.view(), ", "), lost->writer));
+            state_.path, name.empty() ? fmt::format("{}, which has no name", dataset) : name,
+            lost->by, lost->writer, fmt::join(lost->where.start.view(), ", "), lost->writer));
   }
   return {};
 }

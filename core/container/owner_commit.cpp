@@ -8,154 +8,166 @@
 #include "core/base/guarded.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/status_message.hpp"
-#include "core/container/container.hpp"
+#include "core/container/owner.hpp"
 #include "core/layout/overflow.hpp"
 #include "core/steps/contribution.hpp"
 #include "core/steps/step_commit.hpp"
 
 namespace bento {
 
-// The owner's part of one round: what all ranks are told.
-ByteWriter Container::owner_answer(const Bytes& merged, bool first_round, bool closing,
-                                   const ViewBuilder& view) {
+ByteWriter Owner::answer(const Bytes& merged, bool first_round, bool closing,
+                         const ViewBuilder& view) {
   ByteWriter out;
-  CommitAnswer answer = CommitAnswer::kVerdict;
+  CommitAnswer kind = CommitAnswer::kVerdict;
   Status lost;
   Status done = guarded([&]() -> Status {
     BENTO_ASSIGN(const CommitMessage message, decode_commit_message(merged));
     if (message.differs && message.status) {
-      answer = CommitAnswer::kDiverged;
+      kind = CommitAnswer::kDiverged;
       return {};
     }
     BENTO_TRY(message.status);
-    if (first_round && comm_->size() > 1) {
-      BENTO_ASSIGN(const SecondRound again, owner_ask(message));
+    if (first_round && state_.ranks > 1) {
+      BENTO_ASSIGN(const SecondRound again, ask(message));
       if (!again.exact_times.empty() || !again.member_writes.empty()) {
-        answer = CommitAnswer::kAgain;
+        kind = CommitAnswer::kAgain;
         put_datasets(out, again.exact_times);
         put_datasets(out, again.member_writes);
         return {};
       }
     }
-    lost = owner_check_members(message);
+    lost = check_members(message);
     BENTO_TRY(lost);
-    Root next = root_;
-    BENTO_TRY(owner_commit(message, closing, view, next));
-    BENTO_ASSIGN(const Bytes liveness,
-                 closing ? owner_liveness(next) : owner_find_space(message, next));
+    Root next = state_.root;
+    BENTO_TRY(commit(message, closing, view, next));
+    BENTO_ASSIGN(const Bytes dead, closing ? liveness(next) : find_space(message, next));
     out.bytes(encode_root(next));
-    out.u8(mirrored_ ? 1 : 0);
-    out.bytes(liveness);
+    out.u8(slots_.mirrored() ? 1 : 0);
+    out.bytes(dead);
     return {};
   });
   if (!done) {
     // A root that the ranks do not know of must not be followed by one that does not either.
-    if (placed_.sequence != root_.sequence) give_up(done);
+    if (!at_rest()) failures_.give_up(done);
     out = ByteWriter();
-    if (comm_->size() > 1 && lost) done = fail(std::move(done).error().with_context("rank 0"));
+    if (state_.ranks > 1 && lost) done = fail(std::move(done).error().with_context("rank 0"));
   }
   ByteWriter whole;
-  whole.u8(static_cast<std::uint8_t>(answer));
+  whole.u8(static_cast<std::uint8_t>(kind));
   put_status(whole, done);
   whole.bytes(out.view());
   return whole;
 }
 
-Status Container::owner_commit(const CommitMessage& message, bool closing, const ViewBuilder& view,
-                               Root& next) {
-  std::vector<ChunkFill> fills = fills_;
-  fills.resize(plan_.writers());
+// What each writer's stream holds after this commit.
+Result<std::vector<ChunkFill>> Owner::fills_with(const CommitMessage& message) const {
+  std::vector<ChunkFill> fills = state_.fills;
+  fills.resize(state_.plan.writers());
   for (const auto& run : message.fills)
     for (std::uint32_t i = 0; i < run.count; ++i) {
       if (run.writer + i >= fills.size())
         return fail(Code::kInternal, fmt::format("fill of writer {}", run.writer + i));
       fills[run.writer + i] = run.fill;
     }
+  return fills;
+}
 
-  const bool data_changed = !message.entries.empty() || !pending_.datasets.empty() ||
-                            !pending_.extents.empty() || !pending_.deleted.empty();
-  const bool fills_changed = fills != fills_;
-  const bool step_changed = data_changed || skeleton_.any_dirty() || next.index.bytes == 0;
+Status Owner::commit(const CommitMessage& message, bool closing, const ViewBuilder& view,
+                     Root& next) {
+  BENTO_ASSIGN(auto fills, fills_with(message));
+  const Segment& pending = state_.pending;
+  const bool data_changed = !message.entries.empty() || !pending.datasets.empty() ||
+                            !pending.extents.empty() || !pending.deleted.empty();
+  const bool fills_changed = fills != state_.fills;
+  const bool step_changed = data_changed || state_.skeleton.any_dirty() || next.index.bytes == 0;
   const bool changed = step_changed || fills_changed;
-  const bool complete = (next.flags & kRootClosed) != 0 && !complete_again_;
-  if (!changed && (!closing || complete)) return {};
+  const bool completed = (next.flags & kRootClosed) != 0 && !complete_again_;
+  if (!changed && (!closing || completed)) return {};
 
-  BENTO_ASSIGN(File* const first, file(0));
-  BENTO_TRY(owner_mirror(*first));
-  BENTO_TRY(owner_sweep(*first));
+  BENTO_ASSIGN(File* const first, files_.file(0));
+  BENTO_TRY(slots_.mirror(*first));
+  BENTO_TRY(sweep(*first));
   // What a commit without a root has stored is in nobody's way.
   struct GiveBack {
-    Container& container;
+    Owner& owner;
     CatalogueSpace before;
     ~GiveBack() {
-      if (container.placed_.sequence == container.root_.sequence)
-        container.space_ = std::move(before);
+      if (owner.at_rest()) owner.space_.space() = std::move(before);
     }
-  } give_back{*this, space_};
-  Catalogue catalogue(*first, plan_.file(0), options_.logical_limit);
+  } give_back{*this, space_.space()};
+  Catalogue catalogue(*first, state_.plan.file(0), state_.options.logical_limit);
   auto places = page_places_;
-  ContainerPlan plan = plan_;
+  ContainerPlan plan = state_.plan;
   if (!closing) {
-    BENTO_ASSIGN(plan, owner_overflow(fills));
+    BENTO_ASSIGN(plan, overflow(fills));
     fills.resize(plan.writers());
   }
   next.groups.assign(plan.groups().begin(), plan.groups().end());
   next.flags &= ~static_cast<std::uint32_t>(kRootProvisional | kRootClosed);
-  if (counted_references_) next.flags |= kRootCountedReferences;
-  if (skeleton_.any_dirty() || next.skeleton.bytes == 0) {
-    BENTO_ASSIGN(next.skeleton, catalogue.store(skeleton_, places, space_));
-    next.skeleton_bytes = skeleton_.size();
+  if (state_.counted_references) next.flags |= kRootCountedReferences;
+  if (state_.skeleton.any_dirty() || next.skeleton.bytes == 0) {
+    BENTO_ASSIGN(next.skeleton, catalogue.store(state_.skeleton, places, space_.space()));
+    next.skeleton_bytes = state_.skeleton.size();
   }
-  if (fills_changed || fills.size() != fills_.size() || next.streams.bytes == 0) {
-    BENTO_ASSIGN(next.streams, catalogue.append(space_, encode_fills(fills)));
+  if (fills_changed || fills.size() != state_.fills.size() || next.streams.bytes == 0) {
+    BENTO_ASSIGN(next.streams, catalogue.append(space_.space(), encode_fills(fills)));
   }
-  if (step_changed) {
-    StepCommit step;
-    step.step = AbsoluteStep(++next.step);
-    step.declared = pending_.datasets;
-    step.deleted = pending_.deleted;
-    step.extents = pending_.extents;
-    step.contribution = message.entries;
-    step.keep = options_.keep;
-    const auto payload = encode_payload({next.skeleton, next.skeleton_bytes});
-    step.payload = payload;
-    CatalogueBlobs blobs(catalogue, &space_);
-    CachedSource cache(blobs);
-    BENTO_ASSIGN(const StepCommitted done, commit_step(cache, blobs, blob_ref(next.index), step));
-    next.index = catalogue_ref(done.root);
-    next.oldest = done.oldest.number();
-  }
-  next.collective = collective_;
-  next.next_dataset = next_dataset_;
-  next.catalogue_end = space_.end();
-  for (const auto& event : pending_.extents) touched_.note(event.dataset);
-  for (const DatasetNumber dataset : pending_.deleted) touched_.note(dataset);
-  if (!message.entries.empty()) {
-    BENTO_ASSIGN(const auto parts, parse_contribution(message.entries));
-    for (const auto& part : parts) touched_.note(part.dataset);
-  }
-  BENTO_TRY(owner_write_root(*first, next));
+  if (step_changed) BENTO_TRY(store_step(catalogue, message, next));
+  next.collective = state_.collective;
+  next.next_dataset = state_.next_dataset;
+  next.catalogue_end = space_.space().end();
+  BENTO_TRY(note_touched(message));
+  BENTO_TRY(slots_.write(*first, next));
   page_places_ = std::move(places);
-  fills_ = std::move(fills);
+  state_.fills = std::move(fills);
   // What other readers see; the step is safe already.
-  return closing ? owner_complete(view, next) : Status{};
+  return closing ? complete(view, next) : Status{};
+}
+
+// Segment, pages and tables of the step index.
+Status Owner::store_step(Catalogue& catalogue, const CommitMessage& message, Root& next) {
+  StepCommit step;
+  step.step = AbsoluteStep(++next.step);
+  step.declared = state_.pending.datasets;
+  step.deleted = state_.pending.deleted;
+  step.extents = state_.pending.extents;
+  step.contribution = message.entries;
+  step.keep = state_.options.keep;
+  const auto payload = encode_payload({next.skeleton, next.skeleton_bytes});
+  step.payload = payload;
+  CatalogueBlobs blobs(catalogue, &space_.space());
+  CachedSource cache(blobs);
+  BENTO_ASSIGN(const StepCommitted done, commit_step(cache, blobs, blob_ref(next.index), step));
+  next.index = catalogue_ref(done.root);
+  next.oldest = done.oldest.number();
+  return {};
+}
+
+// Whose records may be seen no more after this commit.
+Status Owner::note_touched(const CommitMessage& message) {
+  for (const auto& event : state_.pending.extents) touched_.note(event.dataset);
+  for (const DatasetNumber dataset : state_.pending.deleted) touched_.note(dataset);
+  if (message.entries.empty()) return {};
+  BENTO_ASSIGN(const auto parts, parse_contribution(message.entries));
+  for (const auto& part : parts) touched_.note(part.dataset);
+  return {};
 }
 
 // The plan with which the writers go on: with new physical files, which are then there, if those in
 // use are nearly full. That there can be none does not fail the commit, whose data is in place.
-Result<ContainerPlan> Container::owner_overflow(std::span<const ChunkFill> fills) {
-  const auto ranks = static_cast<std::uint32_t>(comm_->size());
-  const auto group = overflow_at_commit(plan_, ranks, fills_, fills, options_.logical_limit);
-  if (!group) return plan_;
-  ContainerPlan wider = plan_;
+Result<ContainerPlan> Owner::overflow(std::span<const ChunkFill> fills) {
+  const auto group = overflow_at_commit(state_.plan, state_.ranks, state_.fills, fills,
+                                        state_.options.logical_limit);
+  if (!group) return state_.plan;
+  ContainerPlan wider = state_.plan;
   auto added = wider.add(*group);
-  if (added) added = owner_add_files(wider, plan_.files());
+  if (added) added = add_files(wider, state_.plan.files());
   if (added) return wider;
   notes_.push_back(
       fmt::format("'{}' is nearly as large as it may get, and cannot go on in another "
                   "physical file: {}",
-                  path_, added.error().text));
-  return plan_;
+                  state_.path, added.error().text));
+  return state_.plan;
 }
 
 }  // namespace bento

@@ -2,13 +2,16 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// What rank 0 reads and checks of a container that exists, before the others hear of it.
+#include <cerrno>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "core/bytes/byte_writer.hpp"
+#include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/sion_view.hpp"
-#include "core/container/container.hpp"
+#include "core/container/owner.hpp"
+#include "core/container/published_view.hpp"
 #include "core/io/host.hpp"
 #include "core/layout/holder.hpp"
 #include "core/layout/identity.hpp"
@@ -16,118 +19,113 @@
 
 namespace bento {
 
-bool Container::root_moved() {
-  auto first = options_.opener(path_, OpenMode::kRead);
-  if (!first) return false;
-  const auto seen = probe(**first);
-  return seen && seen->kind == FileKind::kContainer && seen->root.sequence != root_.sequence;
+namespace {
+constexpr int kOpenAgain = 20;
+}  // namespace
+
+Result<Bytes> Owner::open() {
+  auto opened = open_once();
+  if (state_.writable) return opened;
+  // A writer may have gone on, and written over what the root of a moment ago refers to.
+  for (int again = 0; !opened && again < kOpenAgain && root_moved(); ++again) opened = open_once();
+  if (!opened && opened.error().code == Code::kCorrupt && root_moved())
+    return fail(Code::kBusy, fmt::format("'{}': its writer commits faster than it can be opened; "
+                                         "open it again ({})",
+                                         state_.path, opened.error().text));
+  return opened;
 }
 
-Result<Bytes> Container::owner_open() {
-  files_.clear();
-  BENTO_ASSIGN(auto first, owner_open_first());
-  names_ = ContainerNames::of(*first);
+bool Owner::root_moved() {
+  auto first = state_.options.opener(state_.path, OpenMode::kRead);
+  if (!first) return false;
+  const auto seen = probe(**first);
+  return seen && seen->kind == FileKind::kContainer && seen->root.sequence != state_.root.sequence;
+}
+
+// The physical files are open after this, and hold what the root says of them.
+Result<Probe> Owner::find_root() {
+  files_.drop();
+  BENTO_ASSIGN(auto first, open_first());
+  state_.names = ContainerNames::of(*first);
   BENTO_ASSIGN(const Probe seen, probe(*first));
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kCorrupt,
-                fmt::format("'{}' holds no valid h5bento root: {}", path_, seen.problem));
-  root_ = seen.root;
-  if ((root_.flags & kRootProvisional) != 0)
+                fmt::format("'{}' holds no valid h5bento root: {}", state_.path, seen.problem));
+  state_.root = seen.root;
+  if ((state_.root.flags & kRootProvisional) != 0)
     return fail(Code::kNotFound,
                 fmt::format("'{}' holds no committed data: its writer was ended before its first "
                             "H5Fflush or H5Fclose, or has not come to it yet",
-                            path_));
-  BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
-  BENTO_ASSIGN(identity_, file_identity(*first));
-  rule_ = PartRule(path_, root_);
-  BENTO_TRY(rule_.check_first(*first, plan_.file(0)));
-  files_.resize(plan_.files());
-  files_[0] = std::move(first);
-  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
-    BENTO_ASSIGN(File* const handle, file(index));
-    BENTO_TRY(check_meta1(*handle, plan_, index, (root_.flags & kRootClosed) != 0));
+                            state_.path));
+  BENTO_ASSIGN(state_.plan, ContainerPlan::of(state_.root.groups, state_.root.fs_block));
+  BENTO_ASSIGN(state_.identity, file_identity(*first));
+  BENTO_TRY(files_.adopt_first(std::move(first)));
+  for (std::uint32_t index = 0; index < state_.plan.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, files_.file(index));
+    BENTO_TRY(check_meta1(*handle, state_.plan, index, (state_.root.flags & kRootClosed) != 0));
   }
+  return seen;
+}
+
+Result<Bytes> Owner::open_once() {
+  BENTO_ASSIGN(const Probe seen, find_root());
+  File& first = *files_.opened(0);
+  const FilePlan plan = state_.plan.file(0);
   // Whoever did not come to its close did not mark its dead records either; its note is still there
   // if it wrote anything.
   const bool left_behind =
-      (root_.flags & kRootClosed) == 0 || !read_holder_note(*files_[0]).empty();
+      (state_.root.flags & kRootClosed) == 0 || !read_holder_note(first).empty();
   if (left_behind) touched_.assume_all();
-  reuse_dead_ = !left_behind && root_.oldest == root_.step;
-  space_ = CatalogueSpace(root_.catalogue_end);
-  if (step_ && writable_)
+  const bool reuse_dead = !left_behind && state_.root.oldest == state_.root.step;
+  space_ = SweptSpace(state_.root.catalogue_end);
+  const auto& asked = state_.options.step;
+  if (asked && state_.writable)
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}': step= opens a file for reading; only the newest step can be "
                             "written on",
-                            path_));
+                            state_.path));
 
-  Catalogue catalogue(*files_[0], plan_.file(0));
-  auto opened = CommittedIndex::open(*files_[0], plan_.file(0), root_.index, step_);
-  if (!opened) return fail(std::move(opened).error().with_context(fmt::format("'{}'", path_)));
+  Catalogue catalogue(first, plan);
+  auto opened = CommittedIndex::open(first, plan, state_.root.index, asked);
+  if (!opened)
+    return fail(std::move(opened).error().with_context(fmt::format("'{}'", state_.path)));
   if (opened->empty())
-    return fail(Code::kCorrupt, fmt::format("'{}': the root names no step index", path_));
-  StepPayload stored{root_.skeleton, root_.skeleton_bytes};
-  if (step_) {
-    BENTO_ASSIGN(const StepInfo info, opened->steps().step(*step_));
+    return fail(Code::kCorrupt, fmt::format("'{}': the root names no step index", state_.path));
+  StepPayload stored{state_.root.skeleton, state_.root.skeleton_bytes};
+  if (asked) {
+    BENTO_ASSIGN(const StepInfo info, opened->steps().step(*asked));
     BENTO_ASSIGN(stored, decode_payload(info.payload));
   }
   BENTO_ASSIGN(PagedImage image,
                catalogue.load(stored.skeleton, stored.skeleton_bytes, page_places_));
-  BENTO_ASSIGN(const auto fill_bytes,
-               read_stream_table(catalogue, root_.streams, plan_,
-                                 [this](std::uint32_t index) { return files_[index]->size(); }));
-  BENTO_ASSIGN(fills_, decode_fills(fill_bytes, plan_.writers(), plan_.largest_chunk()));
+  BENTO_ASSIGN(const auto fill_bytes, read_stream_table(catalogue, state_.root.streams, state_.plan,
+                                                        [this](std::uint32_t index) {
+                                                          return files_.opened(index)->size();
+                                                        }));
+  BENTO_ASSIGN(state_.fills,
+               decode_fills(fill_bytes, state_.plan.writers(), state_.plan.largest_chunk()));
   Segment declared;
   BENTO_ASSIGN(declared.datasets, opened->steps().datasets());
   const auto declarations = encode_entries(declared);
 
-  BENTO_ASSIGN(view_edited_, owner_view_edited(*files_[0]));
-  if (view_edited_ && writable_ && !options_.drop_edited_view)
+  BENTO_ASSIGN(const bool edited, view_edited(first, plan, state_.root, state_.writable));
+  if (edited && state_.writable && !state_.options.drop_edited_view)
     return fail(Code::kPermission,
                 fmt::format("'{}' was changed by another program through its native HDF5 view: "
                             "h5bento does not write to it before that change is taken over or "
                             "dropped (it can be opened for reading; errno = {})",
-                            path_, EACCES),
+                            state_.path, EACCES),
                 EACCES);
-
-  // Nothing is touched before everything was asked that may refuse the open.
-  if (writable_) BENTO_TRY(check_align(plan_.file(0).chunk_bytes));
-  if (writable_) BENTO_TRY(catalogue.check_end(root_.catalogue_end));
-  const ContainerPlan stored_plan = plan_;
-  BENTO_TRY(add_writers());
-  const ContainerPlan grown = std::exchange(plan_, stored_plan);
-  for (std::uint32_t index = 0; writable_ && index < plan_.files(); ++index) {
-    CatalogueSpace unused;
-    BENTO_ASSIGN(const bool kept,
-                 guard_sion(*files_[index], plan_, index, index == 0 ? space_ : unused));
-    if (!kept) root_.flags &= ~static_cast<std::uint32_t>(kRootClosed);
-  }
-  if (writable_) {
-    BENTO_TRY(write_holder_note(*files_[0], plan_.file(0)));
-    BENTO_TRY(owner_begin_session());
-    // Space of steps before this one will be written anew: no slot may lead back to them.
-    if (!seen.mirrored) {
-      BENTO_TRY(make_durable(*files_[0]));
-      BENTO_TRY(
-          files_[0]->write_at(plan_.file(0).root_address(1 - seen.slot), encode_root(seen.root)));
-      BENTO_TRY(make_durable(*files_[0]));
-    }
-    placed_ = root_;
-    last_sequence_ = root_.sequence;
-  }
-
-  // No root knows added files before the next commit, and nfiles in META1 says so only when the
-  // SION view is complete again.
-  plan_ = grown;
-  BENTO_TRY(owner_add_files(plan_, root_.files()));
+  if (state_.writable) BENTO_TRY(begin_writing(seen));
 
   ByteWriter out;
-  out.u64(identity_.first);
-  out.u64(identity_.second);
-  names_.encode(out);
-  out.bytes(session_);
-  out.u8(view_edited_ ? 1 : 0);
-  out.u8(reuse_dead_ ? 1 : 0);
-  out.bytes(encode_root(root_));
+  out.u64(state_.identity.first);
+  out.u64(state_.identity.second);
+  state_.names.encode(out);
+  out.bytes(state_.session);
+  out.u8(edited ? 1 : 0);
+  out.u8(reuse_dead ? 1 : 0);
+  out.bytes(encode_root(state_.root));
   out.u64(fill_bytes.size());
   out.bytes(fill_bytes);
   out.u64(image.size());
@@ -136,43 +134,78 @@ Result<Bytes> Container::owner_open() {
   return std::move(out).take();
 }
 
+// Nothing is touched before everything was asked that may refuse the open.
+Status Owner::begin_writing(const Probe& seen) {
+  File& first = *files_.opened(0);
+  BENTO_TRY(check_align(state_.plan.file(0).chunk_bytes));
+  BENTO_TRY(Catalogue(first, state_.plan.file(0)).check_end(state_.root.catalogue_end));
+  const ContainerPlan stored = state_.plan;
+  BENTO_TRY(state_.add_writers());
+  ContainerPlan grown = std::exchange(state_.plan, stored);
+  for (std::uint32_t index = 0; index < state_.plan.files(); ++index) {
+    CatalogueSpace unused;
+    BENTO_ASSIGN(const bool kept, guard_sion(*files_.opened(index), state_.plan, index,
+                                             index == 0 ? space_.space() : unused));
+    if (!kept) state_.root.flags &= ~static_cast<std::uint32_t>(kRootClosed);
+  }
+  BENTO_TRY(write_holder_note(first, state_.plan.file(0)));
+  BENTO_TRY(begin_session());
+  // Space of steps before this one will be written anew: no slot may lead back to them.
+  if (!seen.mirrored) {
+    BENTO_TRY(files_.make_durable(first));
+    BENTO_TRY(
+        first.write_at(state_.plan.file(0).root_address(1 - seen.slot), encode_root(seen.root)));
+    BENTO_TRY(files_.make_durable(first));
+  }
+  slots_.hold(state_.root);
+
+  // No root knows added files before the next commit, and nfiles in META1 says so only when the
+  // SION view is complete again.
+  state_.plan = std::move(grown);
+  return add_files(state_.plan, state_.root.files());
+}
+
 // The file that is locked must still be the one that the name means: others may replace it.
-Result<std::unique_ptr<File>> Container::owner_open_first() {
+Result<std::unique_ptr<File>> Owner::open_first() {
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
-    lock_.reset();
-    auto first = options_.opener(path_, writable_ ? OpenMode::kReadWrite : OpenMode::kRead);
-    if (!first || !writable_) return first;
-    BENTO_TRY(owner_lock(**first));
-    if (leads_to(path_, **first)) return first;
+    files_.drop_lock();
+    auto first = state_.options.opener(state_.path,
+                                       state_.writable ? OpenMode::kReadWrite : OpenMode::kRead);
+    if (!first || !state_.writable) return first;
+    BENTO_TRY(files_.take_lock(**first));
+    if (leads_to(state_.path, **first)) return first;
   }
-  return fail(Code::kBusy, fmt::format("'{}' is replaced by others again and again", path_));
+  return fail(Code::kBusy, fmt::format("'{}' is replaced by others again and again", state_.path));
 }
 
 // Says in every physical file that this session writes it: in file 0 first, so that a file that
 // says so is known at any moment. What a session before left behind that never came to a root says
 // what the root says again, before file 0 forgets that session.
-Status Container::owner_begin_session() {
-  const auto address = [&](std::uint32_t index) { return plan_.file(index).superblock_address(); };
-  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
-    BENTO_ASSIGN(auto said, read_identity(*files_[index], address(index)));
-    if (!said || said->session == root_.session) continue;
-    said->session = root_.session;
-    BENTO_TRY(write_identity(*files_[index], address(index), std::move(*said)));
-    BENTO_TRY(make_durable(*files_[index]));
+Status Owner::begin_session() {
+  const auto address = [&](std::uint32_t index) {
+    return state_.plan.file(index).superblock_address();
+  };
+  for (std::uint32_t index = 1; index < state_.plan.files(); ++index) {
+    BENTO_ASSIGN(auto said, read_identity(*files_.opened(index), address(index)));
+    if (!said || said->session == state_.root.session) continue;
+    said->session = state_.root.session;
+    BENTO_TRY(write_identity(*files_.opened(index), address(index), std::move(*said)));
+    BENTO_TRY(files_.make_durable(*files_.opened(index)));
   }
-  session_ = random_id();
-  BENTO_ASSIGN(const auto before, read_identity(*files_[0], address(0)));
-  Identity identity{root_.file_id, 0, session_, {root_.session}, 0, names_.base()};
+  state_.session = random_id();
+  BENTO_ASSIGN(const auto before, read_identity(*files_.opened(0), address(0)));
+  Identity identity{state_.root.file_id,   0, state_.session,
+                    {state_.root.session}, 0, state_.names.base()};
   for (const auto& older : before ? before->before : std::vector<SessionId>{})
-    if (older != root_.session && identity.before.size() < kSessionsBefore)
+    if (older != state_.root.session && identity.before.size() < kSessionsBefore)
       identity.before.push_back(older);
-  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+  for (std::uint32_t index = 0; index < state_.plan.files(); ++index) {
     identity.part = index;
-    BENTO_TRY(write_identity(*files_[index], address(index), identity));
+    BENTO_TRY(write_identity(*files_.opened(index), address(index), identity));
     // The other ranks look for it as soon as they hear of it.
-    const bool late = comm_->size() > 1 && shows_writes_late(*files_[index]);
-    BENTO_TRY(late ? files_[index]->sync() : make_durable(*files_[index]));
+    const bool late = state_.ranks > 1 && shows_writes_late(*files_.opened(index));
+    BENTO_TRY(late ? files_.opened(index)->sync() : files_.make_durable(*files_.opened(index)));
   }
   return {};
 }

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/bytes/byte_writer.hpp"
-#include "core/container/container.hpp"
+#include "core/container/owner.hpp"
 #include "core/steps/segment_codec.hpp"
 
 namespace bento {
@@ -34,19 +34,20 @@ Result<Bytes> read_metadata(File& first, const FilePlan& plan, const Root& root)
 }  // namespace
 
 // A writer that goes on twice meanwhile may use the space of what is being read.
-Result<Bytes> Container::owner_newer() {
-  BENTO_ASSIGN(File* const first, file(0));
+Result<Bytes> Owner::newer() {
+  BENTO_ASSIGN(File* const first, files_.file(0));
   for (int tries = 1;; ++tries) {
     BENTO_ASSIGN(const Probe seen, probe(*first));
-    if (seen.kind != FileKind::kContainer || seen.root.file_id != root_.file_id)
-      return fail(Code::kBusy, fmt::format("'{}': the file was replaced; open it again", path_));
-    if (seen.root.sequence == root_.sequence) return Bytes{};
+    if (seen.kind != FileKind::kContainer || seen.root.file_id != state_.root.file_id)
+      return fail(Code::kBusy,
+                  fmt::format("'{}': the file was replaced; open it again", state_.path));
+    if (seen.root.sequence == state_.root.sequence) return Bytes{};
     BENTO_ASSIGN(const ContainerPlan plan, ContainerPlan::of(seen.root.groups, seen.root.fs_block));
     auto read = read_metadata(*first, plan.file(0), seen.root);
     if (read) return read;
     BENTO_ASSIGN(const Probe now, probe(*first));
     if (now.root.sequence == seen.root.sequence || tries == kTries)
-      return fail(std::move(read).error().with_context(fmt::format("'{}'", path_)));
+      return fail(std::move(read).error().with_context(fmt::format("'{}'", state_.path)));
   }
 }
 

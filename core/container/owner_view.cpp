@@ -10,17 +10,12 @@
 #include <fmt/format.h>
 
 #include "core/catalogue/sion_view.hpp"
-#include "core/container/container.hpp"
+#include "core/container/owner.hpp"
+#include "core/container/published_view.hpp"
 
 namespace bento {
 
 namespace {
-
-Result<Superblock> read_superblock(File& file, const FilePlan& plan) {
-  Superblock bytes{};
-  BENTO_TRY(file.read_some(plan.superblock_address(), bytes));  // a short file: zeros
-  return bytes;
-}
 
 // The builder calls into a library and may run out of memory; the other ranks wait for the verdict.
 template <class Build>
@@ -42,27 +37,27 @@ bool is_io_error(const Error& error) {
 // The switch comes last, after a root that knows the superblock before and after it, so that at
 // every moment stock HDF5 sees the old view or the new one, and a later open can tell both from a
 // file that somebody else has changed.
-Status Container::owner_complete(const ViewBuilder& view, Root& next) {
-  BENTO_TRY(owner_check_names());
-  std::vector<CatalogueSpace> others(plan_.files());
-  std::vector<CatalogueSpace*> spaces{&space_};
-  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
-    BENTO_ASSIGN(File* const handle, file(index));
-    BENTO_ASSIGN(const Position end, catalogue_end_of(*handle, plan_, index));
+Status Owner::complete(const ViewBuilder& view, Root& next) {
+  BENTO_TRY(check_names());
+  std::vector<CatalogueSpace> others(state_.plan.files());
+  std::vector<CatalogueSpace*> spaces{&space_.space()};
+  for (std::uint32_t index = 1; index < state_.plan.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, files_.file(index));
+    BENTO_ASSIGN(const Position end, catalogue_end_of(*handle, state_.plan, index));
     others[index] = CatalogueSpace(end);
     spaces.push_back(&others[index]);
   }
 
   // What stock HDF5 sees stays until the switch: the last close may not have come to its own.
-  BENTO_ASSIGN(File* const first, file(0));
-  BENTO_ASSIGN(const Superblock before, read_superblock(*first, plan_.file(0)));
+  BENTO_ASSIGN(File* const first, files_.file(0));
+  BENTO_ASSIGN(const Superblock before, read_superblock(*first, state_.plan.file(0)));
   const Hash128 hash_before = hash128(before);
   const bool old_one = hash_before == next.superblock_before && hash_before != next.superblock;
   next.view_before = old_one ? next.view_before : next.view;
   next.view = {};
   NativeView built;
   if (view) {
-    auto made = without_exceptions([&] { return owner_build_view(view, next, spaces); });
+    auto made = without_exceptions([&] { return build_view(view, next, spaces); });
     if (made) {
       built = std::move(*made);
     } else if (is_io_error(made.error())) {
@@ -73,22 +68,22 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next) {
       next.view = {};
     }
   }
-  built.superblocks.resize(plan_.files());
+  built.superblocks.resize(state_.plan.files());
   std::move(built.notes.begin(), built.notes.end(), std::back_inserter(notes_));
 
   // Of several files, file 0 is no SION container while the others change.
-  if (plan_.files() > 1) {
-    BENTO_TRY(suspend_sion(*first, plan_, 0));
-    BENTO_TRY(make_durable(*first));
+  if (state_.plan.files() > 1) {
+    BENTO_TRY(suspend_sion(*first, state_.plan, 0));
+    BENTO_TRY(files_.make_durable(*first));
   }
-  for (std::uint32_t index = plan_.files(); index-- > 0;) {
-    BENTO_ASSIGN(File* const handle, file(index));
-    const FilePlan& part = plan_.file(index);
+  for (std::uint32_t index = state_.plan.files(); index-- > 0;) {
+    BENTO_ASSIGN(File* const handle, files_.file(index));
+    const FilePlan& part = state_.plan.file(index);
     const auto writers =
-        std::span<const ChunkFill>(fills_).subspan(part.first_writer, part.writers);
-    BENTO_TRY(complete_sion(*handle, plan_, index, writers, *spaces[index],
-                            [&] { return make_durable(*handle); }));
-    BENTO_TRY(make_durable(*handle));
+        std::span<const ChunkFill>(state_.fills).subspan(part.first_writer, part.writers);
+    BENTO_TRY(complete_sion(*handle, state_.plan, index, writers, *spaces[index],
+                            [&] { return files_.make_durable(*handle); }));
+    BENTO_TRY(files_.make_durable(*handle));
     // A stock program that opens the file for writing cuts it off at the superblock's end of file.
     if (auto& superblock = built.superblocks[index]) {
       BENTO_ASSIGN(const std::uint64_t bytes, handle->size());
@@ -97,62 +92,64 @@ Status Container::owner_complete(const ViewBuilder& view, Root& next) {
   }
 
   const Superblock after = built.superblocks[0].value_or(Superblock{});
-  next.catalogue_end = space_.end();
+  next.catalogue_end = space_.space().end();
   next.superblock_before = hash_before;
   next.superblock = hash128(after);
   next.flags |= kRootClosed;
-  BENTO_TRY(owner_write_root(*first, next));
+  BENTO_TRY(slots_.write(*first, next));
 
-  for (std::uint32_t index = plan_.files(); index-- > 1;) {
+  for (std::uint32_t index = state_.plan.files(); index-- > 1;) {
     if (!built.superblocks[index]) continue;
-    BENTO_ASSIGN(File* const handle, file(index));
-    BENTO_TRY(handle->write_at(plan_.file(index).superblock_address(), *built.superblocks[index]));
-    BENTO_TRY(make_durable(*handle));
+    BENTO_ASSIGN(File* const handle, files_.file(index));
+    BENTO_TRY(
+        handle->write_at(state_.plan.file(index).superblock_address(), *built.superblocks[index]));
+    BENTO_TRY(files_.make_durable(*handle));
   }
   if (after == before) return {};
-  BENTO_TRY(make_durable(*first));
-  BENTO_TRY(first->write_at(plan_.file(0).superblock_address(), after));
-  return make_durable(*first);
+  BENTO_TRY(files_.make_durable(*first));
+  BENTO_TRY(first->write_at(state_.plan.file(0).superblock_address(), after));
+  return files_.make_durable(*first);
 }
 
 // What was written to a physical file that was replaced meanwhile is lost with its name. A
 // container that was moved or removed as a whole is nobody's mistake.
-Status Container::owner_check_names() {
-  BENTO_ASSIGN(File* const first, file(0));
-  if (!leads_to(names_.first(), *first)) return {};
-  for (std::uint32_t index = 1; index < plan_.files(); ++index) {
-    BENTO_ASSIGN(File* const handle, file(index));
+Status Owner::check_names() {
+  BENTO_ASSIGN(File* const first, files_.file(0));
+  if (!leads_to(state_.names.first(), *first)) return {};
+  for (std::uint32_t index = 1; index < state_.plan.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, files_.file(index));
     if (!leads_to(handle->path(), *handle))
       return fail(Code::kCorrupt,
                   fmt::format("'{}', physical file {} of the container '{}', was removed or "
                               "replaced while it was written: what lies in it is lost",
-                              handle->path(), index, path_));
+                              handle->path(), index, state_.path));
   }
   return {};
 }
 
-Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& next,
-                                               std::vector<CatalogueSpace*>& spaces) {
+Result<NativeView> Owner::build_view(const ViewBuilder& view, Root& next,
+                                     std::vector<CatalogueSpace*>& spaces) {
   std::uint64_t data_bytes = 0;
-  for (const auto& fill : fills_) data_bytes += stream_bytes(fill);
-  BENTO_ASSIGN(File* const first, file(0));
-  BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, plan_.file(0), next.index));
-  newest.set_room([this] { return room(); });
-  const auto declared = datasets();
-  ViewJob job{names_.first(), next.sequence, skeleton_,  newest, declared,
-              plan_,          reader_,       data_bytes, {}};
-  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
-    BENTO_ASSIGN(File* const handle, file(index));
-    const FilePlan& part = plan_.file(index);
+  for (const auto& fill : state_.fills) data_bytes += stream_bytes(fill);
+  BENTO_ASSIGN(File* const first, files_.file(0));
+  BENTO_ASSIGN(CommittedIndex newest,
+               CommittedIndex::open(*first, state_.plan.file(0), next.index));
+  newest.set_room([this] { return files_.room(); });
+  const auto declared = state_.datasets();
+  ViewJob job{state_.names.first(), next.sequence, state_.skeleton, newest, declared,
+              state_.plan,          reader_,       data_bytes,      {}};
+  for (std::uint32_t index = 0; index < state_.plan.files(); ++index) {
+    BENTO_ASSIGN(File* const handle, files_.file(index));
+    const FilePlan& part = state_.plan.file(index);
     job.spaces.emplace_back(
         *handle, part, *spaces[index],
-        std::span<const ChunkFill>(fills_).subspan(part.first_writer, part.writers));
+        std::span<const ChunkFill>(state_.fills).subspan(part.first_writer, part.writers));
   }
   BENTO_ASSIGN(NativeView built, view(job));
   for (auto& space : job.spaces) BENTO_TRY(space.finish());
   ViewTable table{{}, job.spaces[0].ranges(), job.spaces[0].blocks()};
-  BENTO_ASSIGN(table.hash, hash_of_view(*first, plan_.file(0), table));
-  Catalogue catalogue(*first, plan_.file(0));
+  BENTO_ASSIGN(table.hash, hash_of_view(*first, state_.plan.file(0), table));
+  Catalogue catalogue(*first, state_.plan.file(0));
   const auto encoded = encode_view_table(table);
   if (encoded.size() > kMaxBlobBytes)
     return fail(
@@ -160,33 +157,26 @@ Result<NativeView> Container::owner_build_view(const ViewBuilder& view, Root& ne
         fmt::format("its metadata lies in too many places: their table has {} bytes, at most "
                     "{} can be read back",
                     encoded.size(), kMaxBlobBytes));
-  BENTO_ASSIGN(next.view, catalogue.append(space_, encoded));
-  BENTO_TRY(owner_skip_view(job.spaces, next));
+  BENTO_ASSIGN(next.view, catalogue.append(space_.space(), encoded));
+  BENTO_TRY(skip_view(job.spaces, next));
   return built;
-}
-
-// Does the superblock lead to the view of the root, not to the one before?
-Result<bool> Container::owner_view_switched(File& first) {
-  BENTO_ASSIGN(const Superblock found, read_superblock(first, plan_.file(0)));
-  const Hash128 hash = hash128(found);
-  return hash == root_.superblock || hash != root_.superblock_before;
 }
 
 // Streams go on behind the blocks that the view has for itself. A stream that was never begun would
 // begin in block 0 and come to them, so it is begun now.
-Status Container::owner_skip_view(std::span<const ViewSpace> spaces, Root& next) {
-  std::vector<ChunkFill> fills = fills_;
+Status Owner::skip_view(std::span<const ViewSpace> spaces, Root& next) {
+  std::vector<ChunkFill> fills = state_.fills;
   bool changed = false;
-  for (std::uint32_t index = 0; index < plan_.files(); ++index) {
+  for (std::uint32_t index = 0; index < state_.plan.files(); ++index) {
     const std::uint64_t chunks = spaces[index].chunks_to_skip();
     if (chunks == 0) continue;
-    const FilePlan& part = plan_.file(index);
+    const FilePlan& part = state_.plan.file(index);
     for (std::uint32_t local = 0; local < part.writers; ++local) {
       ChunkFill& fill = fills[part.first_writer + local];
       if (stream_bytes(fill) == 0) {
         fill.assign(1, fti::v11::kFileBlockBytes);
         const StreamPlace place{&spaces[index].file(), part, local, part.first_writer + local};
-        BENTO_TRY(write_file_block(place, fill, fti::HashKind::kNone, {}, now_ns()));
+        BENTO_TRY(write_file_block(place, fill, fti::HashKind::kNone, {}, state_.clock.now_ns()));
       }
       if (fill.size() >= chunks) continue;
       fill.resize(static_cast<std::size_t>(chunks), 0);
@@ -194,27 +184,11 @@ Status Container::owner_skip_view(std::span<const ViewSpace> spaces, Root& next)
     }
   }
   if (!changed) return {};
-  BENTO_ASSIGN(File* const first, file(0));
-  Catalogue catalogue(*first, plan_.file(0));
-  BENTO_ASSIGN(next.streams, catalogue.append(space_, encode_fills(fills)));
-  fills_ = std::move(fills);
+  BENTO_ASSIGN(File* const first, files_.file(0));
+  Catalogue catalogue(*first, state_.plan.file(0));
+  BENTO_ASSIGN(next.streams, catalogue.append(space_.space(), encode_fills(fills)));
+  state_.fills = std::move(fills);
   return {};
-}
-
-Result<bool> Container::owner_view_edited(File& first) {
-  BENTO_ASSIGN(const Superblock found, read_superblock(first, plan_.file(0)));
-  const Hash128 hash = hash128(found);
-  const bool never = root_.superblock == Hash128{};  // no close yet: nothing is published
-  if (never ? found != Superblock{} : hash != root_.superblock && hash != root_.superblock_before)
-    return true;
-  // The rest of the view is looked at only by who wants to write: a reader serves the container's
-  // content anyway.
-  if (!writable_ || root_.view.bytes == 0 || hash != root_.superblock) return false;
-  Catalogue catalogue(first, plan_.file(0));
-  BENTO_ASSIGN(const auto bytes, catalogue.read(root_.view, "table of the native view"));
-  BENTO_ASSIGN(const ViewTable table, decode_view_table(bytes));
-  BENTO_ASSIGN(const Hash128 now, hash_of_view(first, plan_.file(0), table));
-  return now != table.hash;
 }
 
 }  // namespace bento

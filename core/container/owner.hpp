@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The owner's part in an open container: rank 0 makes and reads what all ranks share, decides each
+/// commit, and keeps what only that takes. It talks to no other rank: `Container` sends what is
+/// returned here, and asks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/bytes/byte_writer.hpp"
+#include "core/catalogue/catalogue.hpp"
+#include "core/catalogue/swept_space.hpp"
+#include "core/comm/communicator.hpp"
+#include "core/container/commit_message.hpp"
+#include "core/container/container_files.hpp"
+#include "core/container/container_state.hpp"
+#include "core/container/native_view.hpp"
+#include "core/container/root_slots.hpp"
+#include "core/container/session_failures.hpp"
+#include "core/stream/record_reader.hpp"
+#include "core/stream/stream_liveness.hpp"
+
+namespace bento {
+
+class Owner {
+ public:
+  /// All must outlive this.
+  Owner(ContainerState& state, ContainerFiles& files, SessionFailures& failures,
+        RecordReader& reader)
+      : state_(state),
+        files_(files),
+        failures_(failures),
+        reader_(reader),
+        slots_(state, files, failures) {}
+
+  /// Makes physical files with an empty, provisional layout. Returns what all ranks take over.
+  /// Errors: as Container::create().
+  Result<Bytes> create(bool exclusive);
+  /// Reads root, skeleton and declarations, and begins a session if the container is open for
+  /// writing. Returns what all ranks take over. Errors: as Container::open().
+  Result<Bytes> open();
+  /// What all ranks of a reader need to go on with the newest step; nothing if they have it.
+  /// Errors: as Container::refresh().
+  Result<Bytes> newer();
+
+  /// What all ranks are told in one round of a commit, of which `merged` is what they brought: the
+  /// verdict and what follows from it, or what the owner asks them for.
+  ByteWriter answer(const Bytes& merged, bool first_round, bool closing, const ViewBuilder& view);
+  /// Is the root that all ranks know the newest one? If not, a commit has ended half-way.
+  [[nodiscard]] bool at_rest() const { return slots_.newest_is(state_.root); }
+  /// All streams are marked: nobody has to do it after this session.
+  void give_back();
+
+  /// See Container.
+  void complete_again();
+  void set_dataset_names(DatasetNames names) { dataset_names_ = std::move(names); }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  void count_unordered(std::uint64_t overlaps) { unordered_overlaps_ += overlaps; }
+  [[nodiscard]] std::uint64_t unordered_overlaps() const { return unordered_overlaps_; }
+
+ private:
+  // owner_create.cpp
+  Result<std::unique_ptr<File>> claim(bool exclusive, bool& made);
+  Status fill(std::unique_ptr<File> first, bool made);
+  Status leave_to_readers(std::unique_ptr<File>& first, std::size_t old_files);
+  Result<std::unique_ptr<File>> create_physical(const ContainerPlan& plan, std::uint32_t index,
+                                                const std::optional<FileId>& replaced);
+  Status begin_physical(File& handle, const ContainerPlan& plan, std::uint32_t index);
+  Status add_files(const ContainerPlan& plan, std::uint32_t from);
+  [[nodiscard]] Status check_align(std::uint64_t chunk_bytes) const;
+  // owner_open.cpp
+  Result<Bytes> open_once();
+  Result<std::unique_ptr<File>> open_first();
+  Result<Probe> find_root();
+  Status begin_writing(const Probe& seen);
+  Status begin_session();
+  bool root_moved();
+  // owner_commit.cpp
+  Status commit(const CommitMessage& message, bool closing, const ViewBuilder& view, Root& next);
+  Result<std::vector<ChunkFill>> fills_with(const CommitMessage& message) const;
+  Status store_step(Catalogue& catalogue, const CommitMessage& message, Root& next);
+  Status note_touched(const CommitMessage& message);
+  Result<ContainerPlan> overflow(std::span<const ChunkFill> fills);
+  // owner_ask.cpp
+  Result<SecondRound> ask(const CommitMessage& message) const;
+  Status check_members(const CommitMessage& message) const;
+  // owner_space.cpp
+  Result<Bytes> find_space(const CommitMessage& message, const Root& next);
+  Result<Bytes> liveness(const Root& next, std::uint64_t most_records = kAnyRecords);
+  Status sweep(File& first);
+  // owner_view.cpp
+  Status complete(const ViewBuilder& view, Root& next);
+  Result<NativeView> build_view(const ViewBuilder& view, Root& next,
+                                std::vector<CatalogueSpace*>& spaces);
+  Status check_names();
+  Status skip_view(std::span<const ViewSpace> spaces, Root& next);
+
+  ContainerState& state_;
+  ContainerFiles& files_;
+  SessionFailures& failures_;
+  RecordReader& reader_;
+  RootSlots slots_;
+  SweptSpace space_;  ///< of the catalogue of physical file 0
+  std::vector<Catalogue::PagePlace> page_places_;
+  TouchedDatasets touched_;             ///< since the last close
+  std::uint64_t unsearched_bytes_ = 0;  ///< new_bytes() since dead records were looked for
+  bool complete_again_ = false;
+  DatasetNames dataset_names_;
+  std::vector<std::string> notes_;
+  std::uint64_t unordered_overlaps_ = 0;
+};
+
+}  // namespace bento

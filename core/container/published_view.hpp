@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Which native view stock HDF5 sees of a container: the superblock of physical file 0 tells. The
+/// root knows the superblock before and after the last close. Task-local. Source: docs/format.md,
+/// "Native view".
+#pragma once
+
+#include "core/base/error.hpp"
+#include "core/container/superblock.hpp"
+#include "core/io/file.hpp"
+#include "core/layout/plan.hpp"
+#include "core/layout/root.hpp"
+
+namespace bento {
+
+/// The bytes where a superblock is; zeros where the file is too short for one. Errors: kIo.
+Result<Superblock> read_superblock(File& file, const FilePlan& plan);
+
+/// Does the superblock lead to the view of the root, not to the one before? Errors: kIo.
+Result<bool> view_switched(File& first, const FilePlan& plan, const Root& root);
+
+/// Has another program changed the file through its native view? By the superblock; `thorough`: by
+/// the rest of the view, too, which only who wants to write looks at: a reader serves the
+/// container's content anyway. Errors: kCorrupt, kIo.
+Result<bool> view_edited(File& first, const FilePlan& plan, const Root& root, bool thorough);
+
+}  // namespace bento
