@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include <csignal>
+#include <cstdio>
+
+#include <CLI/CLI.hpp>
+
+#include "tools/command.hpp"
+
+namespace {
+
+constexpr const char* kFooter =
+    "Exit status: 0 done and sound; 1 damage, a difference or a refusal was found; 2 wrong usage "
+    "or input\nthat cannot be read. 'h5bento COMMAND --help' says more of a command.";
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // Who reads the answer may go: an error of the write, and no death in the middle of a repair.
+  std::signal(SIGPIPE, SIG_IGN);
+  CLI::App app("Looks at, checks and repairs containers of the HDF5 connector h5bento.", "h5bento");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "h5bento " H5BENTO_VERSION);
+  app.footer(kFooter);
+  app.get_formatter()->column_width(36);
+  bento::tools::Tool tool(app);
+  bento::tools::add_commands(tool);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // 0 for --help and --version; CLI11's own numbers tell nothing to a script.
+    return app.exit(error) == 0 ? static_cast<int>(bento::tools::ExitStatus::kDone)
+                                : static_cast<int>(bento::tools::ExitStatus::kUsage);
+  }
+  return tool.run();
+}
