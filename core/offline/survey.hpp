@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// A container seen from outside, cheaply: what its root, stream table and file sizes say, without
+/// the records' data. Goes as far as it can: what cannot be read is a problem in the answer. Takes
+/// no lock. Source: docs/format.md, "Root", "Physical layout".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/io/file.hpp"
+#include "core/layout/chunk_fill.hpp"
+#include "core/layout/names.hpp"
+#include "core/layout/plan.hpp"
+#include "core/layout/root.hpp"
+
+namespace bento {
+
+/// What a file is that somebody took for a container: "a folder", "an ordinary HDF5 file", ...
+std::string describe_file(const std::string& path);
+
+/// Is it a container of ours? Errors: kInvalidArgument (no: says what it is instead, and what to do
+/// with it), kNotFound, kPermission, kIo.
+Status check_is_container(const std::string& path, const FileOpener& opener = &open_posix_file);
+
+struct SurveyedFile {
+  std::string path;  ///< where it is, or should be
+  bool found = false;
+  std::uint64_t apparent = 0;   ///< bytes, holes included
+  std::uint64_t allocated = 0;  ///< bytes that the file system gave; apparent where it does not say
+};
+
+/// Who may be writing.
+enum class Writing {
+  kNobody,
+  kNow,   ///< somebody holds the writers' lock
+  kEnded  ///< a program began to write and did not come to its close
+};
+
+/// What stock HDF5 sees.
+enum class ViewState {
+  kNone,    ///< nothing: there is no native view
+  kThere,   ///< a view that was built by h5bento
+  kEdited,  ///< another program changed the file through its view
+};
+
+/// Bytes of a chunk of a writer's stream.
+struct ChunkUse {
+  std::uint64_t used = 0;   ///< the stream's part of the chunk
+  std::uint64_t live = 0;   ///< of records that the newest step shows
+  std::uint64_t older = 0;  ///< of records that only older kept steps show
+};
+
+struct SpaceUse {
+  std::vector<std::vector<ChunkUse>> chunks;  ///< shape [writers][chunks that the writer began]
+  std::uint64_t used = 0;
+  std::uint64_t live = 0;
+  std::uint64_t older = 0;
+  /// What no kept step shows: overwritten records, and headers and fillers around all records.
+  std::uint64_t dead = 0;
+  std::uint64_t records = 0;   ///< that the newest step shows
+  bool older_counted = true;   ///< false: so many steps are kept that `older` went into `dead`
+  std::uint64_t datasets = 0;  ///< whose data lies in records
+};
+
+class Survey {
+ public:
+  /// Errors: those of check_is_container() and kUnsupported; everything else is a problem.
+  static Result<Survey> open(const std::string& path, const FileOpener& opener = &open_posix_file);
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const Root& root() const { return root_; }
+  [[nodiscard]] bool committed() const { return (root_.flags & kRootProvisional) == 0; }
+  [[nodiscard]] bool closed() const { return (root_.flags & kRootClosed) != 0; }
+  [[nodiscard]] const ContainerPlan& plan() const { return plan_; }
+  [[nodiscard]] const std::vector<SurveyedFile>& files() const { return files_; }
+  /// By writer; empty if nothing is committed or the table cannot be read.
+  [[nodiscard]] const std::vector<ChunkFill>& fills() const { return fills_; }
+  [[nodiscard]] Writing writing() const { return writing_; }
+  [[nodiscard]] const std::string& holder() const { return holder_; }
+  [[nodiscard]] ViewState view() const { return view_; }
+  /// What contradicts the rest or cannot be read; the first ones.
+  [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
+  [[nodiscard]] File& first() { return *first_; }
+
+  /// Goes through the index; reads no data. Errors: kCorrupt, kIo, kUnsupported.
+  Result<SpaceUse> space();
+  /// Bytes of the catalogue of file 0 that something refers to. Errors: kCorrupt, kIo.
+  Result<std::uint64_t> catalogue_in_use();
+
+ private:
+  Survey() = default;
+  Status look();
+  void look_at_files();
+  void look_at_view();
+  void problem(std::string text);
+  [[nodiscard]] std::uint64_t room() const;
+
+  std::string path_;
+  FileOpener opener_;
+  std::unique_ptr<File> first_;
+  Root root_;
+  ContainerPlan plan_;
+  ContainerNames names_;
+  std::vector<SurveyedFile> files_;
+  std::vector<ChunkFill> fills_;
+  Writing writing_ = Writing::kNobody;
+  std::string holder_;
+  ViewState view_ = ViewState::kNone;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace bento
