@@ -101,6 +101,7 @@ Command Tool::add_group(const std::string& name, const std::string& description)
 
 int Tool::run() {
   Output out(json_);
+  out.set_command(command_);
   Result<ExitStatus> done = ExitStatus::kDone;
   try {
     done = chosen_(out);
@@ -114,7 +115,7 @@ int Tool::run() {
     status = *done;
   } else {
     status = status_of(done.error());
-    out.error(command_, done.error());
+    out.error(done.error());
   }
   const Status written = out.finish(static_cast<int>(status));
   if (!written) {

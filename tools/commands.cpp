@@ -8,6 +8,7 @@
 namespace bento::tools {
 
 void add_info(Tool& tool);
+void add_verify(Tool& tool);
 #if H5BENTO_TOOL_HDF5
 void add_steps(Tool& tool);
 #endif
@@ -16,6 +17,7 @@ namespace {
 
 constexpr AddCommand kCommands[] = {
     add_info,
+    add_verify,
 #if H5BENTO_TOOL_HDF5
     add_steps,
 #endif

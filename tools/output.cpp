@@ -31,10 +31,14 @@ void Output::note(const std::string& text) {
   std::fprintf(stderr, "%s\n", text.c_str());
 }
 
-void Output::error(const std::string& command, const Error& error) {
+void Output::error(const Error& error) {
+  answer_["error"] = complain(error);
+}
+
+Json Output::complain(const Error& error) {
   std::fflush(stdout);
-  std::fprintf(stderr, "h5bento %s: %s\n", command.c_str(), error.text.c_str());
-  answer_["error"] = {{"code", to_string(error.code)}, {"text", error.text}};
+  std::fprintf(stderr, "h5bento %s: %s\n", command_.c_str(), error.text.c_str());
+  return {{"code", to_string(error.code)}, {"text", error.text}};
 }
 
 Status Output::finish(int status) {

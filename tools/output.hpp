@@ -39,7 +39,11 @@ class Output {
   /// The answer for scripts, printed by finish(). Without --json it is not looked at.
   [[nodiscard]] Json& answer() { return answer_; }
   /// Prints "h5bento COMMAND: TEXT"; in JSON also as "error": {"code", "text"}.
-  void error(const std::string& command, const Error& error);
+  void error(const Error& error);
+  /// The same without ending the command: one of several files failed. Returns the JSON of it.
+  Json complain(const Error& error);
+  /// For complain().
+  void set_command(const std::string& command) { command_ = command; }
   /// Prints the JSON with "status" in it, and flushes. Errors: kIo (the answer could not be
   /// written).
   Status finish(int status);
@@ -49,6 +53,7 @@ class Output {
 
   bool json_;
   bool broken_ = false;
+  std::string command_;
   Json answer_ = Json::object();
 };
 

@@ -3,9 +3,16 @@
 #include "core/offline/verify_streams.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 
+#include "core/base/guarded.hpp"
 #include "core/fti/verify.hpp"
 #include "core/offline/live_records.hpp"
 #include "core/offline/offline.hpp"
@@ -52,64 +59,68 @@ struct Indexed {
   bool live = false;
 };
 
-class Verifier {
+/// Tells of what is read.
+class CountedSource final : public fti::Source {
  public:
-  explicit Verifier(OfflineContainer& container) : container_(container) {}
+  CountedSource(fti::Source& below, const VerifyStreamsOptions& options)
+      : below_(below), options_(options) {}
+  Result<std::uint64_t> size() override { return below_.size(); }
+  [[nodiscard]] std::string name() const override { return below_.name(); }
+  Status read_at(std::uint64_t offset, std::span<std::byte> into) override {
+    BENTO_TRY(below_.read_at(offset, into));
+    if (options_.progress) options_.progress(into.size());
+    return {};
+  }
 
-  Result<StreamsVerdict> run() {
-    BENTO_TRY(list_records());
-    auto next = records_.begin();
-    for (std::uint32_t writer = 0; writer < container_.plan().writers(); ++writer) {
-      const auto first = next;
-      while (next != records_.end() && next->writer == writer) ++next;
-      BENTO_TRY(stream(writer, {first, next}));
+ private:
+  fti::Source& below_;
+  const VerifyStreamsOptions& options_;
+};
+
+/// The physical files as one thread has them open.
+class OwnFiles {
+ public:
+  /// `opening` is locked while a file is opened, because the container changes then.
+  OwnFiles(OfflineContainer& container, std::mutex& opening)
+      : container_(container), opening_(opening) {}
+
+  Result<StreamPlace> place(std::uint32_t writer) {
+    const ContainerPlan& plan = container_.plan();
+    const std::uint32_t index = plan.file_of(writer);
+    // One is enough: a thread goes through the streams of a file one after the other.
+    if (!file_ || index_ != index) {
+      const std::lock_guard lock(opening_);
+      BENTO_ASSIGN(file_, container_.open_file(index, OpenMode::kRead));
+      index_ = index;
     }
-    for (const auto& lost : container_.lost_steps()) BENTO_TRY(report(lost));
-    if (next != records_.end())
-      return fail(Code::kCorrupt,
-                  fmt::format("'{}': a record of writer {}, there are {}", container_.path(),
-                              next->writer, container_.plan().writers()));
+    return StreamPlace{file_.get(), plan.file(index), plan.local_task(writer), writer};
+  }
+
+ private:
+  OfflineContainer& container_;
+  std::mutex& opening_;
+  std::uint32_t index_ = 0;
+  std::unique_ptr<File> file_;
+};
+
+/// The streams of some writers, one after the other. Only reads what several of these share.
+class StreamJudge {
+ public:
+  StreamJudge(OfflineContainer& container, std::mutex& opening, const VerifyStreamsOptions& options)
+      : container_(container), files_(container, opening), options_(options) {}
+
+  Result<StreamsVerdict> run(std::uint32_t writer, std::span<const Indexed> records) {
+    verdict_ = {};
+    BENTO_TRY(stream(writer, records));
     return std::move(verdict_);
   }
 
  private:
-  Status report(const OfflineContainer::LostStep& lost) {
-    BENTO_ASSIGN(const StreamPlace place, container_.place(lost.first.task));
-    const StreamSource source(place, container_.fill(lost.first.task), container_.path());
-    ++verdict_.count;
-    verdict_.findings.push_back(
-        {lost.first.task,
-         place.file->path(),
-         place.address(lost.first.offset),
-         {Damage::kRecord, source.offset(lost.first.offset), 1, fti::Finding::kNoRecord,
-          fmt::format("the records of dataset {} are not those that step {} was committed with: "
-                      "some of its writes never reached the device",
-                      lost.dataset, lost.step.number())}});
-    return {};
-  }
-
-  Status list_records() {
-    const Index& index = container_.index();
-    for (const DatasetNumber dataset : index.datasets()) {
-      BENTO_ASSIGN(const auto live, live_records(index, dataset));
-      for (std::size_t i = 0; i < live.size(); ++i) {
-        const Location where = index.record(dataset, i).where;
-        records_.push_back(
-            {where.task, where.offset, dataset, static_cast<std::uint32_t>(i), live[i]});
-      }
-    }
-    std::sort(records_.begin(), records_.end(), [](const Indexed& a, const Indexed& b) {
-      return a.writer != b.writer ? a.writer < b.writer : a.position < b.position;
-    });
-    verdict_.records = records_.size();
-    return {};
-  }
-
   Status stream(std::uint32_t writer, std::span<const Indexed> records) {
     const ChunkFill& fill = container_.fill(writer);
     const std::uint64_t bytes = stream_bytes(fill);
     if (bytes == 0 && records.empty()) return {};  // never begun
-    BENTO_ASSIGN(const StreamPlace place, container_.place(writer));
+    BENTO_ASSIGN(const StreamPlace place, files_.place(writer));
     StreamSource source(place, fill, container_.path());
     fti::Findings findings;
     if (bytes < fti::v11::kFileBlockBytes) {
@@ -123,7 +134,7 @@ class Verifier {
     verdict_.count += findings.count();
     for (const auto& finding : findings.kept()) {
       const Position at = bytes == 0 ? 0 : source.position(std::min(finding.offset, bytes - 1));
-      verdict_.findings.push_back({writer, place.file->path(), place.address(at), finding});
+      verdict_.findings.push_back({writer, place.file->path(), place.address(at), finding, at});
     }
     return {};
   }
@@ -134,7 +145,8 @@ class Verifier {
     options.rules = fti::Rules::kStream;
     UnfinishedSource unfinished(source, bytes, container_.root().record_hash());
     fti::Source& seen = container_.closed() ? static_cast<fti::Source&>(source) : unfinished;
-    BENTO_ASSIGN(const fti::Verdict verdict, fti::verify(seen, options));
+    CountedSource counted(seen, options_);
+    BENTO_ASSIGN(const fti::Verdict verdict, fti::verify(counted, options));
     verdict_.unhashed += verdict.unhashed;
     for (const auto& finding : verdict.findings.kept())
       if ((container_.closed() || finding.damage != Damage::kChecksum) &&
@@ -153,7 +165,7 @@ class Verifier {
       if (!indexed.live || record.encoding != Encoding::kPlain || record.hash == Hash128{} ||
           granule_table_bytes(rule, record.stored_bytes) == 0)
         continue;
-      BENTO_ASSIGN(const StreamPlace place, container_.place(record.where.task));
+      BENTO_ASSIGN(const StreamPlace place, files_.place(record.where.task));
       const auto table = read_granule_table(*place.file, place.address(record.where.offset), record,
                                             rule, record.hash);
       if (table) continue;
@@ -219,15 +231,122 @@ class Verifier {
   }
 
   OfflineContainer& container_;
-  std::vector<Indexed> records_;
+  OwnFiles files_;
+  const VerifyStreamsOptions& options_;
   StreamsVerdict verdict_;
+};
+
+class Verifier {
+ public:
+  Verifier(OfflineContainer& container, const VerifyStreamsOptions& options)
+      : container_(container), options_(options) {}
+
+  Result<StreamsVerdict> run() {
+    BENTO_TRY(list_records());
+    verdicts_.resize(by_writer_.size());
+    const std::size_t jobs = std::clamp<std::size_t>(options_.jobs, 1, by_writer_.size());
+    std::vector<Status> results(jobs);
+    const auto work = [&](std::size_t job) {
+      results[job] = guarded([&] { return some_streams(); });
+    };
+    std::vector<std::thread> threads;
+    for (std::size_t job = 1; job < jobs; ++job) {
+      try {
+        threads.emplace_back(work, job);
+      } catch (const std::system_error&) {
+        break;  // fewer do it, too
+      }
+    }
+    work(0);
+    for (auto& thread : threads) thread.join();
+    for (auto& result : results) BENTO_TRY(std::move(result));
+    StreamsVerdict all;
+    for (auto& verdict : verdicts_) merge(all, std::move(verdict));
+    all.records = records_.size();
+    for (const auto& lost : container_.lost_steps()) BENTO_TRY(report(lost, all));
+    return all;
+  }
+
+ private:
+  Status some_streams() {
+    StreamJudge judge(container_, opening_, options_);
+    while (!failed_) {
+      const std::size_t writer = next_.fetch_add(1);
+      if (writer >= by_writer_.size()) return {};
+      auto verdict = judge.run(static_cast<std::uint32_t>(writer), by_writer_[writer]);
+      if (!verdict) {
+        failed_ = true;
+        return fail(std::move(verdict).error());
+      }
+      verdicts_[writer] = std::move(*verdict);
+    }
+    return {};
+  }
+
+  static void merge(StreamsVerdict& to, StreamsVerdict from) {
+    to.streams += from.streams;
+    to.unhashed += from.unhashed;
+    to.count += from.count;
+    std::move(from.findings.begin(), from.findings.end(), std::back_inserter(to.findings));
+  }
+
+  Status report(const OfflineContainer::LostStep& lost, StreamsVerdict& to) {
+    BENTO_ASSIGN(const StreamPlace place, container_.place(lost.first.task));
+    const StreamSource source(place, container_.fill(lost.first.task), container_.path());
+    ++to.count;
+    to.findings.push_back(
+        {lost.first.task,
+         place.file->path(),
+         place.address(lost.first.offset),
+         {Damage::kRecord, source.offset(lost.first.offset), 1, fti::Finding::kNoRecord,
+          fmt::format("the records of dataset {} are not those that step {} was committed with: "
+                      "some of its writes never reached the device",
+                      lost.dataset, lost.step.number())},
+         lost.first.offset});
+    return {};
+  }
+
+  Status list_records() {
+    const Index& index = container_.index();
+    for (const DatasetNumber dataset : index.datasets()) {
+      BENTO_ASSIGN(const auto live, live_records(index, dataset));
+      for (std::size_t i = 0; i < live.size(); ++i) {
+        const Location where = index.record(dataset, i).where;
+        records_.push_back(
+            {where.task, where.offset, dataset, static_cast<std::uint32_t>(i), live[i]});
+      }
+    }
+    std::sort(records_.begin(), records_.end(), [](const Indexed& a, const Indexed& b) {
+      return a.writer != b.writer ? a.writer < b.writer : a.position < b.position;
+    });
+    auto next = records_.begin();
+    for (std::uint32_t writer = 0; writer < container_.plan().writers(); ++writer) {
+      const auto first = next;
+      while (next != records_.end() && next->writer == writer) ++next;
+      by_writer_.emplace_back(first, next);
+    }
+    if (next == records_.end()) return {};
+    return fail(Code::kCorrupt,
+                fmt::format("'{}': a record of writer {}, there are {}", container_.path(),
+                            next->writer, container_.plan().writers()));
+  }
+
+  OfflineContainer& container_;
+  const VerifyStreamsOptions& options_;
+  std::vector<Indexed> records_;
+  std::vector<std::span<const Indexed>> by_writer_;
+  std::vector<StreamsVerdict> verdicts_;
+  std::mutex opening_;
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> failed_ = false;
 };
 
 }  // namespace
 
-Result<StreamsVerdict> verify_streams(const std::string& path, const FileOpener& opener) {
+Result<StreamsVerdict> verify_streams(const std::string& path, const FileOpener& opener,
+                                      const VerifyStreamsOptions& options) {
   BENTO_ASSIGN(const auto container, OfflineContainer::open(path, opener));
-  return Verifier(*container).run();
+  return Verifier(*container, options).run();
 }
 
 }  // namespace bento

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/fti/finding.hpp"
 #include "core/io/file.hpp"
+#include "core/layout/plan.hpp"
 
 namespace bento {
 
@@ -19,6 +21,7 @@ struct StreamFinding {
   std::string file;           ///< physical file that holds the byte
   std::uint64_t address = 0;  ///< in that file, of the first byte that may be wrong
   fti::Finding finding;       ///< its offsets count in the writer's logical stream
+  Position position = 0;      ///< of that byte, in the writer's chunks
 };
 
 struct StreamsVerdict {
@@ -31,12 +34,19 @@ struct StreamsVerdict {
   [[nodiscard]] bool sound() const { return count == 0; }
 };
 
+struct VerifyStreamsOptions {
+  unsigned jobs = 1;  ///< streams that are verified at the same time, each by a thread
+  /// Told of bytes that were read, by any of the threads.
+  std::function<void(std::uint64_t bytes)> progress;
+};
+
 /// Reads all data of a committed container once. In one that was not closed (its program was
 /// killed, or runs) file blocks and the marks of dead containers may lag behind: they are not
-/// judged there. Memory: the index, and about 120 bytes per container of one stream. Damage gives
-/// findings. Errors: those of OfflineContainer::open, kUnsupported (more containers than core/fti
-/// reads), kIo.
+/// judged there. Memory: the index, and for each job about 120 bytes per container of one stream.
+/// Damage gives findings. Errors: those of OfflineContainer::open, kUnsupported (more containers
+/// than core/fti reads), kIo.
 Result<StreamsVerdict> verify_streams(const std::string& path,
-                                      const FileOpener& opener = &open_posix_file);
+                                      const FileOpener& opener = &open_posix_file,
+                                      const VerifyStreamsOptions& options = {});
 
 }  // namespace bento

@@ -128,6 +128,11 @@ Result<std::vector<FileStep>> list_steps(const std::string& path) {
   return steps;
 }
 
+Result<std::map<DatasetNumber, std::string>> dataset_paths(const std::string& path) {
+  BENTO_ASSIGN(const auto container, open_to_ask(path));
+  return paths_of(*container);
+}
+
 Result<std::vector<DatasetStep>> dataset_steps(const std::string& path,
                                                const std::string& dataset) {
   BENTO_ASSIGN(const NewestDataset newest, open_newest(path, dataset));

@@ -10,6 +10,7 @@
 /// steps are counted.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,9 @@ struct FileStep {
 /// The kept steps, ascending. A step may have no datasets: one that changed attributes or groups
 /// only.
 Result<std::vector<FileStep>> list_steps(const std::string& path);
+
+/// Paths of the datasets of the newest step by their numbers: one of the hard links of each.
+Result<std::map<DatasetNumber, std::string>> dataset_paths(const std::string& path);
 
 /// A kept step of one dataset.
 struct DatasetStep {

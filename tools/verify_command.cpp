@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// `h5bento verify [-j N] FILE...`: every checksum and cross-check.
+#include <memory>
+#include <thread>
+
+#include "core/offline/verify_container.hpp"
+#include "tools/command.hpp"
+#include "tools/dataset_names.hpp"
+#include "tools/progress.hpp"
+#include "tools/units.hpp"
+
+namespace bento::tools {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> files;
+  std::uint64_t jobs = 0;
+};
+
+constexpr std::size_t kShown = 20;
+
+Json to_json(const ContainerFinding& finding, const std::string& path) {
+  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
+  return {{"part", to_string(finding.part)},
+          {"file", finding.file},
+          {"offset", or_null(finding.address)},
+          {"task", or_null(finding.writer)},
+          {"dataset", or_null(finding.dataset)},
+          {"dataset_path", path.empty() ? Json(nullptr) : Json(path)},
+          {"step", or_null(finding.step)},
+          {"text", finding.text}};
+}
+
+std::string line_of(const ContainerFinding& finding, const std::string& path) {
+  std::string where = fmt::format("  {} in {}", to_string(finding.part), finding.file);
+  if (finding.address) where += fmt::format(", byte {}", *finding.address);
+  if (finding.writer) where += fmt::format(", task {}", *finding.writer);
+  if (finding.dataset)
+    where += path.empty() ? fmt::format(", dataset {}", *finding.dataset)
+                          : fmt::format(", dataset {}", path);
+  if (finding.step) where += fmt::format(", step {}", *finding.step);
+  return fmt::format("{}\n      {}\n", where, finding.text);
+}
+
+void report(Output& out, Json& json, const std::string& path, const ContainerVerdict& verdict,
+            std::uint64_t bytes) {
+  json["sound"] = verdict.sound();
+  json["closed"] = verdict.closed;
+  json["step"] = verdict.step;
+  json["steps"] = verdict.steps;
+  json["streams"] = verdict.streams;
+  json["records"] = verdict.records;
+  json["unhashed"] = verdict.unhashed;
+  json["bytes"] = bytes;
+  json["damage_count"] = verdict.count;
+  Json& damage = json["damage"] = Json::array();
+  const std::string read =
+      fmt::format("{} of {} in {}", bytes_text(bytes), count_text(verdict.records, "record"),
+                  count_text(verdict.streams, "stream"));
+  if (verdict.sound())
+    out.print("{}: sound as of step {} ({}){}\n", path, verdict.step, read,
+              verdict.closed ? "" : "; not closed: what only a close writes was not judged");
+  else
+    out.print("{}: {} found as of step {} ({})\n", path, count_text(verdict.count, "fault"),
+              verdict.step, read);
+  if (verdict.unhashed > 0)
+    out.print("  {} written with checksum=none: nothing tells whether they are right\n",
+              count_text(verdict.unhashed, "record"));
+  const auto names = verdict.sound() ? std::map<DatasetNumber, std::string>{} : dataset_names(path);
+  for (std::size_t i = 0; i < verdict.findings.size(); ++i) {
+    const ContainerFinding& finding = verdict.findings[i];
+    const auto name = finding.dataset ? names.find(*finding.dataset) : names.end();
+    const std::string text = name == names.end() ? std::string() : name->second;
+    damage.push_back(to_json(finding, text));
+    if (i < kShown) out.print("{}", line_of(finding, text));
+  }
+  if (verdict.count > kShown)
+    out.print("  ... and {} more{}\n", count_text(verdict.count - kShown),
+              verdict.findings.size() > kShown ? " (--json lists more)" : "");
+}
+
+Result<ExitStatus> verify(Output& out, const Options& options) {
+  ExitStatus status = ExitStatus::kDone;
+  Json& list = out.answer()["files"] = Json::array();
+  for (const auto& path : options.files) {
+    Json& json = list.emplace_back(Json{{"file", path}});
+    std::unique_ptr<Progress> progress;
+    std::uint64_t bytes = 0;
+    VerifyOptions how;
+    how.jobs = static_cast<unsigned>(std::min<std::uint64_t>(options.jobs, 1024));
+    if (how.jobs == 0) how.jobs = std::max(1U, std::thread::hardware_concurrency());
+    how.total = [&](std::uint64_t all) {
+      bytes = all;
+      progress = std::make_unique<Progress>("verify", all);
+    };
+    how.progress = [&](std::uint64_t read) { progress->add(read); };
+    const auto verdict = verify_container(path, how);
+    progress.reset();
+    if (verdict) {
+      report(out, json, path, *verdict, bytes);
+      if (!verdict->sound()) status = std::max(status, ExitStatus::kFound);
+      continue;
+    }
+    json["error"] = out.complain(verdict.error());
+    status = std::max(status, status_of(verdict.error()));
+  }
+  return status;
+}
+
+}  // namespace
+
+void add_verify(Tool& tool) {
+  const auto options = std::make_shared<Options>();
+  tool.add(
+          "verify", "Verify every checksum and cross-check",
+          [options](Output& out) { return verify(out, *options); },
+          "Reads all data once. Of a container that was not closed, the SION view and the marks of "
+          "overwritten\nrecords are not judged: only a close, or repair, writes them.")
+      .option("-j,--jobs", "N", options->jobs, "streams to verify at a time (default: processors)")
+      .arguments("FILE", options->files, "containers, each by its first physical file");
+}
+
+}  // namespace bento::tools
