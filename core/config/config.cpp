@@ -354,12 +354,17 @@ Result<Config> parse_config(std::string_view text) {
   return std::move(requested.config);
 }
 
+std::string variable_name(std::string_view key) {
+  std::string name = "H5BENTO_";
+  for (const char c : key) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  return name;
+}
+
 namespace {
 
 Status apply_variable(RequestedConfig& requested, std::string_view key,
                       const Environment& environment) {
-  std::string name = "H5BENTO_";
-  for (const char c : key) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  const std::string name = variable_name(key);
   const char* const value = environment(name.c_str());
   if (value == nullptr || *value == '\0') return {};
   auto set = set_value(requested.config, key, trim(value));

@@ -57,6 +57,9 @@ struct KeyInfo {
 /// All of them, in alphabetical order.
 std::span<const KeyInfo> config_keys();
 
+/// The environment variable of a key: "H5BENTO_CHUNK".
+std::string variable_name(std::string_view key);
+
 /// The value of a key in the shortest form that reads back as the same: equal values have equal
 /// texts, however they were written (`64M`, `67108864`). Empty for a default that has no text, such
 /// as the chunk size that follows from the declared sizes.

@@ -14,6 +14,7 @@
 #include "core/catalogue/catalogue.hpp"
 #include "core/catalogue/catalogue_sweep.hpp"
 #include "core/catalogue/committed_index.hpp"
+#include "core/catalogue/view_table.hpp"
 #include "core/container/superblock.hpp"
 #include "core/io/file_lock.hpp"
 #include "core/layout/holder.hpp"
@@ -267,6 +268,18 @@ Result<SpaceUse> Survey::space() {
   BENTO_ASSIGN(const auto first_ones, oldest.steps().datasets());
   for (const auto& dataset : first_ones) BENTO_TRY(count_at(oldest, dataset.number));
   return count.finish();
+}
+
+Result<bool> Survey::view_is_whole() {
+  if (view_ != ViewState::kThere || root_.view.bytes == 0) return true;
+  Superblock superblock{};
+  BENTO_TRY(first_->read_some(plan_.file(0).superblock_address(), superblock));
+  if (hash128(superblock) != root_.superblock) return true;  // that of the close before
+  Catalogue catalogue(*first_, plan_.file(0));
+  BENTO_ASSIGN(const auto bytes, catalogue.read(root_.view, "table of the native view"));
+  BENTO_ASSIGN(const ViewTable table, decode_view_table(bytes));
+  BENTO_ASSIGN(const Hash128 found, hash_of_view(*first_, plan_.file(0), table));
+  return found == table.hash;
 }
 
 Result<std::uint64_t> Survey::catalogue_in_use() {

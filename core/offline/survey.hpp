@@ -89,6 +89,9 @@ class Survey {
 
   /// Goes through the index; reads no data. Errors: kCorrupt, kIo, kUnsupported.
   Result<SpaceUse> space();
+  /// Does the metadata of the native view have the checksum that it was built with? True without a
+  /// view. Errors: kCorrupt, kIo.
+  Result<bool> view_is_whole();
   /// Bytes of the catalogue of file 0 that something refers to. Errors: kCorrupt, kIo.
   Result<std::uint64_t> catalogue_in_use();
 

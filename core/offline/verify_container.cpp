@@ -13,7 +13,6 @@
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/paged_image.hpp"
 #include "core/catalogue/sion_view.hpp"
-#include "core/catalogue/view_table.hpp"
 #include "core/offline/damaged_records.hpp"
 #include "core/offline/survey.hpp"
 #include "core/offline/verify_streams.hpp"
@@ -162,19 +161,10 @@ class Check {
           "change over or drops it");
       return;
     }
-    if (survey_.view() != ViewState::kThere || survey_.root().view.bytes == 0) return;
-    const auto hash = [&]() -> Result<bool> {
-      const FilePlan& plan = survey_.plan().file(0);
-      Catalogue catalogue(survey_.first(), plan);
-      BENTO_ASSIGN(const auto bytes,
-                   catalogue.read(survey_.root().view, "table of the native view"));
-      BENTO_ASSIGN(const ViewTable table, decode_view_table(bytes));
-      BENTO_ASSIGN(const Hash128 found, hash_of_view(survey_.first(), plan, table));
-      return found == table.hash;
-    }();
-    if (!hash)
-      add(DamagedPart::kView, survey_.path(), hash.error().text);
-    else if (!*hash)
+    const auto whole = survey_.view_is_whole();
+    if (!whole)
+      add(DamagedPart::kView, survey_.path(), whole.error().text);
+    else if (!*whole)
       add(DamagedPart::kView, survey_.path(),
           "the metadata of the native view do not have their checksum; 'h5bento view drop' makes "
           "them anew");

@@ -133,6 +133,11 @@ Result<std::map<DatasetNumber, std::string>> dataset_paths(const std::string& pa
   return paths_of(*container);
 }
 
+Result<Dims> dataset_extent(const std::string& path, const std::string& dataset) {
+  BENTO_ASSIGN(const NewestDataset newest, open_newest(path, dataset));
+  return newest.extent;
+}
+
 Result<std::vector<DatasetStep>> dataset_steps(const std::string& path,
                                                const std::string& dataset) {
   BENTO_ASSIGN(const NewestDataset newest, open_newest(path, dataset));

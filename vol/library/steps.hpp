@@ -41,6 +41,9 @@ Result<std::vector<FileStep>> list_steps(const std::string& path);
 /// Paths of the datasets of the newest step by their numbers: one of the hard links of each.
 Result<std::map<DatasetNumber, std::string>> dataset_paths(const std::string& path);
 
+/// Its extent in the newest step.
+Result<Dims> dataset_extent(const std::string& path, const std::string& dataset);
+
 /// A kept step of one dataset.
 struct DatasetStep {
   RelativeStep relative;
