@@ -2,8 +2,10 @@
 #
 #   lib/h5bento/plugins/   the loadable modules alone: this folder is HDF5_PLUGIN_PATH
 #   lib/, include/h5bento  static libraries and headers
-#   lib/cmake/h5bento      find_package(h5bento [COMPONENTS vol])
-#   lib/pkgconfig          h5bento.pc, with a variable plugindir
+#   lib/libh5bento.so      the C library, with include/h5bento.h; it loads lib/libh5bento_hdf5.so
+#   bin/h5bento            the program; its manual page and completion below share
+#   lib/cmake/h5bento      find_package(h5bento [COMPONENTS core c vol])
+#   lib/pkgconfig          h5bento.pc, with a variable plugindir; libh5bento.pc of the C library
 
 include(CMakePackageConfigHelpers)
 
@@ -24,6 +26,10 @@ if(TARGET h5bento_vol)
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 endif()
 
+if(TARGET h5bento_c)
+  install(EXPORT h5bentoCTargets NAMESPACE h5bento:: DESTINATION "${package_dir}")
+endif()
+
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/h5bentoConfig.cmake.in"
   "${PROJECT_BINARY_DIR}/cmake/h5bentoConfig.cmake"
   INSTALL_DESTINATION "${package_dir}" PATH_VARS CMAKE_INSTALL_LIBDIR)
@@ -42,6 +48,7 @@ cmake_path(SET pc_dir "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 file(RELATIVE_PATH pc_to_prefix "${pc_dir}" "/prefix")
 string(REGEX REPLACE "/$" "" pc_to_prefix "${pc_to_prefix}")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/h5bento.pc.in" "${PROJECT_BINARY_DIR}/cmake/h5bento.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/cmake/h5bento.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+configure_file("${PROJECT_SOURCE_DIR}/cmake/libh5bento.pc.in" "${PROJECT_BINARY_DIR}/cmake/libh5bento.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/cmake/h5bento.pc" "${PROJECT_BINARY_DIR}/cmake/libh5bento.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DOCDIR}")

@@ -25,6 +25,13 @@ target_link_libraries(settings PRIVATE h5bento::core)
 add_executable(recover recover.cpp)
 target_link_libraries(recover PRIVATE h5bento::library)
 """
+C_PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(c_only LANGUAGES C)
+find_package(h5bento REQUIRED COMPONENTS c)
+add_executable(inspect inspect.c)
+target_link_libraries(inspect PRIVATE h5bento::c)
+"""
 SETTINGS = """
 #include <cstdio>
 #include "core/config/config.hpp"
@@ -71,6 +78,26 @@ def check_relocatable(prefix, build):
                     check(path not in text, f"{name} names {path}")
 
 
+def check_c_library(prefix, env):
+    """The C library and the program of the moved tree, over the container x.h5."""
+    os.mkdir("c_only")
+    write("c_only/CMakeLists.txt", C_PROJECT)
+    example = os.path.join(SOURCE, "library", "examples", "inspect.c")
+    with open(example) as file:
+        write("c_only/inspect.c", file.read())
+    run("cmake", "-S", "c_only", "-B", "c_built", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", "c_built")
+    flags = run("pkg-config", "--cflags", "--libs", "libh5bento", env=env).split()
+    folder = run("pkg-config", "--variable=libdir", "libh5bento", env=env).strip()
+    run("cc", example, "-o", "inspect", *flags, f"-Wl,-rpath,{folder}")
+    for program in ("c_built/inspect", "./inspect"):
+        said = run(program, "x.h5")
+        check("step 1 is sound" in said and "step 1 wrote /d" in said, f"{program} says {said}")
+    said = run(os.path.join(prefix, "bin", "h5bento"), "ls", "x.h5")
+    check(said.startswith("/d "), f"h5bento ls says {said}")
+    print("the C library by find_package and by pkg-config, and the program: used on a container")
+
+
 def main(build):
     run("cmake", "--install", build, "--prefix", os.path.abspath("first"))
     prefix = os.path.abspath("moved")
@@ -101,7 +128,7 @@ def main(build):
     said = run("pkg-config", "--variable=plugindir", "h5bento", env=env).strip()
     check(os.path.realpath(plugins) == os.path.realpath(said), f"plugin folders: {plugins}, {said}")
     check(os.path.realpath(plugins).startswith(os.path.realpath(prefix)), f"{plugins} is not in {prefix}")
-    env = dict(os.environ, HDF5_PLUGIN_PATH=plugins, HDF5_VOL_CONNECTOR="bento", H5BENTO_STATS=os.path.abspath("stats"))
+    env.update(HDF5_PLUGIN_PATH=plugins, HDF5_VOL_CONNECTOR="bento", H5BENTO_STATS=os.path.abspath("stats"))
     run(os.environ["H5BENTO_PYTHON"], "-c", PYTHON, env=env)
     with open("x.h5", "rb") as file:
         check(file.read(4) == b"sion", "no container was written: HDF5 did not find the plugin")
@@ -109,6 +136,7 @@ def main(build):
         check(re.search('"container": ?true', file.read()), "the statistics name no container")
     said = run("built/recover", "x.h5")
     check(said.startswith("step 1 sound"), f"the program outside says {said}")
+    check_c_library(prefix, env)
     print("the plugin of the moved tree: HDF5 finds it, and the program outside reads its container")
 
 
