@@ -2,26 +2,46 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// The table of all commands. To add one: a line here, and a file tools/NAME_command.cpp with its
-/// function; tools/hdf5/NAME_command.cpp and below the #if, if it needs HDF5.
+/// function; the order is that of --help; tools/hdf5/NAME_command.cpp and below the #if, if it
+/// needs HDF5.
 #include "tools/command.hpp"
 
 namespace bento::tools {
 
 void add_info(Tool& tool);
+void add_layout(Tool& tool);
 void add_verify(Tool& tool);
 #if H5BENTO_TOOL_HDF5
+void add_check(Tool& tool);
+void add_find(Tool& tool);
+void add_ls(Tool& tool);
+void add_repair(Tool& tool);
 void add_steps(Tool& tool);
+void add_view(Tool& tool);
 #endif
 
 namespace {
 
+// One a line, so that two changes meet seldom.
+// clang-format off
 constexpr AddCommand kCommands[] = {
     add_info,
-    add_verify,
 #if H5BENTO_TOOL_HDF5
+    add_ls,
     add_steps,
 #endif
+    add_layout,
+#if H5BENTO_TOOL_HDF5
+    add_find,
+#endif
+    add_verify,
+#if H5BENTO_TOOL_HDF5
+    add_repair,
+    add_view,
+    add_check,
+#endif
 };
+// clang-format on
 
 }  // namespace
 

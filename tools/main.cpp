@@ -27,6 +27,14 @@ int main(int argc, char** argv) {
   bento::tools::add_commands(tool);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    // CLI11 says only that a command is missing.
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      std::fprintf(stderr, "h5bento: there is no command '%s'; see h5bento --help\n", argv[1]);
+      return static_cast<int>(bento::tools::ExitStatus::kUsage);
+    }
+    app.exit(error);
+    return static_cast<int>(bento::tools::ExitStatus::kUsage);
   } catch (const CLI::ParseError& error) {
     // 0 for --help and --version; CLI11's own numbers tell nothing to a script.
     return app.exit(error) == 0 ? static_cast<int>(bento::tools::ExitStatus::kDone)

@@ -5,13 +5,21 @@
 #include <cstdlib>
 
 #include <hdf5.h>
+#include <unistd.h>
+
+#include "core/config/config.hpp"
 
 namespace bento::tools {
+
+bool may_write(const std::string& path) {
+  return ::access(path.c_str(), W_OK) == 0;
+}
 
 Status start_hdf5() {
   ::unsetenv("HDF5_VOL_CONNECTOR");
   ::unsetenv("HDF5_DRIVER");
   ::unsetenv("HDF5_DRIVER_CONFIG");
+  for (const auto& key : config_keys()) ::unsetenv(variable_name(key.name).c_str());
   if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) < 0)
     return fail(Code::kInternal, "the HDF5 library cannot be started");
   return {};

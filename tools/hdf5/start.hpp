@@ -4,13 +4,26 @@
 /// What a command that needs HDF5 does first.
 #pragma once
 
+#include <string>
+
 #include "core/base/error.hpp"
 
 namespace bento::tools {
 
+bool may_write(const std::string& path);
+
 /// Starts the HDF5 library, quietly: its error stack is not printed. What the user's environment
-/// says of connectors and drivers is not followed: the commands choose for themselves. Errors:
-/// kInternal.
+/// says of connectors, drivers and our keys (H5BENTO_*) is not followed: the commands choose for
+/// themselves. Errors: kInternal.
 Status start_hdf5();
+
+/// For the exit status: a file that this user may write to, and that is not written to all the same
+/// because another program changed it, is a refusal and not a file that cannot be read.
+template <class T>
+Result<T> or_refusal(Result<T> result, const std::string& path) {
+  if (!result && result.error().code == Code::kPermission && may_write(path))
+    result.error().os_errno = 0;
+  return result;
+}
 
 }  // namespace bento::tools

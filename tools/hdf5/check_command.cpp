@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// `h5bento check`: is the connector active for programs in this environment, and if not, why? Asks
+/// the HDF5 library itself, with a small file.
+#include <stdlib.h>  // NOLINT: mkdtemp()
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include <dlfcn.h>
+#include <hdf5.h>
+
+#include "core/config/config.hpp"
+#include "core/offline/survey.hpp"
+#include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/handle.hpp"
+#include "tools/command.hpp"
+
+namespace bento::tools {
+
+namespace {
+
+using namespace vol;
+
+constexpr const char* kModule = "libh5bento_vol.so";
+/// Where HDF5 looks if nothing is said, unless it was built otherwise.
+constexpr const char* kUsualFolder = "/usr/local/hdf5/lib/plugin";
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+struct Answer {
+  std::vector<std::string> reasons;  ///< why it is not active
+  std::vector<std::string> remarks;  ///< what a user may not expect
+  std::string module;                ///< the file that HDF5 will load
+};
+
+std::vector<std::string> plugin_folders() {
+  const std::string path = variable("HDF5_PLUGIN_PATH");
+  if (path.empty()) return {kUsualFolder};
+  std::vector<std::string> folders;
+  for (std::size_t at = 0; at <= path.size();) {
+    const std::size_t end = std::min(path.find(':', at), path.size());
+    if (end > at) folders.push_back(path.substr(at, end - at));
+    at = end + 1;
+  }
+  return folders;
+}
+
+void look_for_module(Answer& answer) {
+  std::string searched;
+  for (const auto& folder : plugin_folders()) {
+    const std::string file = folder + "/" + kModule;
+    std::error_code error;
+    if (std::filesystem::exists(file, error)) {
+      answer.module = file;
+      break;
+    }
+    searched += (searched.empty() ? "" : ", ") + folder;
+  }
+  if (answer.module.empty()) {
+    answer.reasons.push_back(fmt::format(
+        "{} is in none of the folders where HDF5 looks for plugins ({}): set HDF5_PLUGIN_PATH to "
+        "the folder that has it",
+        kModule, searched.empty() ? std::string("none") : searched));
+    return;
+  }
+  // Says which library it lacks; the HDF5 library says only that it found no connector.
+  void* const module = ::dlopen(answer.module.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (module == nullptr)
+    answer.reasons.push_back(fmt::format("the plugin cannot be loaded: {}", ::dlerror()));
+  else
+    ::dlclose(module);
+}
+
+void look_at_variables(Answer& answer) {
+  const std::string connector = variable("HDF5_VOL_CONNECTOR");
+  if (connector.empty())
+    answer.reasons.emplace_back(
+        "HDF5_VOL_CONNECTOR is not set: HDF5 uses its native connector; set it to bento");
+  else if (connector.substr(0, connector.find(' ')) != "bento")
+    answer.reasons.push_back(
+        fmt::format("HDF5_VOL_CONNECTOR is '{}', which is another connector", connector));
+  const std::size_t blank = connector.find(' ');
+  const std::string settings = blank == std::string::npos ? "" : connector.substr(blank + 1);
+  const auto config = load_config(settings, [](const char* name) { return std::getenv(name); });
+  if (!config)
+    answer.reasons.push_back(
+        fmt::format("every create and open will fail: {}", config.error().text));
+  if (variable("HDF5_PLUGIN_PRELOAD") == "::")
+    answer.reasons.emplace_back("HDF5_PLUGIN_PRELOAD is '::', which switches all plugins off");
+  const std::string driver = variable("HDF5_DRIVER");
+  if (driver == "bento")
+    answer.remarks.emplace_back(
+        "HDF5_DRIVER is bento: programs that set a driver themselves (H5Pset_fapl_sec2, mpio, ...) "
+        "are not reached by it");
+  else if (!driver.empty() && driver != "sec2" && driver != "stdio" && driver != "log" &&
+           driver != "direct" && driver != "mpio")
+    answer.reasons.push_back(fmt::format(
+        "HDF5_DRIVER is '{}': files opened with that driver pass straight through", driver));
+  answer.remarks.emplace_back(
+      "a program that chooses a connector itself (H5Pset_vol), or brings an HDF5 library of its "
+      "own "
+      "(as the h5py wheel does), is not reached by these variables");
+}
+
+/// What HDF5 makes of a new file here. Errors: what keeps it from making one.
+Result<bool> makes_container(const std::string& folder) {
+  const std::string name = folder + "/check.h5";
+  if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) < 0)
+    return fail(Code::kInternal, "the HDF5 library cannot be started; it prints the reason");
+  {
+    const FileHandle file(H5Fcreate(name.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT));
+    if (!file.valid())
+      return fail(Code::kInternal, fmt::format("H5Fcreate failed: {}", innermost_error()));
+  }
+  return static_cast<bool>(check_is_container(name));
+}
+
+void try_it(Answer& answer) {
+  std::string folder = (std::filesystem::temp_directory_path() / "h5bento-check-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) {
+    answer.remarks.push_back(fmt::format("no file could be tried in '{}'", folder));
+    return;
+  }
+  const auto made = makes_container(folder);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  if (!made)
+    answer.reasons.push_back(made.error().text);
+  else if (!*made && answer.reasons.empty())
+    answer.reasons.emplace_back("HDF5 made an ordinary file when it was asked for a new one");
+}
+
+Result<ExitStatus> check(Output& out) {
+  Answer answer;
+  look_at_variables(answer);
+  look_for_module(answer);
+  // With a wrong connector HDF5 would print, or run somebody else's plugin.
+  if (answer.reasons.empty()) try_it(answer);
+  const bool active = answer.reasons.empty();
+  unsigned version[3] = {};
+  H5get_libversion(&version[0], &version[1], &version[2]);
+  const std::string hdf5 = fmt::format("{}.{}.{}", version[0], version[1], version[2]);
+  out.answer() = {{"active", active},
+                  {"reasons", answer.reasons},
+                  {"remarks", answer.remarks},
+                  {"connector", variable("HDF5_VOL_CONNECTOR")},
+                  {"plugin", answer.module.empty() ? Json(nullptr) : Json(answer.module)},
+                  {"hdf5", hdf5}};
+  out.print("the connector is {} in this environment (HDF5 {})\n", active ? "active" : "not active",
+            hdf5);
+  if (!answer.module.empty()) out.print("  plugin: {}\n", answer.module);
+  for (const auto& reason : answer.reasons) out.print("  reason: {}\n", reason);
+  for (const auto& remark : answer.remarks) out.print("  note: {}\n", remark);
+  return active ? ExitStatus::kDone : ExitStatus::kFound;
+}
+
+}  // namespace
+
+void add_check(Tool& tool) {
+  tool.add(
+      "check", "Say whether the connector is active in this environment, and if not, why", check,
+      "Looks at HDF5_VOL_CONNECTOR, HDF5_PLUGIN_PATH and H5BENTO_*, loads the plugin, and lets "
+      "HDF5 make a small\nfile in the folder for temporary files.");
+}
+
+}  // namespace bento::tools
