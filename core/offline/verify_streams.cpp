@@ -148,9 +148,13 @@ class StreamJudge {
     CountedSource counted(seen, options_);
     BENTO_ASSIGN(const fti::Verdict verdict, fti::verify(counted, options));
     verdict_.unhashed += verdict.unhashed;
+    // Only a close marks what is dead, and numbers what is live.
+    const auto may_lag = [&](const fti::Finding& finding) {
+      return !container_.closed() &&
+             (finding.damage == Damage::kChecksum || finding.damage == Damage::kOrder);
+    };
     for (const auto& finding : verdict.findings.kept())
-      if ((container_.closed() || finding.damage != Damage::kChecksum) &&
-          !keeps_hash(verdict.checkpoint, finding))
+      if (!may_lag(finding) && !keeps_hash(verdict.checkpoint, finding))
         findings.add(finding.damage, finding.offset, finding.bytes, finding.text, finding.record);
     compare(verdict.checkpoint, records, source, findings);
     return check_tables(source, records, findings);
