@@ -4,6 +4,7 @@
 /// `h5bento steps FILE [DATASET]`: the steps that can be read, and what each wrote.
 #include <memory>
 
+#include "core/offline/survey.hpp"
 #include "tools/command.hpp"
 #include "tools/hdf5/start.hpp"
 #include "vol/library/steps.hpp"
@@ -47,6 +48,7 @@ Result<ExitStatus> dataset_steps(Output& out, const Options& options) {
 }
 
 Result<ExitStatus> steps(Output& out, const Options& options) {
+  BENTO_TRY(check_is_container(options.path));
   BENTO_TRY(start_hdf5());
   return options.dataset.empty() ? file_steps(out, options) : dataset_steps(out, options);
 }
