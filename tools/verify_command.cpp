@@ -53,6 +53,7 @@ void report(Output& out, Json& json, const std::string& path, const ContainerVer
   json["steps"] = verdict.steps;
   json["streams"] = verdict.streams;
   json["records"] = verdict.records;
+  json["older_records"] = verdict.older_records;
   json["unhashed"] = verdict.unhashed;
   json["bytes"] = bytes;
   json["damage_count"] = verdict.count;

@@ -186,7 +186,10 @@ void Survey::look_at_files() {
       if (!same) problem(same.error().text);
     }
     file.found = true;
-    file.path = index == 0 ? path_ : handle->path();
+    // As the user named it, if that is where it is.
+    file.path = physical_name(path_, index);
+    if (index > 0 && absolute_name(file.path) != absolute_name(handle->path()))
+      file.path = handle->path();
     if (const auto bytes = handle->size()) file.apparent = file.allocated = *bytes;
     struct stat found{};
     if (handle->descriptor() >= 0 && ::fstat(handle->descriptor(), &found) == 0)
@@ -217,9 +220,8 @@ std::uint64_t Survey::room() const {
   return bytes;
 }
 
-Result<SpaceUse> Survey::space() {
-  SpaceCount count(fills_, plan_);
-  if (!committed()) return count.finish();
+Result<bool> Survey::visit_records(std::uint64_t most_states, const VisitRecord& visit) {
+  if (!committed()) return true;
   const auto open_at = [&](std::optional<AbsoluteStep> step) -> Result<CommittedIndex> {
     BENTO_ASSIGN(CommittedIndex index,
                  CommittedIndex::open(*first_, plan_.file(0), root_.index, step));
@@ -228,45 +230,60 @@ Result<SpaceUse> Survey::space() {
     index.set_room([this]() -> Result<std::uint64_t> { return room(); });
     return index;
   };
+  const auto visit_at = [&](CommittedIndex& index, DatasetNumber number) -> Status {
+    BENTO_ASSIGN(const auto dataset, index.steps().dataset(number));
+    if (!dataset) return {};
+    BENTO_ASSIGN(const RecordLookup all, index.find_all(number, dataset->rank));
+    for (const auto& record : all.records) BENTO_TRY(visit(record, index.steps().as_of()));
+    return {};
+  };
+  const auto visit_all = [&](CommittedIndex& index) -> Status {
+    BENTO_ASSIGN(const auto datasets, index.steps().datasets());
+    for (const auto& dataset : datasets) BENTO_TRY(visit_at(index, dataset.number));
+    return {};
+  };
   BENTO_ASSIGN(CommittedIndex newest, open_at(std::nullopt));
-  BENTO_ASSIGN(const auto datasets, newest.steps().datasets());
-  count.use().datasets = datasets.size();
-  for (const auto& dataset : datasets) {
-    BENTO_ASSIGN(const RecordLookup all, newest.find_all(dataset.number, dataset.rank));
-    for (const auto& record : all.records) count.add(record, true);
-  }
-  if (newest.steps().oldest() == newest.steps().newest()) return count.finish();
+  BENTO_TRY(visit_all(newest));
+  if (newest.steps().oldest() == newest.steps().newest()) return true;
 
   // A dataset looks as it did one step before each of the steps that wrote it, and in the oldest.
-  std::uint64_t states = datasets.size();
+  std::uint64_t states = 0;
   std::vector<std::pair<AbsoluteStep, std::vector<DatasetNumber>>> older;
   const auto listed =
       newest.steps().visit_steps([&](AbsoluteStep step, const StepInfo& info) -> Status {
         states += info.datasets.size();
-        if (states > kOlderStates) return fail(Code::kUnsupported, "too many to look at");
+        if (states > most_states) return fail(Code::kUnsupported, "too many to look at");
         if (step > newest.steps().oldest())
           older.emplace_back(AbsoluteStep(step.number() - 1), info.datasets);
         return {};
       });
-  if (states > kOlderStates) {
-    count.use().older_counted = false;
-    return count.finish();
-  }
+  if (states > most_states) return false;
   if (!listed) return fail(listed.error());
-  const auto count_at = [&](CommittedIndex& then, DatasetNumber number) -> Status {
-    BENTO_ASSIGN(const auto dataset, then.steps().dataset(number));
-    if (!dataset) return {};
-    BENTO_ASSIGN(const RecordLookup all, then.find_all(number, dataset->rank));
-    for (const auto& record : all.records) count.add(record, false);
-    return {};
-  };
   for (const auto& [step, written] : older) {
     BENTO_ASSIGN(CommittedIndex then, open_at(step));
-    for (const DatasetNumber number : written) BENTO_TRY(count_at(then, number));
+    for (const DatasetNumber number : written) BENTO_TRY(visit_at(then, number));
   }
   BENTO_ASSIGN(CommittedIndex oldest, open_at(newest.steps().oldest()));
-  BENTO_ASSIGN(const auto first_ones, oldest.steps().datasets());
-  for (const auto& dataset : first_ones) BENTO_TRY(count_at(oldest, dataset.number));
+  BENTO_TRY(visit_all(oldest));
+  return true;
+}
+
+Result<SpaceUse> Survey::space() {
+  SpaceCount count(fills_, plan_);
+  const AbsoluteStep newest(root_.step);
+  BENTO_ASSIGN(count.use().older_counted,
+               visit_records(kOlderStates, [&](const Record& record, AbsoluteStep step) -> Status {
+                 count.add(record, step == newest);
+                 return {};
+               }));
+  if (committed()) {
+    BENTO_ASSIGN(const CommittedIndex index,
+                 CommittedIndex::open(*first_, plan_.file(0), root_.index));
+    if (!index.empty()) {
+      BENTO_ASSIGN(const auto declared, index.steps().datasets());
+      count.use().datasets = declared.size();
+    }
+  }
   return count.finish();
 }
 

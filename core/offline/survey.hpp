@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "core/layout/names.hpp"
 #include "core/layout/plan.hpp"
 #include "core/layout/root.hpp"
+#include "core/records/record.hpp"
+#include "core/steps/step.hpp"
 
 namespace bento {
 
@@ -87,7 +90,13 @@ class Survey {
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
   [[nodiscard]] File& first() { return *first_; }
 
-  /// Goes through the index; reads no data. Errors: kCorrupt, kIo, kUnsupported.
+  /// Hands out the records that some kept step shows: all of the newest step first, then those of
+  /// the others, each with the step as of which it is seen; a record may come several times. Hashes
+  /// are zero. False: so many states of datasets are kept that only the newest step's came. Errors:
+  /// kCorrupt, kIo, kUnsupported, those of `visit`.
+  using VisitRecord = std::function<Status(const Record& record, AbsoluteStep as_of)>;
+  Result<bool> visit_records(std::uint64_t most_states, const VisitRecord& visit);
+  /// Goes through the index; reads no data. Errors: as visit_records().
   Result<SpaceUse> space();
   /// Does the metadata of the native view have the checksum that it was built with? True without a
   /// view. Errors: kCorrupt, kIo.

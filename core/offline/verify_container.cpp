@@ -14,6 +14,7 @@
 #include "core/catalogue/paged_image.hpp"
 #include "core/catalogue/sion_view.hpp"
 #include "core/offline/damaged_records.hpp"
+#include "core/offline/older_records.hpp"
 #include "core/offline/survey.hpp"
 #include "core/offline/verify_streams.hpp"
 #include "core/sion/reader.hpp"
@@ -206,6 +207,20 @@ class Check {
     }
     // What it cannot find stays without a name.
     if (!places.empty()) (void)name_records(survey_, places);
+    return older();
+  }
+
+  // The streams are held against the newest step: this is what only older kept steps show.
+  Status older() {
+    auto found = verify_older_records(survey_, options_);
+    if (!found) {
+      if (found.error().code == Code::kIo) return fail(std::move(found).error());
+      add(DamagedPart::kIndex, survey_.path(), found.error().text);
+      return {};
+    }
+    verdict_.older_records = found->records;
+    for (auto& finding : found->findings) add(std::move(finding));
+    verdict_.count += found->count - found->findings.size();
     return {};
   }
 

@@ -45,6 +45,7 @@ struct ContainerVerdict {
   bool closed = false;                     ///< else what only a close writes was not judged
   std::uint64_t streams = 0;               ///< that were read
   std::uint64_t records = 0;               ///< compared with their containers in the streams
+  std::uint64_t older_records = 0;         ///< that only older kept steps show
   std::uint64_t unhashed = 0;              ///< containers without a hash (checksum=none)
   std::uint64_t steps = 0;                 ///< kept steps whose metadata was verified
   std::uint64_t count = 0;                 ///< of all findings
