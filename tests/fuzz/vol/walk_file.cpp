@@ -10,10 +10,12 @@
 #include <fmt/format.h>
 
 #include "core/offline/recover.hpp"
-#include "core/offline/verify_streams.hpp"
+#include "core/offline/survey.hpp"
+#include "core/offline/verify_container.hpp"
 #include "hdf5/base/handle.hpp"
 #include "vol/library/bento_list.hpp"
 #include "vol/library/edited_view.hpp"
+#include "vol/library/objects.hpp"
 #include "vol/library/steps.hpp"
 
 namespace bento::fuzz {
@@ -131,7 +133,22 @@ void walk(const char* name, hid_t access, Seen& seen) {
                   H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
 }
 
+namespace {
+
+/// What h5bento info, layout, ls and view ask.
+void survey(const std::string& name) {
+  auto found = Survey::open(name);
+  if (!found) return;
+  (void)found->space();
+  (void)found->catalogue_in_use();
+  (void)found->view_is_whole();
+  (void)list_objects(name, {"/", true, true});
+}
+
+}  // namespace
+
 void walk_container(const std::string& name, Seen& seen) {
+  survey(name);
   for (const unsigned step : {0u, 1u, 2u, 7u, 13u}) {
     const auto list = bento_list(step == 0 ? std::string() : fmt::format("step={}", step));
     if (list) walk(name.c_str(), list->get(), seen);
@@ -151,7 +168,9 @@ void walk_container(const std::string& name, Seen& seen) {
 }
 
 void work_on_container(const std::string& name) {
-  (void)verify_streams(name);
+  VerifyOptions options;
+  options.jobs = 2;
+  (void)verify_container(name, options);
   if (const auto list = bento_list("view_maps=8")) {
     const FileHandle file(H5Fopen(name.c_str(), H5F_ACC_RDWR, list->get()));
     if (file.valid()) {
