@@ -59,7 +59,8 @@ void report(Output& out, Json& json, const std::string& path, const ContainerVer
   json["damage_count"] = verdict.count;
   Json& damage = json["damage"] = Json::array();
   const std::string read =
-      fmt::format("{} of {} in {}", bytes_text(bytes), count_text(verdict.records, "record"),
+      fmt::format("{} of {} in {}", bytes_text(bytes),
+                  count_text(verdict.records + verdict.older_records, "record"),
                   count_text(verdict.streams, "stream"));
   if (verdict.sound())
     out.print("{}: sound as of step {} ({}){}\n", path, verdict.step, read,
