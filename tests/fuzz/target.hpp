@@ -32,6 +32,7 @@ inline void require(bool holds, const char* promise) {
 void fti_ff(Input input);
 void fills(Input input);
 void index_segments(Input input);
+void kvtree(Input input);
 void message(Input input);
 void root(Input input);
 void segment(Input input);

@@ -32,8 +32,13 @@ struct Target {
   void (*run)(fuzz::Input);
 };
 constexpr Target kTargets[] = {
-    {"fills", fuzz::fills},     {"fti", fuzz::fti_ff}, {"index_segments", fuzz::index_segments},
-    {"message", fuzz::message}, {"root", fuzz::root},  {"segment", fuzz::segment},
+    {"fills", fuzz::fills},
+    {"fti", fuzz::fti_ff},
+    {"index_segments", fuzz::index_segments},
+    {"kvtree", fuzz::kvtree},
+    {"message", fuzz::message},
+    {"root", fuzz::root},
+    {"segment", fuzz::segment},
     {"sion", fuzz::sion},
 };
 

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "transfer/job.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "core/layout/identity.hpp"
+#include "core/layout/plan.hpp"
+#include "transfer/arrival.hpp"
+#include "transfer/scr_index.hpp"
+#include "transfer/sparse_copy.hpp"
+
+namespace bento::transfer {
+namespace {
+
+Status remove_sources(const std::vector<Entry>& entries) {
+  // The master last: as long as it is there, somebody can find the others.
+  for (std::size_t i = entries.size(); i-- > 0;) {
+    if (!entries[i].evict) continue;
+    if (::unlink(entries[i].source.c_str()) != 0 && errno != ENOENT)
+      return fail(os_error(errno, "removal from the cache of", entries[i].source));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_transient(const Error& error) {
+  static const std::set<int> kLater = {ENOSPC, EDQUOT,  EIO,         ESTALE,    ETIMEDOUT, EAGAIN,
+                                       EINTR,  ENOMEM,  EMFILE,      ENFILE,    EBUSY,     ENETDOWN,
+                                       ENOLCK, ENOLINK, ENETUNREACH, EHOSTDOWN, EREMOTEIO, ETXTBSY};
+  return error.code == Code::kBusy || kLater.contains(error.os_errno);
+}
+
+std::vector<std::vector<Entry>> group_entries(const std::vector<Entry>& entries) {
+  std::vector<std::vector<Entry>> groups;
+  for (const auto& entry : entries) {
+    const auto same = std::ranges::find_if(groups, [&](const std::vector<Entry>& group) {
+      return !entry.container.empty() && group.front().container == entry.container &&
+             group.front().ticket == entry.ticket;
+    });
+    if (same != groups.end())
+      same->push_back(entry);
+    else
+      groups.push_back({entry});
+  }
+  for (auto& group : groups) std::ranges::sort(group, {}, &Entry::part);
+  return groups;
+}
+
+Job::Job(std::vector<Entry> entries, const AllowedFolders& allowed, JobOptions options)
+    : entries_(std::move(entries)), allowed_(allowed), options_(options) {}
+
+std::vector<std::string> Job::names() const {
+  std::vector<std::string> all;
+  for (const auto& entry : entries_) all.push_back(base_of(entry.destination));
+  return all;
+}
+
+std::vector<std::string> Job::sources() const {
+  std::vector<std::string> all;
+  for (const auto& entry : entries_) all.push_back(entry.source);
+  return all;
+}
+
+Result<JobEnd> Job::run(Gate& gate, const Report& report) {
+  const std::string& master = entries_.front().destination;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    const std::string base = base_of(entry.destination);
+    if (base.empty() || base == "." || base == ".." || entry.source.empty() ||
+        entry.source.front() != '/')
+      return fail(Code::kInvalidArgument, fmt::format("'{}' to '{}': both must be absolute names "
+                                                      "of files",
+                                                      entry.source, entry.destination));
+    if (is_container() && (entry.part != i || entry.container != master ||
+                           entry.destination != physical_name(master, entry.part)))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("the entries for the container '{}' do not belong together: '{}' "
+                              "stands where part {} must be; submit it again",
+                              entry.container, entry.destination, i));
+  }
+  if (entries_.front().ticket.empty()) entries_.front().ticket = new_ticket();
+  BENTO_ASSIGN(Descriptor folder, allowed_.open(folder_of(master)));
+  BENTO_ASSIGN(Descriptor again, open_at(folder.get(), ".", 0, 0, folder_of(master)));
+  BENTO_ASSIGN(WorkFolder work, WorkFolder::open(std::move(again), master));
+  BENTO_ASSIGN(const JobEnd end, run_in(work, folder.get(), gate, report));
+  if (end == JobEnd::kDone || end == JobEnd::kGone) BENTO_TRY(work.remove());
+  return end;
+}
+
+Result<JobEnd> Job::run_in(WorkFolder& work, int folder, Gate& gate, const Report& report) {
+  if (work.complete() != entries_.front().ticket) {
+    if (!work.complete().empty()) BENTO_TRY(work.discard());
+    BENTO_ASSIGN(const Source source, Source::open(sources(), is_container()));
+    BENTO_ASSIGN(const bool wanted, report(entries_));
+    if (!wanted) return JobEnd::kGone;
+    BENTO_ASSIGN(const JobEnd copied, copy_all(source, work, gate, report));
+    if (copied != JobEnd::kDone) return copied;
+    if (auto same = source.unchanged(); !same) {
+      BENTO_TRY(begin_anew(work, source, report));
+      return fail(std::move(same).error());
+    }
+    if (is_container() && options_.verify) {
+      BENTO_ASSIGN(const JobEnd verified, verify_copy(work, gate, report));
+      if (verified != JobEnd::kDone) return verified;
+      if (auto same = source.unchanged(); !same) {
+        BENTO_TRY(begin_anew(work, source, report));
+        return fail(std::move(same).error());
+      }
+    }
+    BENTO_ASSIGN(const auto outdated, outdated_parts(folder, names()));
+    BENTO_TRY(work.set_complete(entries_.front().ticket, outdated));
+  }
+  BENTO_ASSIGN(const bool wanted, report(entries_));
+  if (!wanted) return JobEnd::kGone;
+  BENTO_TRY(finish(work, folder, report));
+  return JobEnd::kDone;
+}
+
+Result<JobEnd> Job::copy_all(const Source& source, WorkFolder& work, Gate& gate,
+                             const Report& report) {
+  for (std::size_t index = 0; index < entries_.size(); ++index) {
+    Entry& entry = entries_[index];
+    // SCR's library says how much of a file it wants; a container is copied as it is now.
+    if (is_container() && entry.size != source.size(index)) {
+      entry.size = source.size(index);
+      entry.written = std::min(entry.written, entry.size);
+    }
+    if (source.size(index) < entry.size)
+      return fail(Code::kCorrupt,
+                  fmt::format("source '{}' has {} bytes, of {} that are to be copied", entry.source,
+                              source.size(index), entry.size));
+  }
+  // The master last, as its name comes last.
+  for (std::size_t index = entries_.size(); index-- > 0;) {
+    BENTO_ASSIGN(const JobEnd end, copy_one(index, source, work, gate, report));
+    if (end != JobEnd::kDone) return end;
+  }
+  return JobEnd::kDone;
+}
+
+Result<JobEnd> Job::copy_one(std::size_t index, const Source& source, WorkFolder& work, Gate& gate,
+                             const Report& report) {
+  Entry& entry = entries_[index];
+  const std::string name = base_of(entry.destination);
+  BENTO_ASSIGN(const Descriptor target, work.open_copy(name));
+  SparseCopy copy(source.descriptor(index), entry.source, target.get(), work.copy_path(name),
+                  entry.size);
+  BENTO_ASSIGN(const bool compared, copy.resume(entry.written, gate));
+  if (!compared) return JobEnd::kStopped;
+  bool gone = false;
+  Status changed;
+  BENTO_ASSIGN(const bool whole, copy.copy(gate, [&](std::uint64_t durable) -> Result<bool> {
+    // All of it is reported only when it has its name: SCR takes that for complete.
+    entry.written = entry.size > 0 ? std::min(durable, entry.size - 1) : 0;
+    entry.problem.clear();
+    BENTO_ASSIGN(const bool wanted, report(entries_));
+    gone = !wanted;
+    changed = source.unchanged();
+    return wanted && changed.has_value();
+  }));
+  if (gone) return JobEnd::kGone;
+  if (!changed) {
+    BENTO_TRY(begin_anew(work, source, report));
+    return fail(std::move(changed).error());
+  }
+  if (!whole) return JobEnd::kStopped;
+  if (::fchmod(target.get(), source.mode(index)) != 0)
+    return fail(os_error(errno, "setting the mode of", work.copy_path(name)));
+  return JobEnd::kDone;
+}
+
+Status Job::begin_anew(WorkFolder& work, const Source& /*source*/, const Report& report) {
+  for (auto& entry : entries_) entry.written = 0;
+  BENTO_TRY(work.discard());
+  if (auto told = report(entries_); !told) return fail(std::move(told).error());
+  return {};
+}
+
+Result<JobEnd> Job::verify_copy(WorkFolder& work, Gate& gate, const Report& report) {
+  bool stopped = false;
+  auto verdict = verify_container(work.copy_path(names().front()), gate, stopped);
+  if (stopped) return JobEnd::kStopped;
+  if (verdict) return JobEnd::kDone;
+  if (verdict.error().code != Code::kCorrupt) return fail(std::move(verdict).error());
+  // Was it the way, or was it so before?
+  auto before = verify_container(entries_.front().source, gate, stopped);
+  if (stopped) return JobEnd::kStopped;
+  if (!before)
+    return fail(std::move(before).error().with_context("the source is damaged, and not copied"));
+  for (auto& entry : entries_) entry.written = 0;
+  BENTO_TRY(work.discard());
+  if (auto told = report(entries_); !told) return fail(std::move(told).error());
+  Error error = std::move(verdict).error().with_context("the copy differs, and is made anew");
+  error.os_errno = EIO;
+  return fail(std::move(error));
+}
+
+Status Job::finish(WorkFolder& work, int folder, const Report& report) {
+  BENTO_TRY(work.name_all(names()));
+  const Entry& master = entries_.front();
+  if (is_container() && options_.scr_files) {
+    ArrivedDataset dataset{names().front(), entries_.size(), 0, master.ticket};
+    for (const auto& entry : entries_) dataset.bytes += entry.size;
+    BENTO_TRY(record_arrival(folder, folder_of(master.destination), dataset));
+  }
+  for (auto& entry : entries_) {
+    entry.written = entry.size;
+    entry.named = true;
+    entry.problem.clear();
+  }
+  auto told = report(entries_);
+  if (!told) return fail(std::move(told).error());
+  return *told ? remove_sources(entries_) : Status{};
+}
+
+void clean_destination(const Entry& master, const AllowedFolders& allowed) {
+  // Nothing is made where there is nothing.
+  if (::access(folder_of(master.destination).c_str(), W_OK) != 0) return;
+  auto folder = allowed.open(folder_of(master.destination));
+  if (!folder || !WorkFolder::exists(folder->get(), master.destination)) return;
+  if (auto work = WorkFolder::open(std::move(*folder), master.destination)) (void)work->remove();
+}
+
+}  // namespace bento::transfer

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The way of one dataset from its source to its final name: copied, compared, verified, named,
+/// recorded for SCR. What is left where it ends early is taken up by the next job for it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "transfer/destination.hpp"
+#include "transfer/gate.hpp"
+#include "transfer/source.hpp"
+#include "transfer/transfer_file.hpp"
+#include "transfer/work_folder.hpp"
+
+namespace bento::transfer {
+
+struct JobOptions {
+  bool verify = true;     ///< containers, against their checksums, before they get their name
+  bool scr_files = true;  ///< summary and index
+};
+
+enum class JobEnd {
+  kDone,     ///< it lies under its final name, and the transfer file says so
+  kStopped,  ///< the gate said so
+  kGone,     ///< its entries were taken away or submitted again
+};
+
+class Job {
+ public:
+  /// Writes what changed in the entries to the transfer file. Returns false if they are gone.
+  using Report = std::function<Result<bool>(const std::vector<Entry>& entries)>;
+
+  /// `entries` belong together; those of a container in the order of its parts.
+  Job(std::vector<Entry> entries, const AllowedFolders& allowed, JobOptions options);
+
+  /// Errors: what went wrong, with errno where the operating system said it; is_transient() tells
+  /// whether to try again.
+  Result<JobEnd> run(Gate& gate, const Report& report);
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+
+ private:
+  Result<JobEnd> run_in(WorkFolder& work, int folder, Gate& gate, const Report& report);
+  Result<JobEnd> copy_all(const Source& source, WorkFolder& work, Gate& gate, const Report& report);
+  Result<JobEnd> copy_one(std::size_t index, const Source& source, WorkFolder& work, Gate& gate,
+                          const Report& report);
+  Status begin_anew(WorkFolder& work, const Source& source, const Report& report);
+  Result<JobEnd> verify_copy(WorkFolder& work, Gate& gate, const Report& report);
+  Status finish(WorkFolder& work, int folder, const Report& report);
+  [[nodiscard]] bool is_container() const { return !entries_.front().container.empty(); }
+  [[nodiscard]] std::vector<std::string> names() const;
+  [[nodiscard]] std::vector<std::string> sources() const;
+
+  std::vector<Entry> entries_;
+  const AllowedFolders& allowed_;
+  JobOptions options_;
+};
+
+/// May it work when it is tried again later? A full disk, an input or output error, a source that
+/// is being written.
+bool is_transient(const Error& error);
+
+/// Removes what a job that will never go on has left at its destination.
+void clean_destination(const Entry& master, const AllowedFolders& allowed);
+
+/// The entries that belong together, each group in the order of its parts, groups in the order of
+/// their first entry.
+std::vector<std::vector<Entry>> group_entries(const std::vector<Entry>& entries);
+
+}  // namespace bento::transfer

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// The folder in which what is copied gathers until it is complete and verified, and the step that
+/// gives it its final name. It lies beside the destination, as `.h5bento-HASH`, so that naming is a
+/// rename; the files in it have their final names already, so that a container can be verified
+/// there as it is. Below it: `new/` the copies, `old/` what had the names before, `complete` once
+/// all is synced and verified. Source: docs/transfer.md, with what a crash leaves at each point.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "transfer/descriptor.hpp"
+
+namespace bento::transfer {
+
+class WorkFolder {
+ public:
+  /// Opens the one that belongs to a destination in an open folder, and makes it if it is missing.
+  /// `path` is the destination of physical file 0. Held alone until it is destroyed. Errors: kBusy
+  /// (another daemon copies to this destination), kPermission (somebody else's), kNoSpace, kIo.
+  static Result<WorkFolder> open(Descriptor folder, const std::string& path);
+  /// Is there one? Then something was left by a daemon that died.
+  static bool exists(int folder, const std::string& path);
+
+  /// Opens or makes a copy for writing.
+  Result<Descriptor> open_copy(const std::string& name);
+  /// Where a copy can be opened by others in this process.
+  [[nodiscard]] std::string copy_path(const std::string& name) const;
+
+  /// Everything in new/ is whole, of submission `ticket`. `outdated` are names in the destination
+  /// folder, no copies among them, that go with the old container.
+  Status set_complete(const std::string& ticket, const std::vector<std::string>& outdated);
+  /// The submission that is complete; empty if none is.
+  [[nodiscard]] const std::string& complete() const { return complete_; }
+  /// Was everything complete named already?
+  [[nodiscard]] bool all_named(const std::vector<std::string>& names) const;
+
+  /// Gives the copies their names; names[0] is the master. One is named by one rename. With several
+  /// the old ones go aside first, the master before all others, then come the new ones, the master
+  /// last. May be called again after a crash or an error. After an error the old ones are back, as
+  /// far as the file system lets. Errors: kBusy (a program writes to the old container), kExists
+  /// (no regular file has one of the names), kPermission, kNoSpace, kIo.
+  Status name_all(const std::vector<std::string>& names);
+
+  /// Forgets the copies: nothing of them will be taken over.
+  Status discard();
+  /// Removes the folder with all that is in it.
+  Status remove();
+
+ private:
+  WorkFolder() = default;
+  Status load_complete();
+  Status check_places(const std::vector<std::string>& names) const;
+  Status name_one(const std::string& name);
+  Status name_several(const std::vector<std::string>& names);
+  void put_back(const std::vector<std::string>& names);
+
+  Descriptor folder_;  ///< of the destination
+  Descriptor work_;
+  Descriptor lock_;
+  Descriptor new_;
+  Descriptor old_;
+  std::string path_;  ///< of the destination folder
+  std::string name_;  ///< of the work folder in it
+  std::string complete_;
+  std::vector<std::string> outdated_;
+};
+
+}  // namespace bento::transfer
