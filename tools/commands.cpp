@@ -11,6 +11,7 @@ namespace bento::tools {
 void add_info(Tool& tool);
 void add_layout(Tool& tool);
 void add_verify(Tool& tool);
+void add_transfer(Tool& tool);
 #if H5BENTO_TOOL_HDF5
 void add_check(Tool& tool);
 void add_find(Tool& tool);
@@ -26,6 +27,7 @@ namespace {
 // clang-format off
 constexpr AddCommand kCommands[] = {
     add_info,
+    add_transfer,
 #if H5BENTO_TOOL_HDF5
     add_ls,
     add_steps,

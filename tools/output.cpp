@@ -41,15 +41,19 @@ Json Output::complain(const Error& error) {
   return {{"code", to_string(error.code)}, {"text", error.text}};
 }
 
+Status Output::flush() {
+  if (std::fflush(stdout) != 0 || broken_)
+    return fail(os_error(errno, "writing the answer to", "the standard output"));
+  return {};
+}
+
 Status Output::finish(int status) {
   if (json_) {
     answer_["status"] = status;
     // A path may be any bytes; JSON is UTF-8.
     put(answer_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   }
-  if (std::fflush(stdout) != 0 || broken_)
-    return fail(os_error(errno, "writing the answer to", "the standard output"));
-  return {};
+  return flush();
 }
 
 }  // namespace bento::tools

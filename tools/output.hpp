@@ -44,6 +44,8 @@ class Output {
   Json complain(const Error& error);
   /// For complain().
   void set_command(const std::string& command) { command_ = command; }
+  /// Brings what was printed so far to the reader; for what goes on for long. Errors: kIo.
+  Status flush();
   /// Prints the JSON with "status" in it, and flushes. Errors: kIo (the answer could not be
   /// written).
   Status finish(int status);

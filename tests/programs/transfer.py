@@ -1,0 +1,465 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The daemon of `h5bento transfer` as a real process, on real files and containers.
+
+    transfer.py files | containers | kill COUNT | trouble | limits SECONDS | protocol
+"""
+
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import ANY, Skip, bento_env, built, check, mpirun, native_env, python, run, run_test, say
+
+TOOL = None
+MIB = 1 << 20
+WRITE = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+comm, path, value = MPI.COMM_WORLD, sys.argv[1], int(sys.argv[2])
+mine = slice(400000 * comm.rank // comm.size, 400000 * (comm.rank + 1) // comm.size)
+with h5py.File(path, "w", driver="mpio", comm=comm) as f:
+    big = f.create_dataset("big", 400000, "f8")
+    small = f.create_dataset("small", 7, "i4")
+    big[mine] = np.arange(400000)[mine] + value
+    if comm.rank == 0:
+        small[...] = np.arange(7) * value
+    f.flush()
+    part = slice(max(mine.start, 100), min(mine.stop, 300000))
+    if part.start < part.stop:
+        big[part] = value
+"""
+READ = """
+import sys, h5py, numpy as np
+path, value = sys.argv[1], int(sys.argv[2])
+with h5py.File(path, "r") as f:
+    want = np.arange(400000, dtype="f8") + value
+    want[100:300000] = value
+    assert np.array_equal(f["big"][...], want) and np.array_equal(f["small"][...], np.arange(7) * value)
+"""
+
+
+def tool(*arguments, ok=(0,), timeout=60):
+    return run([built("bin", "h5bento"), "transfer", *arguments], native_env(), ok=ok, timeout=timeout)
+
+
+def submit(source, destination, *more, file="t", ok=(0,)):
+    return tool("submit", source, destination, "--file", os.path.abspath(file), "--no-start", *more, ok=ok)
+
+
+def work(*more, file="t", ok=(0,), timeout=60):
+    return tool("run", "--file", os.path.abspath(file), "--until-done", *more, ok=ok, timeout=timeout)
+
+
+class Daemon:
+    def __init__(self, *more, file="t", env=None):
+        command = [built("bin", "h5bento"), "transfer", "run", "--file", os.path.abspath(file), *more]
+        self.process = subprocess.Popen(command, env=env or native_env(), stderr=subprocess.PIPE, start_new_session=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end(signal.SIGKILL)
+
+    def end(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+def status(file="t"):
+    return json.loads(tool("status", "--json", "--file", os.path.abspath(file), ok=ANY).out)
+
+
+def entry(name, file="t"):
+    found = [one for one in status(file)["files"] if os.path.basename(one["destination"]) == name]
+    check(len(found) == 1, f"{name}: {len(found)} entries")
+    return found[0]
+
+
+def wait_for(what, condition, seconds=30):
+    until = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < until, f"after {seconds} s: not {what}")
+        time.sleep(0.02)
+
+
+def written(file="t"):
+    return sum(one["written"] for one in status(file)["files"])
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def make(path, size, seed=1, holes=True):
+    """A file of data and holes."""
+    generator = random.Random(seed)
+    with open(path, "wb") as file:
+        file.truncate(size)
+        for at in range(0, size, 3 * MIB if holes else MIB):
+            file.seek(at)
+            file.write(generator.randbytes(min(MIB, size - at)))
+
+
+def judged(path):
+    """SCR's print tool, if it is installed, prints what we print."""
+    place = os.environ.get("H5BENTO_JUDGE_KVTREE", "")
+    if place:
+        for mode in ("tree", "keyval"):
+            theirs = run([os.path.join(place, "bin", "kvtree_print"), "-m", mode, path], native_env()).out
+            check(theirs == tool("show", path, "--mode", mode).out, f"{path}: printed otherwise in mode {mode}")
+    return tool("show", path, "--mode", "keyval").out
+
+
+def nothing_left(folder):
+    left = glob.glob(os.path.join(folder, ".h5bento-*"))
+    check(not left, f"left at the destination: {left}")
+
+
+# ---- files ----
+
+
+def files():
+    os.makedirs("src")
+    make("src/plain", 5 * MIB + 17, holes=False)
+    make("src/sparse", 50 * MIB)
+    make("src/empty", 0)
+    os.makedirs("dst/there")
+    make("dst/there/plain", 9 * MIB, seed=2)  # longer than what comes
+    os.chmod("src/sparse", 0o640)
+    for name in ("plain", "sparse", "empty"):
+        submit(f"src/{name}", "dst/there/" if name == "plain" else f"dst/deep/er/{name}")
+    work()
+    for name, path in (("plain", "dst/there/plain"), ("sparse", "dst/deep/er/sparse"), ("empty", "dst/deep/er/empty")):
+        check(read(f"src/{name}") == read(path), f"{path} differs")
+    check(os.stat("dst/deep/er/sparse").st_blocks <= os.stat("src/sparse").st_blocks + 64, "the copy has no holes")
+    check(os.stat("dst/deep/er/sparse").st_mode & 0o777 == 0o640, "mode")
+    text = judged("t")
+    check("STATE = STOPPED" in text and "DONE" in text, text)
+    for folder in ("dst/there", "dst/deep/er"):
+        nothing_left(folder)
+    result = status()
+    check(result["done"] and not result["daemon"] and result["bytes_left"] == 0, str(result))
+    # Again, over what lies there; and once more what is there already.
+    make("src/plain", 2 * MIB, seed=3)
+    submit("src/plain", "dst/there/plain")
+    work()
+    check(read("src/plain") == read("dst/there/plain"), "copied over")
+    refused()
+    started()
+
+
+def refused():
+    """Errors that say what is wrong, and leave the program able to go on."""
+    submit("src/nothing", "dst/x", ok=(2,))
+    submit("src", "dst/x", ok=(2,))
+    submit("src/plain", "src/plain", ok=(2,))
+    tool("show", "src/plain", ok=(1,))
+    tool("show", "nothing", ok=(2,))
+    tool("status", "--file", os.path.abspath("nothing"), ok=(2,))
+    tool("cancel", "nothing", "--file", os.path.abspath("t"), ok=(2,))
+    check(not os.path.exists("nothing"), "status has made a transfer file")
+    # A folder that lies where the file shall come is not replaced.
+    os.makedirs("dst/folder/plain/inner")
+    submit("src/plain", "dst/folder/plain/inner/../../sub")
+    work()
+    with open("u", "wb"):
+        pass
+    submit("src/sparse", os.path.abspath("dst/folder"), file="u")
+    os.makedirs("dst/folder/sparse")
+    result = work(file="u", ok=(1,))
+    check("no regular file" in result.text, result.text)
+    check(entry("sparse", "u")["state"] == "failed", "a folder in the way")
+    # Outside the allowed folders, by name and by symbolic link.
+    os.makedirs("allowed/inner")
+    os.makedirs("outside")
+    os.symlink("../outside", "allowed/link")
+    os.symlink("inner", "allowed/good")
+    for number, (path, good) in enumerate(
+        (("outside/x", False), ("allowed/link/x", False), ("allowed/link/deep/x", False), ("allowed/good/x", True), ("allowed/new/x", True))
+    ):
+        name = f"a{number}"
+        submit("src/plain", path, file=name)
+        result = work("--allow", os.path.abspath("allowed"), file=name, ok=(0,) if good else (1,))
+        check(good == os.path.exists(path), f"{path}: {result.text}")
+        check(good or "write to" in result.text, f"{path}: {result.text}")
+    check(not os.listdir("outside"), "written outside")
+
+
+def started():
+    """submit starts a daemon that outlives it, and only one."""
+    make("src/more", 20 * MIB)
+    file = os.path.abspath("s")
+    tool("submit", "src/more", "dst/more", "--file", file, "--bw", "20M")
+    pid = int(read("s.daemon"))
+    try:
+        check(os.readlink(f"/proc/{pid}/cwd") == "/", "working directory")
+        check(os.getsid(pid) != os.getsid(0), "session")
+        tool("run", "--file", file, ok=(1,))
+        tool("submit", "src/sparse", "dst/more2", "--file", file, "--bw", "0", "--wait")
+        check(read("src/more") == read("dst/more") and read("src/sparse") == read("dst/more2"), "differs")
+        check(int(read("s.daemon")) == pid, "another daemon")
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        wait_for("the daemon has ended", lambda: not status("s")["daemon"])
+
+
+# ---- containers ----
+
+
+def container(path, value, files=1):
+    """Written by as many ranks as it has physical files."""
+    mpirun(files, [python(), "-c", WRITE, path, value], bento_env(string=f"bento chunk=1M;files={files}"))
+
+
+def read_back(path, value, connector=True):
+    run([python(), "-c", READ, path, str(value)], bento_env() if connector else native_env())
+
+
+def scr_index(folder, name, number):
+    index = judged(os.path.join(folder, ".scr", "index.scr"))
+    summary = judged(os.path.join(folder, ".scr", f"scr.dataset.{number}", "summary.scr"))
+    check(f"NAME = {name}" in summary and f"ID = {number}" in summary and "COMPLETE = 1" in summary, summary)
+    check("VERSION = 1" in index and name in index, index)
+
+
+def containers():
+    os.makedirs("cache")
+    os.makedirs("pfs")
+    number = 0
+    # One file over none, several over one, fewer over several, one over several.
+    for value, count in ((1, 1), (2, 3), (3, 2), (4, 1)):
+        shutil.rmtree("cache")
+        os.makedirs("cache")
+        container("cache/box.h5", value, count)
+        names = sorted(os.path.basename(name) for name in glob.glob("cache/*"))
+        submit("cache/box.h5", "pfs", "--evict")
+        work()
+        number += 1
+        check(sorted(os.path.basename(name) for name in glob.glob("pfs/*")) == names, f"{os.listdir('pfs')}")
+        check(not os.listdir("cache"), "not evicted")
+        nothing_left("pfs")
+        read_back("pfs/box.h5", value)
+        read_back("pfs/box.h5", value, connector=False)
+        scr_index("pfs", "box.h5", number)
+        say(f"{count} files: arrived as {names}")
+    damaged_source()
+    written_again()
+
+
+def damaged_source():
+    container("cache/bad.h5", 5)
+    with open("cache/bad.h5", "r+b") as file:
+        data = file.read()
+        at = data.index(b"\0\0\0\0\0\0\x14@" * 64)  # fives
+        file.seek(at + 6)
+        file.write(b"\x15")
+    submit("cache/bad.h5", "pfs", file="b")
+    result = work(file="b", ok=(1,))
+    check("damaged" in result.text and not os.path.exists("pfs/bad.h5"), result.text)
+    nothing = entry("bad.h5", "b")
+    check(nothing["state"] == "failed" and "damaged" in nothing["problem"], str(nothing))
+
+
+def written_again():
+    """The next job writes the source while it is copied: the copy of the old one never gets the name."""
+    container("cache/next.h5", 6)
+    size = os.path.getsize("cache/next.h5")
+    submit("cache/next.h5", "pfs", "--bw", str(size // 3), file="n")
+    with Daemon("--until-done", file="n") as daemon:
+        wait_for("something is copied", lambda: written("n") > 0)
+        container("cache/next.h5", 7)
+        tool("submit", "cache/next.h5", "pfs", "--file", os.path.abspath("n"), "--no-start", "--bw", "0")
+        check(daemon.process.wait(timeout=60) == 0, "exit status")
+    read_back("pfs/next.h5", 7)
+    nothing_left("pfs")
+
+
+# ---- deaths ----
+
+
+def kill(count):
+    os.makedirs("src")
+    os.makedirs("pfs")
+    make("src/plain", 24 * MIB)
+    container("src/box.h5", 8, 3)
+    generator = random.Random(count)
+    deaths = 0
+    for turn in range(int(count)):
+        shutil.rmtree("pfs")
+        os.makedirs("pfs")
+        if turn % 2:
+            container("pfs/box.h5", 9, 2)
+        for name in glob.glob("t*"):
+            os.remove(name)
+        submit("src/plain", "pfs/plain", "--bw", "40M")
+        submit("src/box.h5", "pfs")
+        for _ in range(100):
+            with Daemon("--until-done") as daemon:
+                try:
+                    code = daemon.process.wait(timeout=generator.random() * 0.25)
+                except subprocess.TimeoutExpired:
+                    daemon.end(signal.SIGKILL)
+                    code = None
+            deaths += code is None
+            # Whoever looks now finds the old file, the new one, or none; never half of one.
+            if os.path.exists("pfs/plain"):
+                check(read("pfs/plain") == read("src/plain"), "half a file under its final name")
+            if code == 0:
+                break
+        work()
+        check(read("pfs/plain") == read("src/plain"), "plain differs")
+        for name in ("box.h5", "box.h5.000001", "box.h5.000002"):
+            check(read(f"pfs/{name}") == read(f"src/{name}"), f"{name} differs")
+        check(sorted(os.listdir("pfs")) == [".scr", "box.h5", "box.h5.000001", "box.h5.000002", "plain"], str(os.listdir("pfs")))
+        scr_index("pfs", "box.h5", 1)
+        check(not os.path.exists("pfs/.scr/scr.dataset.2"), "recorded twice")
+    say(f"{deaths} deaths in {count} flushes")
+    read_back("pfs/box.h5", 8)
+
+
+# ---- trouble ----
+
+
+def trouble():
+    os.makedirs("src")
+    os.makedirs("dst")
+    make("src/gone", 30 * MIB, holes=False)
+    make("src/short", 30 * MIB, holes=False)
+    make("src/stays", 3 * MIB)
+    for name in ("gone", "short", "stays"):
+        submit(f"src/{name}", f"dst/{name}", "--bw", "20M")
+    with Daemon("--until-done") as daemon:
+        wait_for("something is copied", lambda: written() > 0)
+        os.remove("src/gone")
+        os.truncate("src/short", 12345)
+        check(daemon.process.wait(timeout=60) == 1, "exit status")
+    check(sorted(os.listdir("dst")) == [".h5bento"] or "stays" in os.listdir("dst"), str(os.listdir("dst")))
+    check(not os.path.exists("dst/gone") and not os.path.exists("dst/short"), "what is gone or short got its name")
+    check(read("dst/stays") == read("src/stays"), "stays differs")
+    check("src/gone" in entry("gone")["problem"] and "12345" in entry("short")["problem"], judged("t"))
+    # Two at once.
+    make("src/twice", 10 * MIB)
+    submit("src/twice", "dst/twice", "--bw", "0", file="w")
+    both = [Daemon("--until-done", file="w"), Daemon("--until-done", file="w")]
+    codes = sorted(one.process.wait(timeout=30) for one in both)
+    check(codes in ([0, 1], [0, 0]) and read("dst/twice") == read("src/twice"), f"two at once: {codes}")
+    for one in both:
+        one.end()
+    # Taken back while it is copied.
+    make("src/back", 30 * MIB, holes=False)
+    submit("src/back", "dst/back", "--bw", "10M", file="c")
+    with Daemon("--until-done", file="c") as daemon:
+        wait_for("something is copied", lambda: written("c") > 0)
+        tool("cancel", "src/back", "--file", os.path.abspath("c"))
+        check(daemon.process.wait(timeout=30) == 0, "exit status")
+    check(not os.path.exists("dst/back"), "taken back, and there")
+    full_disk()
+
+
+def full_disk():
+    """A small file system that is full, and then is not."""
+    os.makedirs("small")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", "small"], capture_output=True).returncode != 0:
+        say("no right to mount: the full disk is not tested")
+        return
+    try:
+        make("small/ballast", 5 * MIB, holes=False)
+        make("src/room", 5 * MIB, holes=False)
+        submit("src/room", "small/room", file="f")
+        with Daemon("--until-done", file="f") as daemon:
+            wait_for("it is noticed", lambda: "No space" in entry("room", "f")["problem"])
+            check(entry("room", "f")["state"] == "waiting", "state")
+            os.remove("small/ballast")
+            check(daemon.process.wait(timeout=30) == 0, "exit status")
+        check(read("small/room") == read("src/room"), "room differs")
+        nothing_left("small")
+    finally:
+        run(["umount", "small"], native_env())
+
+
+# ---- limits ----
+
+
+def limits(seconds):
+    """BW as an average, in each window, and over a stop; PERCENT by the kernel's accounting."""
+    seconds = float(seconds)
+    os.makedirs("src")
+    os.makedirs("dst")
+    rate = 20 * MIB
+    make("src/slow", int(seconds * rate) * 3, holes=True)  # a third of it is data
+    submit("src/slow", "dst/slow", "--bw", str(rate))
+    samples = []
+    began = time.monotonic()
+    with Daemon("--until-done") as daemon:
+        while daemon.process.poll() is None:
+            copies = glob.glob("dst/.h5bento-*/new/slow") + glob.glob("dst/slow")
+            samples.append((time.monotonic(), os.stat(copies[0]).st_blocks * 512 if copies else 0))
+            time.sleep(0.02)
+    took = time.monotonic() - began
+    data = os.stat("src/slow").st_blocks * 512
+    check(0.95 <= took / (data / rate) <= 1.05 + 0.5 / seconds, f"{data} bytes took {took:.2f} s")
+    worst = max(
+        (later - before) / (5 * rate) for at, before in samples for then, later in samples[-1:0:-1] if then - at <= 5
+    )
+    check(worst <= 1.2, f"a window of 5 s saw {worst:.2f} of the rate")
+    say(f"{data / MIB:.0f} MiB at {rate / MIB:.0f} MiB/s took {took:.2f} s; worst window of 5 s: {worst:.2f}")
+
+
+# ---- SCR's protocol ----
+
+
+def protocol():
+    """The steps of a flush as SCR's library drives it."""
+    os.makedirs("src")
+    os.makedirs("dst")
+    make("src/a", 524294, holes=False)
+    make("src/b", 6 * MIB, holes=False)
+    file = os.path.abspath("t")
+
+    def command(word):
+        run([built("tests", "transfer_command"), file, word], native_env())
+
+    with Daemon() as daemon:
+        wait_for("there", lambda: os.path.exists("t") and status()["state"] == "STOPPED")
+        submit("src/a", "dst/a", "--bw", "4M")
+        submit("src/b", "dst/b")
+        wait_for("RUNNING", lambda: status()["state"] == "RUNNING")
+        wait_for("a is there", lambda: entry("a")["state"] == "arrived")
+        wait_for("b grows", lambda: entry("b")["written"] > 0)
+        command("STOP")
+        wait_for("STOPPED", lambda: status()["state"] == "STOPPED")
+        at = entry("b")["written"]
+        check(0 < at < 6 * MIB, f"stopped at {at}")
+        time.sleep(0.5)
+        check(entry("b")["written"] == at, "it goes on after STOP")
+        command("RUN")
+        wait_for("done", lambda: status()["done"] and status()["state"] == "STOPPED")
+        check(read("dst/b") == read("src/b"), "b differs")
+        command("EXIT")
+        check(daemon.process.wait(timeout=30) == 0, "exit status")
+    check("STATE = EXITING" in judged("t"), judged("t"))
+
+
+def main(which, *arguments):
+    if not os.path.exists(built("bin", "h5bento")):
+        raise Skip("the program h5bento is not built")
+    {"files": files, "containers": containers, "kill": kill, "trouble": trouble, "limits": limits, "protocol": protocol}[which](
+        *arguments
+    )
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    run_test(main, *sys.argv[1:], containers={"containers": 2, "kill": 2}.get(sys.argv[1], 0))
