@@ -185,6 +185,7 @@ Status Daemon::settle(const std::vector<Entry>& group, const Error& error) {
   fmt::print(stderr, "h5bento transfer: {}{}\n", error.text,
              failed ? "; given up"
                     : fmt::format("; next try in {:.1f} s", (trouble.next_try - now()).count()));
+  if (failed) clean_destination(group.front(), allowed_);
   return update_kvfile(options_.file, [&](KvTree& tree) -> Status {
     for (Entry entry : group) {
       entry.problem = error.text;

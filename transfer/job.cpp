@@ -92,7 +92,8 @@ Result<JobEnd> Job::run(Gate& gate, const Report& report) {
   BENTO_ASSIGN(Descriptor again, open_at(folder.get(), ".", 0, 0, folder_of(master)));
   BENTO_ASSIGN(WorkFolder work, WorkFolder::open(std::move(again), master));
   BENTO_ASSIGN(const JobEnd end, run_in(work, folder.get(), gate, report));
-  if (end == JobEnd::kDone || end == JobEnd::kGone) BENTO_TRY(work.remove());
+  if (end == JobEnd::kDone) BENTO_TRY(work.remove());
+  if (end == JobEnd::kGone) BENTO_TRY(work.abandon());
   return end;
 }
 
@@ -117,7 +118,7 @@ Result<JobEnd> Job::run_in(WorkFolder& work, int folder, Gate& gate, const Repor
       }
     }
     BENTO_ASSIGN(const auto outdated, outdated_parts(folder, names()));
-    BENTO_TRY(work.set_complete(entries_.front().ticket, outdated));
+    BENTO_TRY(work.set_complete(entries_.front().ticket, names(), outdated));
   }
   BENTO_ASSIGN(const bool wanted, report(entries_));
   if (!wanted) return JobEnd::kGone;
@@ -227,7 +228,7 @@ void clean_destination(const Entry& master, const AllowedFolders& allowed) {
   if (::access(folder_of(master.destination).c_str(), W_OK) != 0) return;
   auto folder = allowed.open(folder_of(master.destination));
   if (!folder || !WorkFolder::exists(folder->get(), master.destination)) return;
-  if (auto work = WorkFolder::open(std::move(*folder), master.destination)) (void)work->remove();
+  if (auto work = WorkFolder::open(std::move(*folder), master.destination)) (void)work->abandon();
 }
 
 }  // namespace bento::transfer

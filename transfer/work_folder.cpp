@@ -123,9 +123,14 @@ Status WorkFolder::load_complete() {
   const auto tree = decode_kvtree(bytes);
   if (!tree) return {};
   complete_ = tree->value("TICKET");
-  if (const KvTree* const outdated = tree->find("OUTDATED"))
-    for (const auto& one : outdated->elements())
-      if (one.key.find('/') == std::string::npos) outdated_.push_back(one.key);
+  const auto take = [&](const char* key, std::vector<std::string>& into) {
+    const KvTree* const listed = tree->find(key);
+    if (listed == nullptr) return;
+    for (const auto& one : listed->elements())
+      if (one.key.find('/') == std::string::npos) into.push_back(one.key);
+  };
+  take("NAMES", names_);
+  take("OUTDATED", outdated_);
   return {};
 }
 
@@ -138,14 +143,16 @@ std::string WorkFolder::copy_path(const std::string& name) const {
   return fmt::format("{}/{}/new/{}", path_, name_, name);
 }
 
-Status WorkFolder::set_complete(const std::string& ticket,
+Status WorkFolder::set_complete(const std::string& ticket, const std::vector<std::string>& names,
                                 const std::vector<std::string>& outdated) {
   const std::string shown = path_ + "/" + name_ + "/" + kComplete;
   BENTO_TRY(sync(new_.get(), shown));
   KvTree tree;
   tree.append("TICKET", ticket);
-  KvTree& names = tree.append("OUTDATED");
-  for (const auto& name : outdated) names.append(name);
+  KvTree& all = tree.append("NAMES");
+  for (const auto& name : names) all.append(name);
+  KvTree& old = tree.append("OUTDATED");
+  for (const auto& name : outdated) old.append(name);
   BENTO_ASSIGN(const auto bytes, encode_kvtree(tree));
   {
     BENTO_ASSIGN(const Descriptor file,
@@ -158,6 +165,7 @@ Status WorkFolder::set_complete(const std::string& ticket,
     return fail(os_error(errno, "rename of", shown));
   BENTO_TRY(sync(work_.get(), shown));
   complete_ = ticket;
+  names_ = names;
   outdated_ = outdated;
   return {};
 }
@@ -231,7 +239,9 @@ Status WorkFolder::name_all(const std::vector<std::string>& names) {
 }
 
 Status WorkFolder::discard() {
+  if (!complete_.empty() && !all_named(names_)) put_back(names_);
   complete_.clear();
+  names_.clear();
   outdated_.clear();
   if (::unlinkat(work_.get(), kComplete, 0) != 0 && errno != ENOENT)
     return fail(os_error(errno, "removal of", path_ + "/" + name_ + "/" + kComplete));
@@ -249,6 +259,13 @@ Status WorkFolder::remove() {
   if (::unlinkat(folder_.get(), name_.c_str(), AT_REMOVEDIR) != 0 && errno != ENOENT)
     return fail(os_error(errno, "removal of", shown));
   return {};
+}
+
+Status WorkFolder::abandon() {
+  if (!complete_.empty() && !all_named(names_)) put_back(names_);
+  for (const auto& name : names_in(old_.get()))
+    if (!is_there(folder_.get(), name)) BENTO_TRY(move(old_.get(), folder_.get(), name, path_));
+  return remove();
 }
 
 }  // namespace bento::transfer

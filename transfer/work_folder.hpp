@@ -30,9 +30,10 @@ class WorkFolder {
   /// Where a copy can be opened by others in this process.
   [[nodiscard]] std::string copy_path(const std::string& name) const;
 
-  /// Everything in new/ is whole, of submission `ticket`. `outdated` are names in the destination
-  /// folder, no copies among them, that go with the old container.
-  Status set_complete(const std::string& ticket, const std::vector<std::string>& outdated);
+  /// Everything in new/, which is `names`, is whole, of submission `ticket`. `outdated` are names in
+  /// the destination folder, no copies among them, that go with the old container.
+  Status set_complete(const std::string& ticket, const std::vector<std::string>& names,
+                      const std::vector<std::string>& outdated);
   /// The submission that is complete; empty if none is.
   [[nodiscard]] const std::string& complete() const { return complete_; }
   /// Was everything complete named already?
@@ -49,6 +50,8 @@ class WorkFolder {
   Status discard();
   /// Removes the folder with all that is in it.
   Status remove();
+  /// The same for a job that will never go on: what it has put aside gets its name back first.
+  Status abandon();
 
  private:
   WorkFolder() = default;
@@ -66,6 +69,7 @@ class WorkFolder {
   std::string path_;  ///< of the destination folder
   std::string name_;  ///< of the work folder in it
   std::string complete_;
+  std::vector<std::string> names_;  ///< of what is complete
   std::vector<std::string> outdated_;
 };
 
