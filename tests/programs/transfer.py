@@ -270,6 +270,8 @@ def damaged_source():
     check("damaged" in result.text and not os.path.exists("pfs/bad.h5"), result.text)
     nothing = entry("bad.h5", "b")
     check(nothing["state"] == "failed" and "damaged" in nothing["problem"], str(nothing))
+    nothing_left("pfs")
+    os.remove("cache/bad.h5")
 
 
 def written_again():
@@ -414,7 +416,28 @@ def limits(seconds):
         (later - before) / (5 * rate) for at, before in samples for then, later in samples[-1:0:-1] if then - at <= 5
     )
     check(worst <= 1.2, f"a window of 5 s saw {worst:.2f} of the rate")
+    cpu_share(seconds)
     say(f"{data / MIB:.0f} MiB at {rate / MIB:.0f} MiB/s took {took:.2f} s; worst window of 5 s: {worst:.2f}")
+
+
+def cpu_share(seconds):
+    """So small a share that the data for it fits: what the kernel says of the process, a start of 2 s left out."""
+    make("src/cpu", 600 * MIB, holes=False)
+    submit("src/cpu", "dst/cpu", "--bw", "0", "--percent", "2")
+
+    def used(pid):
+        fields = read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    with Daemon("--until-done") as daemon:
+        time.sleep(2)
+        before, began = used(daemon.process.pid), time.monotonic()
+        time.sleep(seconds)
+        check(daemon.process.poll() is None, "the file was too small")
+        share = 100 * (used(daemon.process.pid) - before) / (time.monotonic() - began)
+        daemon.end()
+    check(1.6 <= share <= 2.4, f"PERCENT 2 became {share:.2f} %")
+    say(f"PERCENT 2: {share:.2f} %")
 
 
 # ---- SCR's protocol ----
