@@ -251,7 +251,7 @@ Result<bool> Daemon::work_once(const TransferState& state) {
   }
   rate_bytes_ = 0;
   if (!waiting) BENTO_TRY(say_done());
-  return false;
+  return !waiting;
 }
 
 // Under the lock of the transfer file: who submits after this finds that no daemon runs.
