@@ -13,6 +13,9 @@ namespace {
 /// Of the time in which less was copied than allowed, at most this much is made up for: 5 s then
 /// see at most 5.5 s worth of bytes and one piece.
 constexpr Seconds kByteCredit(0.5);
+/// What a beginning may be ahead, since verification and the last sync come after the bytes: even a
+/// daemon that is killed and started anew keeps below 5.8 s worth in 5 s.
+constexpr Seconds kStartCredit(0.3);
 /// The same for CPU time, in seconds of CPU.
 constexpr Seconds kCpuCredit(0.1);
 /// Shorter waits cost more than they hold back.
@@ -37,7 +40,7 @@ Pace::Clocks Pace::system_clocks() {
 
 Pace::Pace(Clocks clocks)
     : clocks_(std::move(clocks)), cpu_from_(clocks_.now()), cpu_used_(clocks_.cpu()) {
-  bytes_due_ = cpu_from_;
+  bytes_due_ = cpu_from_ - kStartCredit;
 }
 
 void Pace::limit(double bytes_per_second, double cpu_percent) {
@@ -47,7 +50,7 @@ void Pace::limit(double bytes_per_second, double cpu_percent) {
   if (rate == rate_ && percent == percent_) return;
   const Seconds now = clocks_.now();
   const Seconds debt = std::max(bytes_due_ - now, Seconds(0));
-  bytes_due_ = rate > 0 && rate_ > 0 ? now + debt * (rate_ / rate) : now;
+  bytes_due_ = rate > 0 && rate_ > 0 ? now + debt * (rate_ / rate) : now - kStartCredit;
   rate_ = rate;
   percent_ = percent;
   cpu_from_ = now;
@@ -57,7 +60,7 @@ void Pace::limit(double bytes_per_second, double cpu_percent) {
 void Pace::begin() {
   const Seconds now = clocks_.now();
   // Debts stay: who stops and starts again must not get more than who goes on.
-  bytes_due_ = std::max(bytes_due_, now);
+  bytes_due_ = std::max(bytes_due_, now - kStartCredit);
   const Seconds used = clocks_.cpu();
   const Seconds debt = used - cpu_used_ - (now - cpu_from_) * (percent_ / 100);
   cpu_from_ = now;

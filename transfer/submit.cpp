@@ -33,11 +33,11 @@ std::string clean_name(const std::string& name) {
   return std::filesystem::path(absolute_name(name)).lexically_normal().string();
 }
 
-/// The folder with its links followed, as far as it is there, and no "..".
+/// A folder, by a slash at its end or because it is one, gets the name of the source in it.
 std::string final_name(const Submission& submission) {
   std::error_code problem;
   std::string name = clean_name(submission.destination);
-  if (std::filesystem::is_directory(name, problem))
+  if (submission.destination.ends_with('/') || std::filesystem::is_directory(name, problem))
     name = (std::filesystem::path(name) / base_of(submission.source)).lexically_normal().string();
   return name;
 }

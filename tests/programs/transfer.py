@@ -139,7 +139,7 @@ def files():
     make("dst/there/plain", 9 * MIB, seed=2)  # longer than what comes
     os.chmod("src/sparse", 0o640)
     for name in ("plain", "sparse", "empty"):
-        submit(f"src/{name}", "dst/there/" if name == "plain" else f"dst/deep/er/{name}")
+        submit(f"src/{name}", {"plain": "dst/there", "empty": "dst/deep/er/"}.get(name, f"dst/deep/er/{name}"))
     work()
     for name, path in (("plain", "dst/there/plain"), ("sparse", "dst/deep/er/sparse"), ("empty", "dst/deep/er/empty")):
         check(read(f"src/{name}") == read(path), f"{path} differs")
