@@ -27,7 +27,6 @@ namespace {
 // clang-format off
 constexpr AddCommand kCommands[] = {
     add_info,
-    add_transfer,
 #if H5BENTO_TOOL_HDF5
     add_ls,
     add_steps,
@@ -42,6 +41,7 @@ constexpr AddCommand kCommands[] = {
     add_view,
     add_check,
 #endif
+    add_transfer,
 };
 // clang-format on
 

@@ -27,9 +27,9 @@ enum h5bento_transfer_result {
  * @param message        gets the reason of anything but ARRIVED, cut to `message_bytes` with its
  *                       zero byte; may be NULL
  * @return one of h5bento_transfer_result */
-__attribute__((visibility("default"))) int h5bento_transfer_wait(const char *path,
-                                                                 const char *transfer_file,
-                                                                 double seconds, char *message,
+__attribute__((visibility("default"))) int h5bento_transfer_wait(const char* path,
+                                                                 const char* transfer_file,
+                                                                 double seconds, char* message,
                                                                  size_t message_bytes);
 
 #ifdef __cplusplus

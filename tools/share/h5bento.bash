@@ -14,10 +14,10 @@ _h5bento() {
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     [[ $word == -* ]] && continue
     command+=("$word")
-    [[ ${command[0]} == view && ${#command[@]} -lt 2 ]] || break
+    [[ ${command[0]} =~ ^(view|transfer)$ && ${#command[@]} -lt 2 ]] || break
   done
   COMPREPLY=()
-  if ((${#command[@]} == 0)) || [[ $current == -* ]] || [[ ${command[*]} == view ]]; then
+  if ((${#command[@]} == 0)) || [[ $current == -* ]] || [[ ${command[*]} =~ ^(view|transfer)$ ]]; then
     local kind='^[a-z]'
     [[ $current == -* ]] && kind='^-'
     mapfile -t COMPREPLY < <(compgen -W "$(_h5bento_words "$program" "${command[@]}" | grep -- "$kind")" -- "$current")
