@@ -11,6 +11,7 @@
 #include <H5VLnative.h>
 #include <fmt/format.h>
 
+#include "hdf5/base/library_state.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/data/value_range.hpp"
 
@@ -109,11 +110,12 @@ Result<std::unique_ptr<FilterScratch>> FilterScratch::make(hid_t dcpl, hid_t typ
 }
 
 FilterScratch::~FilterScratch() {
+  if (root_ == nullptr) return;
+  const LibraryState state;  // tools drop it outside of any call of the library
   const ErrorStackKeeper keep;
   for (const auto& slot : slots_)
     H5VLdataset_close(slot.dataset, native_connector(), H5P_DATASET_XFER_DEFAULT, nullptr);
-  if (root_ != nullptr)
-    H5VLgroup_close(root_, native_connector(), H5P_DATASET_XFER_DEFAULT, nullptr);
+  H5VLgroup_close(root_, native_connector(), H5P_DATASET_XFER_DEFAULT, nullptr);
 }
 
 // The file must be made by H5Fcreate, which tells the library its connector; then its root group,

@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 
-#include "hdf5/data/filter_scratch.hpp"
-#include "hdf5/data/filtered_record.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/view/spaces.hpp"
 
@@ -18,10 +17,6 @@ namespace {
 
 constexpr std::uint64_t kCopyPieceBytes = 8u << 20;
 constexpr std::uint64_t kMinCopyBudget = 64u << 20;
-
-std::string bytes_of(const H5O_token_t& token) {
-  return {reinterpret_cast<const char*>(&token), sizeof token};
-}
 
 /// A mapping's names are printf formats.
 std::string escaped(const std::string& name) {
@@ -45,77 +40,26 @@ DatasetViews::DatasetViews(const ViewSettings& settings, ViewJob& job, SourceFil
       sources_(sources),
       main_(main),
       budget_(settings.copy_bytes != 0 ? settings.copy_bytes
-                                       : std::max(kMinCopyBudget, job.data_bytes / 10)) {
-  // A later dataset may have the object address of a deleted one: the larger number holds.
-  for (const auto& dataset : job.datasets) {
-    H5O_token_t token{};
-    static_assert(sizeof token == sizeof dataset.token);
-    std::copy_n(reinterpret_cast<const unsigned char*>(dataset.token.data()), sizeof token,
-                reinterpret_cast<unsigned char*>(&token));
-    numbers_[bytes_of(token)] = dataset.number;
-  }
-}
+                                       : std::max(kMinCopyBudget, job.data_bytes / 10)),
+      diverted_(job.datasets),
+      records_(job) {}
 
 Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid_t type,
                                        const std::string& path) {
-  SpaceHandle space(H5Dget_space(from));
-  PlistHandle dcpl(H5Dget_create_plist(from));
-  if (!space.valid() || !dcpl.valid())
-    return fail(Code::kInternal, "native view: the dataset is unreadable");
-  const auto diverted = numbers_.find(bytes_of(token));
-  if (diverted == numbers_.end()) {
-    MadeDataset made;
-    made.dataset = DatasetHandle(H5Dcreate_anon(main_, type, space.get(), dcpl.get(), H5P_DEFAULT));
-    if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
-    const H5D_layout_t layout = H5Pget_layout(dcpl.get());
-    const int external = H5Pget_external_count(dcpl.get());
-    if (layout == H5D_LAYOUT_ERROR || external < 0)
-      return fail(Code::kInternal, "native view: the dataset's creation list is unreadable");
-    made.data_needed = layout != H5D_VIRTUAL && external == 0;
-    return made;
-  }
-  const auto subject = std::make_shared<Subject>();
-  subject->number = diverted->second;
-  subject->path = path;
-  BENTO_ASSIGN(subject->extent, extent_of(space.get()));
-  std::array<hsize_t, kMaxRank> limit{};
-  if (subject->extent.rank() > 0 &&
-      H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) < 0)
-    return fail(Code::kInternal, "native view: the extent is unreadable");
-  for (unsigned d = 0; d < subject->extent.rank(); ++d)
-    subject->extendible = subject->extendible || limit[d] != subject->extent[d];
-  subject->element_bytes = H5Tget_size(type);
+  const DatasetDeclaration* const diverted = diverted_.find(token);
+  if (diverted == nullptr) return make_undiverted(from, main_, type);
+  std::optional<DatasetDeclaration> declared;
   if (!job_.committed.empty()) {
-    BENTO_ASSIGN(const auto declared, job_.committed.steps().dataset(subject->number));
-    if (declared && (declared->rank != subject->extent.rank() ||
-                     declared->element_bytes != subject->element_bytes))
-      return fail(Code::kCorrupt,
-                  fmt::format("native view: the index and the skeleton disagree on the elements or "
-                              "dimensions of '{}'",
-                              path));
+    BENTO_ASSIGN(declared, job_.committed.steps().dataset(diverted->number));
   }
-  subject->fill.resize(static_cast<std::size_t>(subject->element_bytes));
-  if (subject->element_bytes == 0)
-    return fail(Code::kInternal, "native view: the dataset's type is unreadable");
-  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
-  if (H5Pfill_value_defined(dcpl.get(), &defined) < 0 ||
-      (defined != H5D_FILL_VALUE_UNDEFINED &&
-       H5Pget_fill_value(dcpl.get(), type, subject->fill.data()) < 0))
-    return fail(Code::kInternal, "native view: the fill value is unreadable");
-  const int filters = H5Pget_nfilters(dcpl.get());
-  if (filters > 0) {
-    BENTO_ASSIGN(subject->filters, FilterScratch::make(dcpl.get(), type));
-  }
-  if (filters < 0 || H5Iinc_ref(type) < 0)
-    return fail(Code::kInternal, "native view: the dataset's properties are unreadable");
-  subject->type = TypeHandle(type);
-  subject->space = std::move(space);
-  subject->dcpl = std::move(dcpl);
+  BENTO_ASSIGN(const auto subject, describe_diverted(from, diverted->number, type, path,
+                                                     declared ? &*declared : nullptr));
   return make_diverted(subject);
 }
 
-Result<MadeDataset> DatasetViews::make_diverted(const std::shared_ptr<const Subject>& given) {
-  const Subject& subject = *given;
+Result<MadeDataset> DatasetViews::make_diverted(
+    const std::shared_ptr<const DivertedDataset>& given) {
+  const DivertedDataset& subject = *given;
   BENTO_ASSIGN(RecordLookup seen, job_.committed.find(subject.number, Box::whole(subject.extent)));
   BENTO_ASSIGN(const ViewPieces pieces, view_pieces(std::move(seen), job_.plan));
   const std::uint64_t bytes = subject.extent.bytes(subject.element_bytes);
@@ -156,7 +100,8 @@ Result<MadeDataset> DatasetViews::make_diverted(const std::shared_ptr<const Subj
 // --- mapped
 // -------------------------------------------------------------------------------------------------
 
-Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const ViewPieces& pieces) {
+Result<DatasetHandle> DatasetViews::make_mapped(const DivertedDataset& subject,
+                                                const ViewPieces& pieces) {
   // The source's type is never a committed one: it may lie in another file.
   const TypeHandle type(H5Tcopy(subject.type.get()));
   const PlistHandle source_list(H5Pcreate(H5P_DATASET_CREATE));
@@ -195,9 +140,9 @@ Result<DatasetHandle> DatasetViews::make_mapped(const Subject& subject, const Vi
 // --- copied
 // -------------------------------------------------------------------------------------------------
 
-Result<MadeDataset> DatasetViews::make_copy(const std::shared_ptr<const Subject>& given,
+Result<MadeDataset> DatasetViews::make_copy(const std::shared_ptr<const DivertedDataset>& given,
                                             bool as_created) {
-  const Subject& subject = *given;
+  const DivertedDataset& subject = *given;
   const PlistHandle list(H5Pcopy(subject.dcpl.get()));
   if (!as_created) {
     // Chunked, so that it lies in chunks of the container where they are large enough.
@@ -219,7 +164,7 @@ Result<MadeDataset> DatasetViews::make_copy(const std::shared_ptr<const Subject>
   return made;
 }
 
-Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
+Status DatasetViews::copy_elements(const DivertedDataset& subject, hid_t dataset) {
   const SpaceHandle file_space(H5Scopy(subject.space.get()));
   std::vector<std::byte> buffer;
   return for_each_part(
@@ -227,7 +172,7 @@ Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
       std::max<std::uint64_t>(1, kCopyPieceBytes / subject.element_bytes),
       [&](const Box& box) -> Status {
         buffer.resize(static_cast<std::size_t>(box.elements() * subject.element_bytes));
-        BENTO_TRY(read_box(subject, box, buffer.data()));
+        BENTO_TRY(read_elements(records_, subject, box, buffer.data()));
         const SpaceHandle memory = simple_space(box.count);
         if (!memory.valid() || !file_space.valid())
           return fail(Code::kInternal, "native view: no space for a copy");
@@ -239,27 +184,20 @@ Status DatasetViews::copy_elements(const Subject& subject, hid_t dataset) {
       });
 }
 
-Status DatasetViews::read_box(const Subject& subject, const Box& box, std::byte* to) {
-  BENTO_ASSIGN(const RecordLookup lookup, job_.committed.find(subject.number, box));
-  for (const Box& hole : lookup.uncovered) fill_box(hole, box, to, subject.fill);
-  for (const Piece& piece : lookup.pieces) {
-    const Record& record = lookup.records[piece.record];
-    if (record.encoding == Encoding::kPlain) {
-      BENTO_TRY(job_.reader.read(record, subject.element_bytes, piece.part, box, to));
-      continue;
-    }
-    if (!subject.filters)
-      return fail(Code::kCorrupt, "native view: a filtered record of a dataset without filters");
-    BENTO_TRY(check_filtered(record, subject.filters->chunk()));
-    BENTO_ASSIGN(const auto stored, job_.reader.read_stored(record));
-    std::vector<std::byte> plain(
-        static_cast<std::size_t>(record.box.elements() * subject.element_bytes));
-    BENTO_TRY(
-        subject.filters->unfilter(record.box.count, stored, record.filter_mask, plain.data()));
-    copy_box(piece.part, record.box, plain.data(), box, to,
-             static_cast<std::size_t>(subject.element_bytes));
-  }
-  return {};
+// --- records
+// ------------------------------------------------------------------------------------------------
+
+Result<RecordLookup> DatasetViews::Records::find(DatasetNumber dataset, const Box& selection) {
+  return job_.committed.find(dataset, selection);
+}
+
+Status DatasetViews::Records::read(const Record& record, std::uint64_t element_bytes,
+                                   const Box& part, const Box& to_box, std::byte* to) {
+  return job_.reader.read(record, element_bytes, part, to_box, to);
+}
+
+Result<std::vector<std::byte>> DatasetViews::Records::read_stored(const Record& record) {
+  return job_.reader.read_stored(record);
 }
 
 }  // namespace bento::vol

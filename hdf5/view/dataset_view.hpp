@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@
 
 #include "core/base/error.hpp"
 #include "core/container/native_view.hpp"
-#include "hdf5/data/filter_scratch.hpp"
+#include "hdf5/view/diverted_dataset.hpp"
 #include "hdf5/view/source_files.hpp"
 #include "hdf5/view/tree_copy.hpp"
 
@@ -39,32 +38,32 @@ class DatasetViews {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  /// One diverted dataset on its way into the view.
-  struct Subject {
-    DatasetNumber number = 0;
-    TypeHandle type;  ///< in the new file
-    SpaceHandle space;
-    PlistHandle dcpl;
-    std::shared_ptr<FilterScratch> filters;  ///< null without filters
-    Dims extent;
-    bool extendible = false;
-    std::uint64_t element_bytes = 0;
-    std::vector<std::byte> fill;
-    std::string path;
+  /// What is committed, in the container that the view is built for.
+  class Records final : public RecordSource {
+   public:
+    explicit Records(ViewJob& job) : job_(job) {}
+    Result<RecordLookup> find(DatasetNumber dataset, const Box& selection) override;
+    Status read(const Record& record, std::uint64_t element_bytes, const Box& part,
+                const Box& to_box, std::byte* to) override;
+    Result<std::vector<std::byte>> read_stored(const Record& record) override;
+
+   private:
+    ViewJob& job_;
   };
 
-  Result<MadeDataset> make_diverted(const std::shared_ptr<const Subject>& given);
-  Result<DatasetHandle> make_mapped(const Subject& subject, const ViewPieces& pieces);
-  Result<MadeDataset> make_copy(const std::shared_ptr<const Subject>& given, bool as_created);
-  Status copy_elements(const Subject& subject, hid_t dataset);
-  Status read_box(const Subject& subject, const Box& box, std::byte* to);
+  Result<MadeDataset> make_diverted(const std::shared_ptr<const DivertedDataset>& given);
+  Result<DatasetHandle> make_mapped(const DivertedDataset& subject, const ViewPieces& pieces);
+  Result<MadeDataset> make_copy(const std::shared_ptr<const DivertedDataset>& given,
+                                bool as_created);
+  Status copy_elements(const DivertedDataset& subject, hid_t dataset);
 
   ViewSettings settings_;
   ViewJob& job_;
   SourceFiles& sources_;
   hid_t main_;
-  std::map<std::string, DatasetNumber> numbers_;  ///< by object token
   std::uint64_t budget_;
+  DivertedDatasets diverted_;
+  Records records_;
   std::vector<std::string> notes_;
 };
 

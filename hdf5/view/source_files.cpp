@@ -150,7 +150,8 @@ std::string SourceFiles::file_name(std::uint32_t index) const {
 }
 
 Status SourceFiles::create_file(Part& part, std::uint32_t index, hid_t like) {
-  part.view = std::make_shared<ViewFile>(job_.spaces[index]);
+  part.place = std::make_unique<Place>(job_.spaces[index]);
+  part.view = std::make_shared<ViewFile>(*part.place);
   const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
   const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
   if (H5Pset_userblock(creation.get(), part.view->base()) < 0 ||

@@ -63,7 +63,19 @@ class SourceFiles {
   Result<std::vector<std::optional<Superblock>>> finish();
 
  private:
+  /// Fresh space in one physical file of the container.
+  class Place final : public ViewPlace {
+   public:
+    explicit Place(ViewSpace& space) : space_(space) {}
+    Result<std::uint64_t> allocate(std::uint64_t bytes) override { return space_.allocate(bytes); }
+    [[nodiscard]] File& file() const override { return space_.file(); }
+    [[nodiscard]] std::uint64_t base() const override { return space_.plan().superblock_address(); }
+
+   private:
+    ViewSpace& space_;
+  };
   struct Part {
+    std::unique_ptr<Place> place;
     std::shared_ptr<ViewFile> view;
     FileHandle file;
     GroupHandle top;      ///< /.h5bento

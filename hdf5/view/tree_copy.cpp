@@ -15,8 +15,9 @@ namespace bento::vol {
 
 namespace {
 
-// Not below the reserved name: a copy may be made into a container.
-constexpr const char* kTypesGroup = ".h5bento-types";
+// Not below the reserved name: a copy may be made into a container. And not our name: that of a
+// deleted link stays readable in the file, which may be an ordinary one.
+constexpr const char* kTypesGroup = ".types-while-copied";
 
 std::string bytes_of(const H5O_token_t& token) {
   return {reinterpret_cast<const char*>(&token), sizeof token};

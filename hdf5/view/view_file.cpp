@@ -26,8 +26,7 @@ constexpr std::uint64_t kNowhere = static_cast<std::uint64_t>(1) << 60;
 
 }  // namespace
 
-ViewFile::ViewFile(ViewSpace& space)
-    : space_(&space), base_(space.plan().superblock_address()), nowhere_(kNowhere) {}
+ViewFile::ViewFile(ViewPlace& place) : place_(&place), base_(place.base()), nowhere_(kNowhere) {}
 
 void ViewFile::adopt_next(std::uint64_t address, std::uint64_t bytes) {
   next_address_ = address;
@@ -35,7 +34,7 @@ void ViewFile::adopt_next(std::uint64_t address, std::uint64_t bytes) {
 }
 
 void ViewFile::give_up() {
-  space_ = nullptr;
+  place_ = nullptr;
 }
 
 template <class Body>
@@ -54,7 +53,7 @@ std::uint64_t ViewFile::allocate(H5FD_mem_t type, std::uint64_t bytes) noexcept 
   std::uint64_t address = 0;
   bool placed = false;
   watch([&]() -> Status {
-    if (space_ == nullptr) return {};
+    if (place_ == nullptr) return {};
     BENTO_ASSIGN(address, try_allocate(type, bytes));
     placed = true;
     return {};
@@ -82,7 +81,7 @@ Result<std::uint64_t> ViewFile::try_allocate(H5FD_mem_t type, std::uint64_t byte
     adopted_runs_[next_address_] = std::exchange(next_bytes_, 0);
     return next_address_;
   }
-  BENTO_ASSIGN(const std::uint64_t address, space_->allocate(bytes));
+  BENTO_ASSIGN(const std::uint64_t address, place_->allocate(bytes));
   if (type == H5FD_MEM_DRAW && bytes >= kWriteThroughBytes)
     regions_[address].bytes = bytes;
   else
@@ -133,8 +132,8 @@ Status ViewFile::try_read(std::uint64_t address, std::span<std::byte> into) {
         into.subspan(static_cast<std::size_t>(from - address), static_cast<std::size_t>(to - from));
     if (!region.memory.empty())
       std::memcpy(part.data(), region.memory.data() + (from - start), part.size());
-    else if (space_ != nullptr)
-      BENTO_TRY(space_->file().read_at(from, part));
+    else if (place_ != nullptr)
+      BENTO_TRY(place_->file().read_at(from, part));
   }
   return {};
 }
@@ -154,8 +153,8 @@ Status ViewFile::try_write(std::uint64_t address, std::span<const std::byte> fro
     if (from.size() <= found->second.bytes - skip) {
       if (!found->second.memory.empty())
         std::memcpy(found->second.memory.data() + skip, from.data(), from.size());
-      else if (space_ != nullptr)
-        return space_->file().write_at(address, from);
+      else if (place_ != nullptr)
+        return place_->file().write_at(address, from);
       return {};
     }
   }
@@ -165,7 +164,7 @@ Status ViewFile::try_write(std::uint64_t address, std::span<const std::byte> fro
     --behind;
     if (address + from.size() <= behind->first + behind->second) return {};
   }
-  if (space_ == nullptr) return {};
+  if (place_ == nullptr) return {};
   return fail(Code::kInternal,
               fmt::format("native view: {} bytes written at {}, where nothing was allocated",
                           from.size(), address));
@@ -173,7 +172,7 @@ Status ViewFile::try_write(std::uint64_t address, std::span<const std::byte> fro
 
 Status ViewFile::store() {
   for (const auto& [address, region] : regions_)
-    if (!region.memory.empty()) BENTO_TRY(space_->file().write_at(address, region.memory));
+    if (!region.memory.empty()) BENTO_TRY(place_->file().write_at(address, region.memory));
   return {};
 }
 
@@ -254,6 +253,7 @@ herr_t drv_query(const H5FD_t*, unsigned long* flags) {
 }
 
 haddr_t drv_alloc(H5FD_t* file, H5FD_mem_t type, hid_t, hsize_t size) {
+  self(file)->file->begun = true;
   return self(file)->file->allocate(type, size);
 }
 

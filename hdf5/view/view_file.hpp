@@ -19,15 +19,29 @@
 #include <hdf5.h>
 
 #include "core/base/error.hpp"
-#include "core/container/native_view.hpp"
+#include "core/container/superblock.hpp"
+#include "core/io/file.hpp"
 
 namespace bento::vol {
+
+/// Where an HDF5 file lies that is being made.
+class ViewPlace {
+ public:
+  virtual ~ViewPlace() = default;
+  /// `bytes` in one piece. Returns the absolute address. Errors: kNoSpace.
+  virtual Result<std::uint64_t> allocate(std::uint64_t bytes) = 0;
+  /// What takes the bytes.
+  [[nodiscard]] virtual File& file() const = 0;
+  /// Address of the superblock.
+  [[nodiscard]] virtual std::uint64_t base() const = 0;
+};
 
 /// One physical file's view under construction. Used by one H5Fcreate; not thread-safe. The HDF5
 /// file keeps it alive as long as it needs it.
 class ViewFile {
  public:
-  explicit ViewFile(ViewSpace& space);
+  /// `place` must outlive it, or give_up() come first.
+  explicit ViewFile(ViewPlace& place);
 
   /// The next raw-data allocation of exactly `bytes` gets `address`.
   void adopt_next(std::uint64_t address, std::uint64_t bytes);
@@ -51,7 +65,8 @@ class ViewFile {
   /// From now on nothing reaches the file, and the space may go.
   void give_up();
 
-  /// Has the library set the end of its address space? Before, the file must look new.
+  /// Has the library set the end of its address space, or allocated? Before, the file must look
+  /// new.
   bool begun = false;
 
  private:
@@ -71,7 +86,7 @@ class ViewFile {
   template <class Body>
   void watch(Body&& body) noexcept;
 
-  ViewSpace* space_;  ///< null when given up
+  ViewPlace* place_;  ///< null when given up
   std::uint64_t base_;
   Status failure_;
   std::uint64_t nowhere_;  ///< next address that stands for no place in the file

@@ -19,8 +19,8 @@
 
 #include "core/config/config.hpp"
 #include "core/container/container.hpp"
+#include "hdf5/data/decoded_cache.hpp"
 #include "hdf5/skeleton/host.hpp"
-#include "vol/file/decoded_cache.hpp"
 #include "vol/mpi/mpi_info.hpp"
 
 namespace bento::vol {
