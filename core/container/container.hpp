@@ -154,6 +154,9 @@ class Container {
   }
   /// The bytes of a record as they are stored, held against its hash. Task-local.
   Result<std::vector<std::byte>> read_stored(const Record& record);
+  /// From now on everything that has a hash is held against it when it is read, and granules of
+  /// large records are; what has none is taken as it is.
+  void verify_what_has_hashes() { reader_.distrust(); }
   /// To be called when everything that belongs to one read was found and read, `well` or not:
   /// whether all of it was of this container's step. A writer may have gone on, and used the space
   /// of that step for a newer one, or that of the index through which the step was found. False:

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/native/native_datasets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "core/container/pieces.hpp"
+#include "hdf5/view/source_files.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+// Each one costs about a hundred bytes of memory; HDF5 itself is slow long before.
+constexpr std::size_t kMostChunks = std::size_t{16} << 20;
+
+/// The chunks of a dataset that hold something: number in the grid -> filter mask of the record
+/// that is the chunk as it would be stored, or kInParts.
+using Chunks = std::map<std::uint64_t, std::uint64_t>;
+constexpr std::uint64_t kInParts = ~std::uint64_t{0};
+
+/// How many chunks along each dimension.
+Dims grid_of(const Dims& extent, const Dims& chunk) {
+  Dims grid = extent;
+  for (unsigned d = 0; d < grid.rank(); ++d)
+    grid[d] = extent[d] / chunk[d] + (extent[d] % chunk[d] != 0 ? 1 : 0);
+  return grid;
+}
+
+Box chunk_box(std::uint64_t number, const Dims& extent, const Dims& chunk) {
+  const Dims grid = grid_of(extent, chunk);
+  Box box{grid, chunk};
+  for (unsigned d = grid.rank(); d-- > 0;) {
+    box.start[d] = number % grid[d] * chunk[d];
+    number /= grid[d];
+  }
+  return box;
+}
+
+Status add_chunks_of(const Box& part, std::uint64_t value, const Dims& grid, const Dims& chunk,
+                     Chunks& out) {
+  Box touched = part;
+  for (unsigned d = 0; d < part.rank(); ++d) {
+    touched.start[d] = part.start[d] / chunk[d];
+    touched.count[d] = (part.start[d] + part.count[d] - 1) / chunk[d] - touched.start[d] + 1;
+  }
+  const std::uint64_t count = touched.elements();
+  if (count > kMostChunks || out.size() > kMostChunks - count)
+    return fail(Code::kUnsupported,
+                fmt::format("it has more than {} chunks: they are too small", kMostChunks));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::uint64_t rest = i;
+    std::uint64_t number = 0;
+    std::uint64_t stride = 1;
+    for (unsigned d = part.rank(); d-- > 0;) {
+      number += (touched.start[d] + rest % touched.count[d]) * stride;
+      rest /= touched.count[d];
+      stride *= grid[d];
+    }
+    out[number] = value;
+  }
+  return {};
+}
+
+Result<Chunks> chunks_of(const DivertedDataset& dataset, const RecordLookup& seen,
+                         const Dims& chunk) {
+  const Dims grid = grid_of(dataset.extent, chunk);
+  if (!grid.checked_product())
+    return fail(Code::kUnsupported, "it has more chunks than 64 bits can count");
+  Chunks chunks;
+  for (const Piece& piece : seen.pieces) {
+    if (piece.part.empty()) continue;
+    const Record& record = seen.records[piece.record];
+    bool is_chunk = record.encoding == Encoding::kFiltered && dataset.filters != nullptr &&
+                    record.box.count == chunk && piece.part == record.box;
+    for (unsigned d = 0; is_chunk && d < chunk.rank(); ++d)
+      is_chunk = record.box.start[d] % chunk[d] == 0;
+    BENTO_TRY(
+        add_chunks_of(piece.part, is_chunk ? record.filter_mask : kInParts, grid, chunk, chunks));
+  }
+  return chunks;
+}
+
+Result<Dims> chunk_shape(hid_t dcpl, unsigned rank) {
+  std::array<hsize_t, kMaxRank> dims{};
+  if (H5Pget_chunk(dcpl, static_cast<int>(kMaxRank), dims.data()) != static_cast<int>(rank))
+    return fail(Code::kInternal, "its chunks are unreadable");
+  Dims chunk(rank);
+  for (unsigned d = 0; d < rank; ++d) {
+    chunk[d] = dims[d];
+    if (chunk[d] == 0) return fail(Code::kCorrupt, "a chunk of no elements");
+  }
+  return chunk;
+}
+
+/// What the library is given to write where nothing is written: it is never looked at, and as the
+/// system gives memory when it is touched, it is never there either.
+using Nothing = std::unique_ptr<void, decltype(&std::free)>;
+
+}  // namespace
+
+Box LaidOutDataset::box_of(const DataExtent& extent) const {
+  return chunked() ? chunk_box(extent.chunk, about->extent, chunk) : Box::whole(about->extent);
+}
+
+Result<MadeDataset> NativeDatasets::make(hid_t from, const H5O_token_t& token, hid_t type,
+                                         const std::string& path) {
+  const DatasetDeclaration* const declared = diverted_.find(token);
+  if (declared == nullptr) return make_undiverted(from, file_, type);
+  BENTO_ASSIGN(const Given given, describe_diverted(from, declared->number, type, path, declared));
+  const H5D_layout_t layout = H5Pget_layout(given->dcpl.get());
+  BENTO_ASSIGN(const RecordLookup seen, records_.find(given->number, Box::whole(given->extent)));
+  const bool written =
+      std::ranges::any_of(seen.pieces, [](const Piece& piece) { return !piece.part.empty(); });
+  MadeDataset made;
+  if (!written) {
+    made.dataset = DatasetHandle(
+        H5Dcreate_anon(file_, type, given->space.get(), given->dcpl.get(), H5P_DEFAULT));
+  } else if (layout == H5D_COMPACT) {
+    return make_compact(given);
+  } else if (layout == H5D_CHUNKED) {
+    BENTO_ASSIGN(made.dataset, make_chunked(given, seen));
+  } else {
+    BENTO_ASSIGN(made.dataset, make_contiguous(given));
+  }
+  if (!made.dataset.valid()) return fail(Code::kInternal, "the dataset is refused");
+  return made;
+}
+
+Result<DatasetHandle> NativeDatasets::make_contiguous(const Given& given) {
+  const std::uint64_t bytes = given->extent.bytes(given->element_bytes);
+  BENTO_ASSIGN(const std::uint64_t address, place_.allocate_data(bytes));
+  const ViewSource source{0, address, bytes, given->extent, Encoding::kPlain, 0};
+  BENTO_ASSIGN(DatasetHandle dataset, adopt_dataset(file_, view_, source, given->type.get(),
+                                                    given->space.get(), given->dcpl.get()));
+  extents_.push_back({address, bytes, 0, static_cast<std::uint32_t>(datasets_.size()),
+                      DataExtent::Content::kElements});
+  datasets_.push_back({given, {}});
+  return dataset;
+}
+
+// Its data lies in the object's header, so the library writes it. At most 64 KiB.
+Result<MadeDataset> NativeDatasets::make_compact(const Given& given) {
+  MadeDataset made;
+  made.dataset = DatasetHandle(
+      H5Dcreate_anon(file_, given->type.get(), given->space.get(), given->dcpl.get(), H5P_DEFAULT));
+  made.fill = [this, given](hid_t dataset) -> Status {
+    std::vector<std::byte> elements(
+        static_cast<std::size_t>(given->extent.bytes(given->element_bytes)));
+    BENTO_TRY(read_elements(records_, *given, Box::whole(given->extent), elements.data()));
+    if (H5Dwrite(dataset, given->type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, elements.data()) < 0)
+      return copy_failure(given->path, "its data cannot be written");
+    return {};
+  };
+  if (!made.dataset.valid()) return fail(Code::kInternal, "the dataset is refused");
+  return made;
+}
+
+Result<DatasetHandle> NativeDatasets::make_chunked(const Given& given, const RecordLookup& seen) {
+  BENTO_ASSIGN(const Dims chunk, chunk_shape(given->dcpl.get(), given->extent.rank()));
+  BENTO_ASSIGN(const Chunks chunks, chunks_of(*given, seen, chunk));
+  std::map<std::uint64_t, std::uint64_t> stored_bytes;
+  for (const Piece& piece : seen.pieces) {
+    const Record& record = seen.records[piece.record];
+    if (record.encoding != Encoding::kFiltered || !(record.box.count == chunk)) continue;
+    std::uint64_t number = 0;
+    const Dims grid = grid_of(given->extent, chunk);
+    for (unsigned d = 0; d < chunk.rank(); ++d)
+      number = number * grid[d] + piece.part.start[d] / chunk[d];
+    stored_bytes[number] = record.stored_bytes;
+  }
+  const PlistHandle list(H5Pcopy(given->dcpl.get()));
+  if (H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0)
+    return fail(Code::kInternal, "the creation list is refused");
+  DatasetHandle dataset(
+      H5Dcreate_anon(file_, given->type.get(), given->space.get(), list.get(), H5P_DEFAULT));
+  if (!dataset.valid()) return fail(Code::kInternal, "the dataset is refused");
+  DataExtent extent;
+  extent.dataset = static_cast<std::uint32_t>(datasets_.size());
+  datasets_.push_back({given, chunk});
+  for (const auto& [number, mask] : chunks) {
+    extent.chunk = number;
+    if (mask == kInParts) {
+      extent.content = DataExtent::Content::kElements;
+      extent.bytes = chunk.bytes(given->element_bytes);
+    } else {
+      extent.content = DataExtent::Content::kStored;
+      extent.bytes = stored_bytes[number];
+    }
+    BENTO_TRY(add_chunk(dataset.get(), extent, static_cast<std::uint32_t>(mask)));
+  }
+  return dataset;
+}
+
+Status NativeDatasets::add_chunk(hid_t dataset, DataExtent extent, std::uint32_t mask) {
+  const LaidOutDataset& laid_out = datasets_[extent.dataset];
+  const DivertedDataset& about = *laid_out.about;
+  const Box box = laid_out.box_of(extent);
+  std::vector<std::byte> filtered;
+  if (extent.content == DataExtent::Content::kElements) {
+    mask = 0;
+    if (about.filters != nullptr && refilter_) {
+      std::vector<std::byte> elements(static_cast<std::size_t>(extent.bytes));
+      BENTO_TRY(read_elements(records_, about, box, elements.data(), &decoded_));
+      BENTO_TRY(about.filters->filter(box.count, elements, filtered, mask));
+      extent.bytes = filtered.size();
+      extent.content = DataExtent::Content::kWritten;
+    } else if (about.filters != nullptr) {
+      const int filters = H5Pget_nfilters(about.dcpl.get());
+      mask = static_cast<std::uint32_t>((std::uint64_t{1} << filters) - 1);
+    }
+  }
+  BENTO_ASSIGN(extent.address, place_.allocate_data(extent.bytes));
+  const Nothing nothing(std::calloc(1, static_cast<std::size_t>(extent.bytes)), &std::free);
+  if (!nothing) return fail(Code::kNoSpace, fmt::format("no memory for {} bytes", extent.bytes));
+  std::array<hsize_t, kMaxRank> origin{};
+  std::ranges::copy(box.start.view(), origin.begin());
+  view_.adopt_next(extent.address, extent.bytes);
+  if (H5Dwrite_chunk(dataset, H5P_DEFAULT, mask, origin.data(),
+                     static_cast<std::size_t>(extent.bytes), nothing.get()) < 0 ||
+      !view_.adopted()) {
+    BENTO_TRY(view_.failure());
+    return copy_failure(about.path, "a chunk of it is refused");
+  }
+  if (!filtered.empty()) BENTO_TRY(place_.file().write_at(extent.address, filtered));
+  extents_.push_back(extent);
+  return {};
+}
+
+}  // namespace bento::vol

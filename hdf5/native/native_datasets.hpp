@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// How each dataset lies in an assembled file: contiguous, or in the chunks that its program asked
+/// for. Its raw data gets addresses and is not written.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <hdf5.h>
+
+#include "core/base/error.hpp"
+#include "hdf5/native/virtual_place.hpp"
+#include "hdf5/view/diverted_dataset.hpp"
+#include "hdf5/view/tree_copy.hpp"
+
+namespace bento::vol {
+
+/// A run of bytes of the assembled file that a dataset fills.
+struct DataExtent {
+  enum class Content : std::uint8_t {
+    kElements,  ///< the elements of `chunk`, or of all of a contiguous dataset, in row-major order
+    kStored,    ///< the stored bytes of the record that is `chunk`
+    kWritten,   ///< in the store already
+  };
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t chunk = 0;    ///< number in the dataset's grid, row-major
+  std::uint32_t dataset = 0;  ///< place in NativeDatasets::datasets()
+  Content content = Content::kElements;
+};
+
+/// A dataset whose bytes are found when they are read.
+struct LaidOutDataset {
+  std::shared_ptr<const DivertedDataset> about;
+  Dims chunk;  ///< of rank 0 for a contiguous one (and for a scalar)
+  [[nodiscard]] bool chunked() const { return chunk.rank() > 0; }
+  /// The elements of an extent; of a chunk at the edge some may lie beyond the dataset.
+  [[nodiscard]] Box box_of(const DataExtent& extent) const;
+};
+
+class NativeDatasets {
+ public:
+  /// `refilter`: a chunk that no single record covers is filtered now and written to the place's
+  /// file. Otherwise it lies there unfiltered, and its filter mask says so.
+  NativeDatasets(std::span<const DatasetDeclaration> declared, RecordSource& records,
+                 VirtualPlace& place, ViewFile& view, hid_t file, bool refilter)
+      : diverted_(declared),
+        records_(records),
+        place_(place),
+        view_(view),
+        file_(file),
+        refilter_(refilter) {}
+
+  /// TreeCopy::MakeDataset.
+  Result<MadeDataset> make(hid_t from, const H5O_token_t& token, hid_t type,
+                           const std::string& path);
+
+  [[nodiscard]] std::vector<LaidOutDataset>& datasets() { return datasets_; }
+  /// By ascending address.
+  [[nodiscard]] std::vector<DataExtent>& extents() { return extents_; }
+
+ private:
+  using Given = std::shared_ptr<const DivertedDataset>;
+  Result<DatasetHandle> make_contiguous(const Given& given);
+  Result<DatasetHandle> make_chunked(const Given& given, const RecordLookup& seen);
+  Result<MadeDataset> make_compact(const Given& given);
+  Status add_chunk(hid_t dataset, DataExtent extent, std::uint32_t record_mask);
+
+  DivertedDatasets diverted_;
+  RecordSource& records_;
+  VirtualPlace& place_;
+  ViewFile& view_;
+  hid_t file_;
+  bool refilter_;
+  DecodedCache decoded_;
+  std::vector<LaidOutDataset> datasets_;
+  std::vector<DataExtent> extents_;
+};
+
+}  // namespace bento::vol

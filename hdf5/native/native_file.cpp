@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/native/native_file.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "core/container/superblock.hpp"
+#include "core/geometry/box_run.hpp"
+#include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/library_state.hpp"
+#include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/native/virtual_place.hpp"
+#include "hdf5/skeleton/skeleton_copy.hpp"
+#include "hdf5/view/group_properties.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+// The skeleton is in memory, too, and what the library writes is a little more than that.
+constexpr std::uint64_t kMetadataSlack = 256u << 20;
+constexpr std::uint64_t kMetadataPerSkeleton = 4;
+
+/// The HDF5 file while it is made. Whatever happens, it is closed before its place goes.
+class OpenFile {
+ public:
+  explicit OpenFile(File& store) : place(store), view(std::make_shared<ViewFile>(place)) {}
+  ~OpenFile() {
+    const ErrorStackKeeper keep;
+    view->give_up();
+    (void)close();
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  Status create(hid_t like, const std::string& name) {
+    const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
+    const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
+    if (set_fapl_view(access.get(), view) < 0)
+      return fail(Code::kInternal, "the driver of the assembled file is refused");
+    const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
+    BENTO_TRY(copy_group_properties(root.get(), creation.get()));
+    file = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
+    BENTO_TRY(view->failure());
+    return file.valid() ? Status{} : fail(Code::kInternal, "no HDF5 file can be assembled");
+  }
+  Status close() {
+    const hid_t id = file.release();
+    if (id < 0 || H5Fclose(id) >= 0) return {};
+    const std::string why = innermost_error();
+    view->give_up();
+    if (H5Iis_valid(id) > 0) (void)H5Fclose(id);
+    return fail(Code::kInternal, fmt::format("the assembled file cannot be closed ({})", why));
+  }
+
+  VirtualPlace place;
+  std::shared_ptr<ViewFile> view;
+  FileHandle file;
+};
+
+}  // namespace
+
+NativeFile::NativeFile(std::unique_ptr<Container> container, File* output)
+    : container_(std::move(container)), records_(*container_), store_(output) {
+  if (store_ != nullptr) return;
+  memory_ = std::make_unique<MemoryStore>(kMetadataSlack +
+                                          kMetadataPerSkeleton * container_->skeleton().size());
+  store_ = memory_.get();
+}
+
+Result<std::unique_ptr<NativeFile>> NativeFile::assemble(std::unique_ptr<Container> container,
+                                                         File* output) {
+  std::unique_ptr<NativeFile> made(new NativeFile(std::move(container), output));
+  // What is copied is held against its hash, so that damage is not handed on as if it were data.
+  if (output != nullptr) made->container_->verify_what_has_hashes();
+  Status done = read_of_one_step(*made->container_, [&made] { return made->assemble_once(); });
+  if (!done) return fail(std::move(done).error());
+  return made;
+}
+
+Status NativeFile::assemble_once() {
+  const LibraryState state;
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  datasets_.clear();
+  extents_.clear();
+  notes_.clear();
+  BENTO_TRY(store_->truncate(0));  // of a try before this one
+  BENTO_ASSIGN(const FileHandle skeleton,
+               open_skeleton_copy(container_->path(), container_->skeleton()));
+  OpenFile open(*store_);
+  BENTO_TRY(open.create(skeleton.get(), fmt::format("{} as of step {}", container_->path(),
+                                                    container_->step().number())));
+  NativeDatasets datasets(container_->datasets(), records_, open.place, *open.view, open.file.get(),
+                          memory_ == nullptr);
+  TreeCopy tree(
+      skeleton.get(), open.file.get(),
+      [&datasets](hid_t from, const H5O_token_t& token, hid_t type, const std::string& path) {
+        return datasets.make(from, token, type, path);
+      },
+      [&open] { return open.view->failure(); }, {});
+  Status copied = tree.run();
+  BENTO_TRY(open.view->failure());
+  BENTO_TRY(std::move(copied));
+  Status closed = open.close();
+  BENTO_TRY(open.view->failure());
+  BENTO_TRY(std::move(closed));
+  BENTO_TRY(open.view->store());
+  bytes_ = open.place.end();
+  Superblock superblock = open.view->superblock();
+  BENTO_TRY(set_end_of_file(superblock, bytes_));
+  BENTO_TRY(store_->write_at(0, superblock));
+  if (tree.dropped_references() > 0)
+    notes_.push_back(fmt::format("{} references lead to objects without a path and are null",
+                                 tree.dropped_references()));
+  datasets_ = std::move(datasets.datasets());
+  extents_ = std::move(datasets.extents());
+  return {};
+}
+
+std::uint64_t NativeFile::data_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const DataExtent& extent : extents_) bytes += extent.bytes;
+  return bytes;
+}
+
+// --- reading -----------------------------------------------------------------------------------
+
+Status NativeFile::read(std::uint64_t offset, std::span<std::byte> into) {
+  if (offset > bytes_ || into.size() > bytes_ - offset)
+    return fail(Code::kInvalidArgument, "a read behind the end of the assembled file");
+  const LibraryState state;
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  decoded_.keep_only(container_->content_version());
+  return read_of_one_step(*container_, [&] { return read_once(offset, into); });
+}
+
+Status NativeFile::read_once(std::uint64_t offset, std::span<std::byte> into) {
+  const std::uint64_t end = offset + into.size();
+  auto extent = std::ranges::upper_bound(extents_, offset, {}, &DataExtent::address);
+  if (extent != extents_.begin()) --extent;
+  // The store knows nothing of where data lies, and gives zeros there.
+  const bool all_data = extent != extents_.end() && extent->address <= offset &&
+                        end - extent->address <= extent->bytes;
+  if (!all_data) {
+    BENTO_ASSIGN(const std::size_t read, store_->read_some(offset, into));
+    if (read != into.size()) return fail(Code::kInternal, "metadata of the assembled file is cut");
+  }
+  for (; extent != extents_.end() && extent->address < end; ++extent) {
+    const std::uint64_t from = std::max(offset, extent->address);
+    const std::uint64_t to = std::min(end, extent->address + extent->bytes);
+    if (from >= to) continue;
+    BENTO_TRY(read_extent(*extent, from - extent->address,
+                          into.subspan(static_cast<std::size_t>(from - offset),
+                                       static_cast<std::size_t>(to - from))));
+  }
+  return {};
+}
+
+Status NativeFile::read_extent(const DataExtent& extent, std::uint64_t skip,
+                               std::span<std::byte> into) {
+  if (extent.content == DataExtent::Content::kStored) {
+    BENTO_ASSIGN(const std::vector<std::byte>* const stored, stored_chunk(extent));
+    std::copy_n(stored->begin() + static_cast<std::ptrdiff_t>(skip), into.size(), into.begin());
+    return {};
+  }
+  const LaidOutDataset& dataset = datasets_[extent.dataset];
+  return read_run(dataset, dataset.box_of(extent), skip, into);
+}
+
+// Elements of a run that are asked for in part, at its ends, go through a buffer of their own.
+Status NativeFile::read_run(const LaidOutDataset& dataset, const Box& box, std::uint64_t skip,
+                            std::span<std::byte> into) {
+  const std::uint64_t element = dataset.about->element_bytes;
+  const std::uint64_t first = skip / element;
+  const std::uint64_t last = (skip + into.size() + element - 1) / element;
+  const bool whole = skip % element == 0 && into.size() % element == 0;
+  if (!whole) buffer_.resize(static_cast<std::size_t>((last - first) * element));
+  std::byte* to = whole ? into.data() : buffer_.data();
+  for (const Box& part : boxes_of_run(box, first, last)) {
+    BENTO_TRY(read_elements(records_, *dataset.about, part, to, &decoded_));
+    to += part.elements() * element;
+  }
+  if (!whole) std::memcpy(into.data(), buffer_.data() + skip % element, into.size());
+  return {};
+}
+
+Result<const std::vector<std::byte>*> NativeFile::stored_chunk(const DataExtent& extent) {
+  if (stored_at_ == extent.address) return &stored_;
+  const LaidOutDataset& dataset = datasets_[extent.dataset];
+  stored_at_ = 0;
+  BENTO_ASSIGN(const RecordLookup seen,
+               records_.find(dataset.about->number, dataset.box_of(extent)));
+  if (seen.records.size() != 1 || seen.records[0].stored_bytes != extent.bytes)
+    return fail(Code::kCorrupt, fmt::format("'{}': the index no longer says what it said of '{}'",
+                                            container_->path(), dataset.about->path));
+  BENTO_ASSIGN(stored_, records_.read_stored(seen.records[0]));
+  stored_at_ = extent.address;
+  return &stored_;
+}
+
+// --- writing -----------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::uint64_t kPartBytes = 8u << 20;
+constexpr std::size_t kHoleBytes = 64u << 10;
+
+bool is_zero(std::span<const std::byte> bytes) {
+  return bytes.empty() || (bytes[0] == std::byte{0} &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+}  // namespace
+
+Status NativeFile::put(std::uint64_t address, std::span<const std::byte> bytes) {
+  std::size_t begin = 0;  // of what is to be written
+  std::size_t at = 0;
+  while (at < bytes.size()) {
+    const std::size_t count = std::min(kHoleBytes, bytes.size() - at);
+    const bool zero = is_zero(bytes.subspan(at, count));
+    if (zero && begin < at)
+      BENTO_TRY(store_->write_at(address + begin, bytes.subspan(begin, at - begin)));
+    at += count;
+    if (zero) begin = at;
+  }
+  return begin < at ? store_->write_at(address + begin, bytes.subspan(begin)) : Status{};
+}
+
+Status NativeFile::write_data(const Progress& progress) {
+  const LibraryState state;
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  for (const DataExtent& extent : extents_) BENTO_TRY(write_extent(extent, progress));
+  return store_->truncate(bytes_);
+}
+
+Status NativeFile::write_extent(const DataExtent& extent, const Progress& progress) {
+  if (extent.content == DataExtent::Content::kWritten) {
+    progress(extent.bytes);
+    return {};
+  }
+  if (extent.content == DataExtent::Content::kStored) {
+    BENTO_TRY(read_of_one_step(*container_, [&]() -> Status {
+      BENTO_TRY(stored_chunk(extent));
+      return {};
+    }));
+    progress(extent.bytes);
+    return store_->write_at(extent.address, stored_);
+  }
+  const LaidOutDataset& dataset = datasets_[extent.dataset];
+  const Box box = dataset.box_of(extent);
+  return write_part(extent, box, box, progress);
+}
+
+// Halved until it is small. What nobody wrote is not gone through piece by piece if it is zeros: a
+// dataset may be declared a thousand times larger than its file.
+Status NativeFile::write_part(const DataExtent& extent, const Box& whole, const Box& part,
+                              const Progress& progress) {
+  const DivertedDataset& about = *datasets_[extent.dataset].about;
+  const std::uint64_t bytes = part.elements() * about.element_bytes;
+  const bool small = bytes <= kPartBytes || part.elements() <= 1;
+  bool nothing = false;
+  if (!small && is_zero(about.fill)) {
+    const Box inside = intersect(part, Box::whole(about.extent));
+    nothing = inside.empty();
+    if (!nothing) {
+      BENTO_ASSIGN(const RecordLookup seen, read_of_one_step(*container_, [&] {
+                     return records_.find(about.number, inside);
+                   }));
+      nothing = seen.records.empty();
+    }
+  }
+  if (nothing) {
+    progress(bytes);
+    return {};
+  }
+  if (!small)
+    return for_each_part(part, part.elements() / 2, [&](const Box& half) {
+      return write_part(extent, whole, half, progress);
+    });
+  buffer_.resize(static_cast<std::size_t>(bytes));
+  decoded_.keep_only(container_->content_version());
+  BENTO_TRY(read_of_one_step(*container_, [&] {
+    return read_elements(records_, about, part, buffer_.data(), &decoded_);
+  }));
+  progress(bytes);
+  return put(extent.address + row_major_offset(whole, part) * about.element_bytes, buffer_);
+}
+
+}  // namespace bento::vol

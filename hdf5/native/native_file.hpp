@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// A container, as of one kept step, as an ordinary HDF5 file that stands nowhere: its metadata is
+/// made at once, its data is found by the step index when it is read. No virtual dataset is made
+/// and nothing in it is named after h5bento, so parallel stock HDF5 reads it, too. `export` writes
+/// it out, `mount` shows it.
+///
+/// The address space begins with the superblock; metadata and data follow in the order in which the
+/// library asked for them. A dataset keeps the layout that its program chose. What of a filtered
+/// dataset is stored as HDF5 would store the chunk is taken over as it is; any other chunk is
+/// filtered anew if the file is written out, and stands unfiltered, with a filter mask that says
+/// so, if it is not.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/container/container.hpp"
+#include "hdf5/native/memory_store.hpp"
+#include "hdf5/native/native_datasets.hpp"
+
+namespace bento::vol {
+
+/// Not thread-safe: all of them together are used by one thread at a time, because HDF5 is.
+class NativeFile {
+ public:
+  /// Of what `container`, open for reading, shows. `output`: takes the metadata, and write_data()
+  /// the data; it must be empty. Null: the metadata stays in memory. Errors: kCorrupt, kIo,
+  /// kNoSpace (of the output, or memory), kUnsupported (larger than a file can be), kBusy (a writer
+  /// dropped the step), kInternal (the library refused something; names the object).
+  static Result<std::unique_ptr<NativeFile>> assemble(std::unique_ptr<Container> container,
+                                                      File* output = nullptr);
+
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] Container& container() { return *container_; }
+  /// What the user should know: references that lead nowhere.
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  /// Bytes of all datasets in the file.
+  [[nodiscard]] std::uint64_t data_bytes() const;
+
+  /// Fills `into` from `offset`; it must lie inside the file. Only without an output. Errors: kBusy
+  /// (a writer dropped the step: nothing of `into` holds then), kCorrupt, kIo.
+  Status read(std::uint64_t offset, std::span<std::byte> into);
+
+  /// Writes the data of all datasets into the output and sets the file's length. Places that hold
+  /// zeros only are left out where 64 KiB of them come together. `progress` gets the bytes gone
+  /// through since its last call. Errors: as assemble().
+  using Progress = std::function<void(std::uint64_t bytes)>;
+  Status write_data(const Progress& progress);
+
+ private:
+  /// Records of the container, and every hash that they have is checked if `verify`.
+  class Records final : public RecordSource {
+   public:
+    explicit Records(Container& container) : container_(container) {}
+    Result<RecordLookup> find(DatasetNumber dataset, const Box& selection) override {
+      return container_.find(dataset, selection);
+    }
+    Status read(const Record& record, std::uint64_t element_bytes, const Box& part,
+                const Box& to_box, std::byte* to) override {
+      return container_.read(record, part, element_bytes, to_box, to);
+    }
+    Result<std::vector<std::byte>> read_stored(const Record& record) override {
+      return container_.read_stored(record);
+    }
+
+   private:
+    Container& container_;
+  };
+
+  NativeFile(std::unique_ptr<Container> container, File* output);
+  Status assemble_once();
+  Status read_once(std::uint64_t offset, std::span<std::byte> into);
+  Status read_extent(const DataExtent& extent, std::uint64_t skip, std::span<std::byte> into);
+  Status read_run(const LaidOutDataset& dataset, const Box& box, std::uint64_t skip,
+                  std::span<std::byte> into);
+  Result<const std::vector<std::byte>*> stored_chunk(const DataExtent& extent);
+  Status write_extent(const DataExtent& extent, const Progress& progress);
+  Status write_part(const DataExtent& extent, const Box& whole, const Box& part,
+                    const Progress& progress);
+  Status put(std::uint64_t address, std::span<const std::byte> bytes);
+
+  std::unique_ptr<Container> container_;
+  Records records_;
+  std::unique_ptr<MemoryStore> memory_;
+  File* store_;
+  std::vector<LaidOutDataset> datasets_;
+  std::vector<DataExtent> extents_;  ///< by address
+  std::uint64_t bytes_ = 0;
+  std::vector<std::string> notes_;
+  DecodedCache decoded_;
+  std::vector<std::byte> stored_;  ///< the stored chunk that was read last
+  std::uint64_t stored_at_ = 0;    ///< its address; 0: none
+  std::vector<std::byte> buffer_;
+};
+
+}  // namespace bento::vol
