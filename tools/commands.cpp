@@ -17,6 +17,7 @@ void add_check(Tool& tool);
 void add_find(Tool& tool);
 void add_ls(Tool& tool);
 void add_repair(Tool& tool);
+void add_export(Tool& tool);
 void add_steps(Tool& tool);
 void add_view(Tool& tool);
 #endif
@@ -29,6 +30,7 @@ constexpr AddCommand kCommands[] = {
     add_info,
 #if H5BENTO_TOOL_HDF5
     add_ls,
+    add_export,
     add_steps,
 #endif
     add_layout,

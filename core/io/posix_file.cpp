@@ -13,7 +13,7 @@
 
 #include <fmt/format.h>
 
-#include "core/io/file.hpp"
+#include "core/io/posix_file.hpp"
 
 namespace bento {
 namespace {
@@ -140,6 +140,10 @@ int open_flags(OpenMode mode) {
 }
 
 }  // namespace
+
+std::unique_ptr<File> take_descriptor(std::string path, int descriptor) {
+  return std::make_unique<PosixFile>(std::move(path), descriptor);
+}
 
 Result<std::unique_ptr<File>> open_posix_file(const std::string& path, OpenMode mode) {
   int fd = -1;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/native/record_decoder.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "hdf5/base/library_state.hpp"
+#include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/data/filtered_record.hpp"
+#include "hdf5/skeleton/skeleton_copy.hpp"
+
+namespace bento::vol {
+
+Result<std::shared_ptr<RecordDecoder>> RecordDecoder::make(Container& container) {
+  const QuietErrors quiet;
+  auto made = std::make_shared<RecordDecoder>();
+  BENTO_ASSIGN(made->skeleton_, open_skeleton_copy(container.path(), container.skeleton()));
+  for (const auto& declared : container.datasets()) {
+    H5O_token_t token{};
+    std::copy_n(reinterpret_cast<const unsigned char*>(declared.token.data()), sizeof token,
+                reinterpret_cast<unsigned char*>(&token));
+    const ObjectHandle object(H5Oopen_by_token(made->skeleton_.get(), token));
+    if (!object.valid() || H5Iget_type(object.get()) != H5I_DATASET) continue;
+    const TypeHandle type(H5Dget_type(object.get()));
+    BENTO_ASSIGN(made->datasets_[declared.number],
+                 describe_diverted(object.get(), declared.number, type.get(),
+                                   fmt::format("dataset {}", declared.number), &declared));
+  }
+  return made;
+}
+
+Result<std::vector<std::byte>> RecordDecoder::decode(const Record& record,
+                                                     const std::vector<std::byte>& stored) {
+  const LibraryState state;
+  const QuietErrors quiet;
+  const auto dataset = datasets_.find(record.dataset);
+  if (dataset == datasets_.end() || !dataset->second->filters)
+    return fail(Code::kCorrupt, "a filtered record of a dataset without filters");
+  FilterScratch& filters = *dataset->second->filters;
+  BENTO_TRY(check_filtered(record, filters.chunk()));
+  std::vector<std::byte> elements(
+      static_cast<std::size_t>(record.box.elements() * dataset->second->element_bytes));
+  BENTO_TRY(filters.unfilter(record.box.count, stored, record.filter_mask, elements.data()));
+  return elements;
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""`h5bento export`: what comes out is an ordinary HDF5 file, equal to one that the same program wrote natively.
+
+    tool_export.py objects    about everything that HDF5 can hold, after one and after two sessions
+    tool_export.py steps      each kept step of a file, written by 3 ranks, against a native file of that step
+    tool_export.py parallel   decompositions, filters and several physical files; read by parallel stock HDF5
+    tool_export.py fti        rank files of FTI 1.1 and 1.6, of plain and of compressed records
+    tool_export.py refused    what cannot be exported, and what must not be written over
+    tool_export.py killed     ended at random moments: nothing under the name
+    tool_export.py full_disk  a clear error, and nothing under the name
+"""
+
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+from harness import HERE, SOURCE, bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say
+from native_view import FOR_TOOLS, NAMES, both
+from native_view_check import check_h5diff, check_h5dump, compare, stock_env, stock_python
+from steps_run import environment, write_steps
+
+
+def tool(*arguments, ok=(0,), env=None):
+    return run([built("bin", "h5bento"), *arguments], env or native_env(), ok=ok)
+
+
+def export(path, out, *options):
+    answer = json.loads(tool("export", "--json", path, out, *options).out)
+    check(answer["file"] == out and answer["bytes"] == os.path.getsize(out), f"{answer}, {os.path.getsize(out)} bytes")
+    return answer
+
+
+def check_ordinary(path, virtual=0):
+    """Nothing of ours in it, and no virtual dataset but those that the program made."""
+    with open(path, "rb") as file:
+        data = file.read()
+    check(data.startswith(b"\x89HDF\r\n\x1a\n"), f"{path} does not begin as an HDF5 file")
+    check(b"h5bento" not in data.lower(), f"{path} names h5bento")
+    script = (
+        "import h5py, sys\nfound = []\n"
+        "def visit(name, item):\n"
+        "    if isinstance(item, h5py.Dataset) and item.is_virtual: found.append(name)\n"
+        "with h5py.File(sys.argv[1]) as file: file.visititems(visit)\nprint(len(found))"
+    )
+    found = int(run([stock_python(), "-c", script, path], stock_env()).out)
+    check(found == virtual, f"{path}: {found} virtual datasets, not {virtual}")
+
+
+# ---- what comes out ----
+
+
+def objects():
+    for which in ("first", "second"):
+        both(which, "latest")
+        os.makedirs("exported", exist_ok=True)
+        for name in NAMES:
+            for link in glob.glob("native/*"):  # what external links and storage lead to
+                if os.path.basename(link) not in NAMES:
+                    shutil.copy(link, "exported")
+            answer = export(f"view/{name}", f"exported/{name}", "--force")
+            check(bool(answer["notes"]) == (name == "dangling.h5"), f"{name}: notes: {answer['notes']}")
+        counts = compare([(f"native/{name}", f"exported/{name}") for name in NAMES])
+        check(not counts.get("virtual in the view only"), f"virtual datasets were made: {counts}")
+        check(counts["references"] > 90 and counts["of committed types"] > 10, f"too little was compared: {counts}")
+        lines = 0
+        for name in FOR_TOOLS:
+            check_h5diff(f"native/{name}", f"exported/{name}")
+            lines += len(check_h5dump(f"native/{name}", f"exported/{name}"))
+        say(f"{which} session: {counts}, h5diff equal, h5dump: {lines} equal lines")
+
+
+def steps():
+    count, keep = 5, 3
+    for step in range(1, count + 1):
+        write_steps(f"native-{step}.h5", "new", step, 2, native_env())
+    write_steps("x.h5", "new", count, 3, environment(f"keep={keep}"))
+    for step in range(count - keep + 1, count + 1):
+        answer = export("x.h5", f"step-{step}.h5", "--step", str(step))
+        check(answer["step"] == step, f"{answer}")
+        counts = compare([(f"native-{step}.h5", f"step-{step}.h5")])
+        check_ordinary(f"step-{step}.h5")
+        say(f"step {step}: {counts}")
+    check(export("x.h5", "newest.h5")["step"] == count, "the newest step is another one")
+    compare([(f"native-{count}.h5", "newest.h5")])
+    for step in ("1", str(count + 1), "99999999999", "0", "-1", "two"):
+        result = tool("export", "x.h5", "none.h5", "--step", step, ok=(1, 2))
+        check(re.search(r"step", result.err) and not os.path.exists("none.h5"), f"step {step}: {result.text}")
+        say(result.err.strip())
+
+
+PARALLEL = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
+f = h5py.File(sys.argv[1], "w", driver="mpio", comm=MPI.COMM_WORLD)
+n = 480
+rows = f.create_dataset("rows", (n, 700), "f8")
+bands = f.create_dataset("bands", (300, n), "i4", fillvalue=-7)
+chunked = f.create_dataset("chunked", (n, 200), "i2", chunks=(50, 64), maxshape=(None, 200))
+packed = f.create_dataset("packed", (n, 257), "f4", chunks=(40, 64), compression="gzip", shuffle=True)
+ragged = f.create_dataset("ragged", (n, 100), "i8", chunks=(100, 100), compression="gzip", fletcher32=True)
+pair = f.create_dataset("pair", (n, 30), np.dtype([("a", "u1"), ("b", "f8"), ("c", "S3")]))
+huge = f.create_dataset("huge", (1 << 34,), "u1")
+single = f.create_dataset("single", (), "f8")
+never = f.create_dataset("never", (1 << 20, 1 << 20), "f8", fillvalue=2.5)
+a, b = n * rank // size, n * (rank + 1) // size
+def values(shape, first): return (np.arange(np.prod(shape)).reshape(shape) * 7 + first) % 1000
+rows[a:b] = values((b - a, 700), rank)
+bands[:200, a:b] = values((200, b - a), rank)
+chunked[a:b, :150] = values((b - a, 150), rank)
+with packed.collective: packed[a:b] = values((b - a, 257), rank)
+with ragged.collective: ragged[a:b, 10:90] = values((b - a, 80), rank)
+one = np.zeros((b - a, 30), pair.dtype)
+one["a"], one["b"], one["c"] = rank, values(one.shape, rank), b"xyz"
+pair[a:b] = one
+huge[(rank << 31) : (rank << 31) + 100000] = np.full(100000, rank + 1, "u1")
+if rank == 0: single[()] = 3.25
+f.attrs["title"] = "by ranks"
+f.close()
+"""
+
+READ = """
+import sys, zlib, h5py, numpy as np
+from mpi4py import MPI
+with h5py.File(sys.argv[1], "r", driver="mpio", comm=MPI.COMM_WORLD) as f:
+    for name in ("rows", "bands", "chunked", "packed", "ragged", "pair"):
+        d = f[name]
+        a, b = (d.shape[0] * (MPI.COMM_WORLD.rank + i) // MPI.COMM_WORLD.size for i in (0, 1))
+        with d.collective: part = d[a:b]
+        sums = MPI.COMM_WORLD.gather(zlib.crc32(np.ascontiguousarray(part).tobytes()))
+        if MPI.COMM_WORLD.rank == 0: print(name, d.chunks, d.compression, d.is_virtual, d.maxshape, sums)
+"""
+
+
+def parallel(ranks=4):
+    mpirun(ranks, [python(), "-c", PARALLEL, "native.h5"], native_env())
+    native = mpirun(3, [python(), "-c", READ, "native.h5"], native_env()).out
+    check(native.count("\n") == 6 and "gzip" in native, native)
+    for options in ("", "files=2", "files=2;chunk=64K", "checksum=none;view=off"):
+        path = f"x{len(options)}.h5"
+        mpirun(ranks, [python(), "-c", PARALLEL, path], environment(options))
+        export(path, "out.h5", "--force")
+        check_ordinary("out.h5")
+        read = mpirun(3, [python(), "-c", READ, "out.h5"], native_env()).out
+        check(read == native, f"{options}: parallel stock HDF5 reads\n{read}natively\n{native}")
+        run([hdf5_tool("h5diff"), "--exclude-path", "/huge", "--exclude-path", "/never", "native.h5", "out.h5"], native_env())
+        script = (
+            "import h5py, sys\nf = h5py.File(sys.argv[1])\nd = f['huge']\n"
+            "print([int(d[(r << 31) + 99999]) for r in range(4)], d[(1 << 31) - 5 : (1 << 31)].tolist(), d[-1], f['never'][7, 7])"
+        )
+        answers = [run([stock_python(), "-c", script, name], stock_env()).out for name in ("native.h5", "out.h5")]
+        check(answers[0] == answers[1], f"{answers}")
+        about = os.stat("out.h5")
+        check(about.st_size > 1 << 34 > 64 << 20 > about.st_blocks * 512, f"not sparse: {about.st_blocks * 512} bytes")
+        say(f"{options or 'defaults'}: {about.st_size} bytes, {about.st_blocks * 512} of them on the disk; equal")
+
+
+def fti():
+    sys.path.insert(0, os.path.join(SOURCE, "tests", "checkers"))
+    script = (
+        "import h5py, numpy as np, sys\n"
+        "with h5py.File(sys.argv[1], 'w') as f:\n"
+        "    f['x'] = np.arange(100000)\n"
+        "    f.create_dataset('y', data=np.arange(60000) % 100, chunks=(10000,), compression='gzip', shuffle=True)\n"
+    )
+    run([python(), "-c", script, "x.h5"], environment())
+    for name in ("fti", "fti16"):
+        answer = json.loads(tool("export", "--json", "x.h5", name, "--format", name).out)
+        files = sorted(os.listdir(name))
+        check(files and [f"{name}/{file}" for file in files] == sorted(x["file"] for x in answer["files"]), f"{answer}")
+        data = b"".join(open(os.path.join(name, file), "rb").read() for file in files)
+        import array
+
+        for values in (range(100000), [i % 100 for i in range(60000)]):
+            check(array.array("q", values).tobytes() in data, f"{name}: the elements are not in the file as they are")
+        check(not glob.glob("*.unfinished"), "something was left behind")
+        again = tool("export", "x.h5", name, "--format", name, ok=(1,))
+        check("is there already" in again.err, again.text)
+        say(f"{name}: {files}")
+    check("--step" in tool("export", "x.h5", "none", "--format", "fti", "--step", "1", ok=(2,)).err, "--step was taken")
+
+
+# ---- what does not ----
+
+
+def refused():
+    script = "import h5py, numpy as np, sys\nwith h5py.File(sys.argv[1], 'w') as f: f['x'] = np.arange(300000)"
+    run([python(), "-c", script, "x.h5"], environment())
+    run([python(), "-c", script, "plain.h5"], native_env())
+    run([python(), "-c", "import h5py, sys\nh5py.File(sys.argv[1], 'w').close()", "nothing.h5"], environment())
+    open("empty", "w").close()
+    os.mkdir("folder")
+    with open("x.h5", "rb") as file:
+        data = bytearray(file.read())
+    for name, size in (("torn-early", 5000), ("torn-late", len(data) // 2)):
+        with open(name, "wb") as file:
+            file.write(data[:size])
+    at = data.index((12345).to_bytes(8, "little") + (12346).to_bytes(8, "little"))
+    data[at] ^= 1
+    with open("flipped", "wb") as file:
+        file.write(data)
+    export("nothing.h5", "nothing-out.h5")
+    check(run([hdf5_tool("h5ls"), "nothing-out.h5"], native_env()).out == "", "nothing became something")
+    for path, status, words in (
+        ("plain.h5", 2, "ordinary HDF5 file"),
+        ("empty", 2, "empty"),
+        ("folder", 2, "folder"),
+        ("missing", 2, "missing"),
+        ("torn-early", 1, "roots"),
+        ("torn-late", 1, "torn-late"),
+        ("flipped", 1, "checksum|hash"),
+    ):
+        result = tool("export", path, "none.h5", ok=(1, 2))
+        check(result.status == status and re.search(words, result.err), f"{path}: {result.status}: {result.text}")
+        check(not os.path.exists("none.h5") and not glob.glob(".none*"), f"{path}: a file was left")
+        say(f"{path}: {result.err.strip()}")
+    before = open("x.h5", "rb").read()
+    for arguments, words in (
+        (("x.h5", "plain.h5"), "is there already"),
+        (("x.h5", "x.h5"), "itself|is there"),
+        (("x.h5", "./x.h5", "--force"), "itself"),
+        (("x.h5", "folder", "--force"), "directory"),
+        (("x.h5", "folder/none/x.h5"), "No such file"),
+        (("x.h5", "none.h5", "--format", "txt"), "format"),
+    ):
+        result = tool("export", *arguments, ok=(1, 2))
+        check(re.search(words, result.err), f"{arguments}: {result.text}")
+        say(f"{' '.join(arguments)}: {result.err.strip().splitlines()[0]}")
+    check(open("x.h5", "rb").read() == before and os.listdir("folder") == [], "a refused export changed something")
+    export("x.h5", "plain.h5", "--force")
+    check_ordinary("plain.h5")
+    for name in ("torn-early", "torn-late", "flipped"):
+        os.remove(name)
+
+
+def killed(times=12):
+    script = "import h5py, numpy as np, sys\nwith h5py.File(sys.argv[1], 'w') as f: f['x'] = np.arange(25_000_000)"
+    run([python(), "-c", script, "x.h5"], environment())
+    begin = time.monotonic()
+    export("x.h5", "whole.h5")
+    seconds = time.monotonic() - begin
+    with open("old.h5", "w") as file:
+        file.write("old")
+    rng = random.Random(harness.first_seed(1))
+    seen = set()
+    for turn in range(times):
+        out = ("new.h5", "old.h5")[turn % 2]
+        process = subprocess.Popen([built("bin", "h5bento"), "export", "x.h5", out, "--force"], env=native_env(), stdout=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0, seconds))
+        process.send_signal(rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)))
+        process.wait(30)
+        if process.returncode == 0:
+            seen.add("done")
+        if os.path.exists("new.h5"):  # whole, then
+            run([hdf5_tool("h5diff"), "whole.h5", "new.h5"], native_env())
+            os.remove("new.h5")
+        if os.path.getsize("old.h5") != 3:
+            run([hdf5_tool("h5diff"), "whole.h5", "old.h5"], native_env())
+            with open("old.h5", "w") as file:
+                file.write("old")
+        else:
+            seen.add("killed")
+        check(not glob.glob(".*.unfinished"), f"left behind: {glob.glob('.*')}")
+    say(f"{times} times: {sorted(seen)}")
+    check("killed" in seen, "no export was killed before its end")
+
+
+def full_disk():
+    import steps_full_disk
+
+    try:
+        steps_full_disk.enter_namespace()
+    except steps_full_disk.Done:
+        return
+    script = "import h5py, numpy as np, sys\nwith h5py.File(sys.argv[1], 'w') as f: f['x'] = np.arange(4_000_000)"
+    run([python(), "-c", script, "x.h5"], environment())
+    steps_full_disk.mount()
+    try:
+        for leave in (0, 4096, 100_000, 16 << 20):
+            steps_full_disk.fill(leave)
+            result = tool("export", "x.h5", "disk/out.h5", ok=(2,))
+            check("No space left" in result.err and "disk/out.h5" in result.err, result.text)
+            check(os.listdir("disk") == ["ballast"], f"left behind: {os.listdir('disk')}")
+            say(f"{leave} bytes left: {result.err.strip()}")
+            os.remove("disk/ballast")
+        export("x.h5", "disk/out.h5")
+    finally:
+        subprocess.run(["umount", "-l", "disk"])
+
+
+def test(what):
+    if harness.REHEARSAL:
+        raise harness.Skip("only containers are exported")
+    {f.__name__: f for f in (objects, steps, parallel, fti, refused, killed, full_disk)}[what]()
+
+
+run_test(test, sys.argv[1], unhashed={"x22.h5": "checksum=none"})

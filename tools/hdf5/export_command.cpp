@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// `h5bento export FILE OUT`: a container as an ordinary HDF5 file, or as FTI's rank files.
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/comm/communicator.hpp"
+#include "core/io/new_file.hpp"
+#include "core/offline/export_fti.hpp"
+#include "core/offline/survey.hpp"
+#include "hdf5/native/native_file.hpp"
+#include "hdf5/native/record_decoder.hpp"
+#include "tools/command.hpp"
+#include "tools/hdf5/start.hpp"
+#include "tools/progress.hpp"
+#include "tools/units.hpp"
+
+namespace bento::tools {
+
+namespace {
+
+struct Options {
+  std::string path;
+  std::string out;
+  std::string format = "hdf5";
+  std::string step;
+  bool force = false;
+};
+
+Result<std::optional<AbsoluteStep>> asked_step(const Options& options) {
+  if (options.step.empty()) return std::optional<AbsoluteStep>();
+  std::uint64_t number = 0;
+  const char* const end = options.step.data() + options.step.size();
+  const auto parsed = std::from_chars(options.step.data(), end, number);
+  if (parsed.ec != std::errc() || parsed.ptr != end || number == 0)
+    return fail(Code::kInvalidArgument,
+                fmt::format("--step={}: a step is a number from 1 on; 'h5bento steps {}' lists "
+                            "those that are kept",
+                            options.step, options.path));
+  return std::optional(AbsoluteStep(number));
+}
+
+Result<std::unique_ptr<Container>> open_container(const Options& options) {
+  ContainerOptions how;
+  BENTO_ASSIGN(how.step, asked_step(options));
+  return Container::open(options.path, false, how, make_self_communicator());
+}
+
+// --- HDF5 --------------------------------------------------------------------------------------
+
+/// The container and its other physical files must not be written over by what is made of them.
+Status not_itself(const Options& options, Container& container) {
+  struct stat target{};
+  struct stat part{};
+  if (::stat(options.out.c_str(), &target) != 0) return {};
+  for (std::uint32_t index = 0; index < container.plan().files(); ++index)
+    if (::stat(physical_name(options.path, index).c_str(), &part) == 0 &&
+        part.st_dev == target.st_dev && part.st_ino == target.st_ino)
+      return fail(Code::kExists,
+                  fmt::format("'{}' is a file of the container itself", options.out));
+  return {};
+}
+
+Result<ExitStatus> export_hdf5(Output& out, const Options& options) {
+  BENTO_ASSIGN(auto container, open_container(options));
+  BENTO_TRY(not_itself(options, *container));
+  const std::uint64_t step = container->step().number();
+  BENTO_ASSIGN(const auto target, NewFile::create(options.out, options.force));
+  BENTO_ASSIGN(const auto made, vol::NativeFile::assemble(std::move(container), &target->file()));
+  {
+    Progress progress("export", made->data_bytes(), out.json());
+    BENTO_TRY(made->write_data([&progress](std::uint64_t bytes) { progress.add(bytes); }));
+  }
+  BENTO_TRY(target->publish());
+  for (const auto& note : made->notes()) out.note(note);
+  out.answer() = {{"file", options.out},
+                  {"format", "hdf5"},
+                  {"step", step},
+                  {"bytes", made->bytes()},
+                  {"notes", made->notes()}};
+  out.print("'{}': an HDF5 file of {}, step {} of '{}'\n", options.out, bytes_text(made->bytes()),
+            step, options.path);
+  return ExitStatus::kDone;
+}
+
+// --- FTI ---------------------------------------------------------------------------------------
+
+/// A folder that gets its name when it is complete.
+class NewFolder {
+ public:
+  static Result<NewFolder> create(const std::string& path) {
+    std::error_code failed;
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, failed)))
+      return fail(Code::kExists,
+                  fmt::format("'{}' is there already; rank files go to a new folder", path));
+    NewFolder folder(path);
+    if (::mkdir(folder.unfinished_.c_str(), 0777) != 0)
+      return fail(os_error(errno, "creation of folder", folder.unfinished_));
+    folder.there_ = true;
+    return folder;
+  }
+  NewFolder(NewFolder&& other) noexcept
+      : path_(std::move(other.path_)),
+        unfinished_(std::move(other.unfinished_)),
+        there_(std::exchange(other.there_, false)) {}
+  NewFolder& operator=(NewFolder&&) = delete;
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+  ~NewFolder() {
+    std::error_code ignored;
+    if (there_) std::filesystem::remove_all(unfinished_, ignored);
+  }
+  [[nodiscard]] const std::string& unfinished() const { return unfinished_; }
+
+  Status publish(const std::vector<ExportedRank>& files) {
+    for (const auto& rank : files) {
+      BENTO_ASSIGN(const auto file, open_posix_file(rank.path, OpenMode::kReadWrite));
+      BENTO_TRY(file->sync());
+    }
+    if (::renameat2(AT_FDCWD, unfinished_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0)
+      return fail(os_error(errno, "naming of", path_));
+    there_ = false;
+    return {};
+  }
+
+ private:
+  explicit NewFolder(std::string path)
+      : path_(std::move(path)), unfinished_(fmt::format("{}.{}.unfinished", path_, ::getpid())) {}
+  std::string path_;
+  std::string unfinished_;
+  bool there_ = false;
+};
+
+Result<ExitStatus> export_rank_files(Output& out, const Options& options) {
+  if (!options.step.empty())
+    return fail(Code::kInvalidArgument,
+                "--step is for --format hdf5: FTI's rank files are made of "
+                "the newest step, which is what the streams hold");
+  if (options.force)
+    return fail(Code::kInvalidArgument,
+                "--force is for --format hdf5: rank files go to a new folder");
+  BENTO_ASSIGN(const auto container, open_container(options));
+  BENTO_ASSIGN(const auto decoder, vol::RecordDecoder::make(*container));
+  ExportFtiOptions how;
+  how.layout = options.format == "fti" ? fti::Layout::kV11 : fti::Layout::kV16;
+  how.timestamp_ns = static_cast<std::uint64_t>(
+      std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
+  how.decode = [decoder](const Record& record, std::vector<std::byte> stored) {
+    return decoder->decode(record, stored);
+  };
+  BENTO_ASSIGN(NewFolder folder, NewFolder::create(options.out));
+  BENTO_ASSIGN(const auto ranks, export_fti(options.path, folder.unfinished(), how));
+  BENTO_TRY(folder.publish(ranks));
+  Json& list = out.answer()["files"] = Json::array();
+  std::uint64_t bytes = 0;
+  for (const auto& rank : ranks) {
+    bytes += rank.bytes;
+    const std::string name = std::filesystem::path(rank.path).filename();
+    list.push_back({{"file", options.out + "/" + name}, {"bytes", rank.bytes}});
+  }
+  out.answer()["format"] = options.format;
+  out.print("'{}': {} rank files of FTI {}, {} together\n", options.out, ranks.size(),
+            options.format == "fti" ? "1.1" : "1.6", bytes_text(bytes));
+  return ExitStatus::kDone;
+}
+
+Result<ExitStatus> run_export(Output& out, const Options& options) {
+  BENTO_TRY(check_is_container(options.path));
+  BENTO_TRY(start_hdf5());
+  return options.format == "hdf5" ? export_hdf5(out, options) : export_rank_files(out, options);
+}
+
+}  // namespace
+
+void add_export(Tool& tool) {
+  const auto options = std::make_shared<Options>();
+  tool.add(
+          "export", "Make an ordinary HDF5 file, or FTI's rank files, of a container",
+          [options](Output& out) { return run_export(out, *options); },
+          "OUT appears when it is complete. hdf5: one file that stock HDF5 reads, serial and "
+          "parallel.\nfti, fti16: a new folder of rank files from which FTI 1.1, or 1.6, restarts.")
+      .argument("FILE", options->path, "the container")
+      .argument("OUT", options->out, "the file, or folder, to make")
+      .choice("--format", options->format, {"hdf5", "fti", "fti16"}, "what to make (default: hdf5)")
+      .option("--step", "K", options->step, "as of this kept step (default: the newest)")
+      .flag("-f,--force", options->force, "replace OUT if it is there");
+}
+
+}  // namespace bento::tools
