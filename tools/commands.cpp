@@ -18,6 +18,7 @@ void add_find(Tool& tool);
 void add_ls(Tool& tool);
 void add_repair(Tool& tool);
 void add_export(Tool& tool);
+void add_mount(Tool& tool);
 void add_steps(Tool& tool);
 void add_view(Tool& tool);
 #endif
@@ -31,6 +32,7 @@ constexpr AddCommand kCommands[] = {
 #if H5BENTO_TOOL_HDF5
     add_ls,
     add_export,
+    add_mount,
     add_steps,
 #endif
     add_layout,
