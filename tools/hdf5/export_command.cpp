@@ -73,9 +73,9 @@ Status not_itself(const Options& options, Container& container) {
 Result<ExitStatus> export_hdf5(Output& out, const Options& options) {
   BENTO_ASSIGN(auto container, open_container(options));
   BENTO_TRY(not_itself(options, *container));
-  const std::uint64_t step = container->step().number();
   BENTO_ASSIGN(const auto target, NewFile::create(options.out, options.force));
   BENTO_ASSIGN(const auto made, vol::NativeFile::assemble(std::move(container), &target->file()));
+  const std::uint64_t step = made->container().step().number();
   {
     Progress progress("export", made->data_bytes(), out.json());
     BENTO_TRY(made->write_data([&progress](std::uint64_t bytes) { progress.add(bytes); }));
