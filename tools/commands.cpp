@@ -17,7 +17,9 @@ void add_check(Tool& tool);
 void add_find(Tool& tool);
 void add_ls(Tool& tool);
 void add_repair(Tool& tool);
+void add_defrag(Tool& tool);
 void add_export(Tool& tool);
+void add_import(Tool& tool);
 void add_mount(Tool& tool);
 void add_steps(Tool& tool);
 void add_view(Tool& tool);
@@ -31,7 +33,9 @@ constexpr AddCommand kCommands[] = {
     add_info,
 #if H5BENTO_TOOL_HDF5
     add_ls,
+    add_defrag,
     add_export,
+    add_import,
     add_mount,
     add_steps,
 #endif

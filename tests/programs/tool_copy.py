@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""`h5bento defrag` and `h5bento import`: a copy that is a container, with the same content.
+
+    tool_copy.py objects    about everything that HDF5 can hold: a native file imported, a container defragmented
+    tool_copy.py space      a file with dead data, gaps and several physical files becomes small, one piece each
+    tool_copy.py refused    what cannot be copied, what must not be written over, and deaths in the middle
+"""
+
+import glob
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+from harness import bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say
+from native_view import FOR_TOOLS, NAMES, REFUSED, both
+from native_view_check import check_h5diff, compare, connector_reads, stock_env, stock_python
+from steps_run import Writer, environment, write_steps
+
+
+def tool(*arguments, ok=(0,), env=None):
+    return run([built("bin", "h5bento"), *arguments], env or native_env(), ok=ok)
+
+
+def objects():
+    both("first", "latest")
+    for folder in ("imported", "packed"):
+        os.mkdir(folder)
+        for path in glob.glob("native/*"):  # what external links and storage lead to
+            if os.path.basename(path) not in NAMES:
+                shutil.copy(path, folder)
+    for name in NAMES:
+        tool("import", f"native/{name}", f"imported/{name}")
+        tool("defrag", f"view/{name}", f"packed/{name}")
+    for folder in ("imported", "packed"):
+        for name in NAMES:
+            check(harness.is_container(f"{folder}/{name}"), f"{folder}/{name} is no container")
+        counts = compare([(f"native/{name}", f"{folder}/{name}") for name in NAMES])
+        for name in FOR_TOOLS:
+            check_h5diff(f"native/{name}", f"{folder}/{name}")
+        say(f"{folder}: {counts}")
+        connector_reads("native", folder, NAMES, folder, REFUSED)
+
+
+PROGRAM = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
+with h5py.File(sys.argv[1], "w", driver="mpio", comm=MPI.COMM_WORLD) as f:
+    x = f.create_dataset("x", (400 * size, 1000), "f8")
+    z = f.create_dataset("z", (400 * size, 1000), "i4", chunks=(100, 1000), compression="gzip")
+    bento = "bento" in sys.argv  # natively, parallel HDF5 would allocate all of it
+    if bento: huge = f.create_dataset("huge", (1 << 33,), "u1")
+    a = 400 * rank
+    for turn in range(6):
+        for row in range(a, a + 400, 40): x[row : row + 40] = np.arange(40000).reshape(40, 1000) * (turn + 1.0) + row
+        with z.collective: z[a : a + 400] = (np.arange(400000).reshape(400, 1000) % 100 + turn).astype("i4")
+        f.flush()
+    if bento: huge[rank << 28 : (rank << 28) + 5000] = np.full(5000, rank + 3, "u1")
+"""
+
+
+def allocated(path):
+    return sum(os.stat(name).st_blocks * 512 for name in [path] + glob.glob(path + ".0*"))
+
+
+def space():
+    mpirun(3, [python(), "-c", PROGRAM, "native.h5"], native_env())
+    mpirun(3, [python(), "-c", PROGRAM, "x.h5", "bento"], environment("files=2;keep=2;minmax=on"))
+    check(os.path.exists("x.h5.000001"), "not several files")
+    before = allocated("x.h5")
+    again = tool("defrag", "x.h5", ok=(1,))
+    check("--drop-steps" in again.err and os.path.exists("x.h5.000001"), again.text)
+    answer = json.loads(tool("defrag", "--json", "x.h5", "--drop-steps").out)
+    check(glob.glob("x.h5.0*") == [] and glob.glob(".*.unfinished") == [], f"{os.listdir('.')}")
+    after = allocated("x.h5")
+    say(f"{before} bytes became {after}; {answer}")
+    check(after < 0.6 * before, f"{before} bytes became {after}")
+    for name in ("x", "z"):
+        run([hdf5_tool("h5diff"), "native.h5", "x.h5", name], native_env())
+    script = (
+        "import h5py, sys\nwith h5py.File(sys.argv[1]) as f:\n"
+        "    print(f['huge'][4999], f['huge'][(1 << 28) + 4999], f['huge'][(1 << 28) + 5000], f['huge'][-1])\n"
+        "    print([(n, f[n].is_virtual) for n in 'xz'], file=sys.stderr)"
+    )
+    answer = run([stock_python(), "-c", script, "x.h5"], stock_env())
+    check(answer.out.strip() == "3 4 0 0", answer.out)
+    check("('x', False)" in answer.err, f"x is not one piece: {answer.err}")
+    # It goes on as a container, on more ranks than have written it.
+    script = (
+        "import h5py, numpy as np, sys\nfrom mpi4py import MPI\n"
+        "with h5py.File(sys.argv[1], 'r+', driver='mpio', comm=MPI.COMM_WORLD) as f:\n"
+        "    f['x'][MPI.COMM_WORLD.rank] = np.full(1000, MPI.COMM_WORLD.rank + 0.5)"
+    )
+    for name, env in (("native.h5", native_env()), ("x.h5", environment())):
+        mpirun(3, [python(), "-c", script, name], env)
+    for name in ("x", "z"):
+        run([hdf5_tool("h5diff"), "native.h5", "x.h5", name], native_env())
+
+
+def refused():
+    script = "import h5py, numpy as np, sys\nwith h5py.File(sys.argv[1], 'w') as f: f['x'] = np.arange(600000)"
+    run([python(), "-c", script, "x.h5"], environment())
+    run([python(), "-c", script, "plain.h5"], native_env())
+    open("empty", "w").close()
+    with open("x.h5", "rb") as file:
+        data = bytearray(file.read())
+    with open("torn", "wb") as file:
+        file.write(data[: len(data) // 2])
+    data[data.index((12345).to_bytes(8, "little") + (12346).to_bytes(8, "little"))] ^= 1
+    with open("flipped", "wb") as file:
+        file.write(data)
+    damaged = bytes(data)
+    for arguments, words in (
+        (("defrag", "plain.h5", "out.h5"), "ordinary HDF5"),
+        (("defrag", "plain.h5"), "ordinary HDF5"),
+        (("defrag", "empty"), "empty"),
+        (("defrag", "missing"), "missing"),
+        (("defrag", "torn", "out.h5"), "torn"),
+        (("defrag", "flipped", "out.h5"), "checksum"),
+        (("defrag", "flipped"), "checksum"),
+        (("defrag", "x.h5", "plain.h5"), "is there already"),
+        (("defrag", "x.h5", "./x.h5", "--force"), "shall be copied"),
+        (("defrag", "x.h5", "none/out.h5"), "none"),
+        (("defrag", "x.h5", "out.h5", "--settings", "chunks=3"), "chunks"),
+        (("import", "x.h5", "out.h5"), "defrag"),
+        (("import", "empty", "out.h5"), "empty"),
+        (("import", ".", "out.h5"), "folder|directory"),
+        (("import", "missing", "out.h5"), "missing"),
+        (("import", "plain.h5", "x.h5"), "is there already"),
+    ):
+        result = tool(*arguments, ok=(1, 2))
+        check(re.search(words, result.err), f"{arguments}: {result.text}")
+        check(not os.path.exists("out.h5") and not glob.glob(".*.unfinished"), f"{arguments}: left {os.listdir('.')}")
+        say(f"{' '.join(arguments)}: {result.err.strip().splitlines()[0]}")
+    with open("flipped", "rb") as file:
+        check(file.read() == damaged, "a refused defrag changed its file")
+    os.remove("flipped")
+    os.remove("torn")
+    # While somebody writes.
+    with Writer(os.path.abspath("w.h5"), "new", 2, 2, env=environment(), hold=1) as writer:
+        writer.wait_for("flushed", 2)
+        result = tool("defrag", "w.h5", ok=(1, 2))
+        check("writ" in result.err, result.text)
+        say(f"defrag beside a writer: {result.err.strip()}")
+        writer.go_on()
+        writer.wait()
+    tool("defrag", "w.h5")
+    # A death in the middle.
+    begin = time.monotonic()
+    tool("defrag", "x.h5", "whole.h5")
+    seconds = time.monotonic() - begin
+    rng = random.Random(harness.first_seed(1))
+    for _ in range(6):
+        process = subprocess.Popen([built("bin", "h5bento"), "defrag", "x.h5"], env=native_env(), stdout=subprocess.DEVNULL)
+        time.sleep(rng.uniform(0.2, 1) * seconds)
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+        run([hdf5_tool("h5diff"), "plain.h5", "x.h5"], native_env())
+        for path in glob.glob(".*.unfinished*"):
+            os.remove(path)
+
+
+def test(what):
+    if harness.REHEARSAL:
+        raise harness.Skip("only containers are copied")
+    {f.__name__: f for f in (objects, space, refused)}[what]()
+
+
+run_test(test, sys.argv[1])

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// `h5bento defrag IN [OUT]` and `h5bento import IN OUT`: a file copied into a new container, each
+/// dataset in one piece.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "core/io/file_lock.hpp"
+#include "core/layout/replace.hpp"
+#include "core/offline/survey.hpp"
+#include "core/sion/constants.hpp"
+#include "core/sion/meta1.hpp"
+#include "tools/command.hpp"
+#include "tools/hdf5/start.hpp"
+#include "tools/progress.hpp"
+#include "tools/units.hpp"
+#include "vol/library/copy_container.hpp"
+
+namespace bento::tools {
+
+namespace {
+
+struct Options {
+  std::string from;
+  std::string to;
+  std::string keys;
+  bool force = false;
+  bool drop_steps = false;
+};
+
+/// A container under a hidden name that goes if it is not published.
+class Unfinished {
+ public:
+  explicit Unfinished(const std::string& path) : path_(path) {
+    const std::filesystem::path whole(path);
+    hidden_ = (whole.parent_path() /
+               fmt::format(".{}.{}.unfinished", whole.filename().string(), ::getpid()))
+                  .string();
+  }
+  ~Unfinished() {
+    if (!published_) (void)std::remove(hidden_.c_str());
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+  [[nodiscard]] const std::string& hidden() const { return hidden_; }
+
+  /// `called`: under which name SION shall know it.
+  Status publish(bool replace, const std::string& called) {
+    BENTO_ASSIGN(const auto file, open_posix_file(hidden_, OpenMode::kReadWrite));
+    BENTO_ASSIGN(Meta1 head, read_meta1(*file));
+    head.prefix = called.substr(0, kSionPrefixBytes - 1);
+    BENTO_ASSIGN(const auto bytes, encode_meta1(head, false));
+    BENTO_TRY(file->write_at(0, bytes));
+    BENTO_TRY(file->sync());
+    // Where the file system cannot do it in one step, a link does it, too.
+    const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
+    int done = ::renameat2(AT_FDCWD, hidden_.c_str(), AT_FDCWD, path_.c_str(), flags);
+    if (done != 0 && errno == EINVAL && !replace) {
+      done = ::link(hidden_.c_str(), path_.c_str());
+      if (done == 0) (void)std::remove(hidden_.c_str());
+    }
+    if (done != 0 && errno == EEXIST)
+      return fail(Code::kExists, fmt::format("'{}' is there already", path_));
+    if (done != 0) return fail(os_error(errno, "naming of", path_));
+    published_ = true;
+    std::string folder = std::filesystem::path(path_).parent_path().string();
+    if (folder.empty()) folder = ".";
+    BENTO_ASSIGN(const auto opened, open_posix_file(folder, OpenMode::kDirectory));
+    return opened->sync();
+  }
+
+ private:
+  std::string path_;
+  std::string hidden_;
+  bool published_ = false;
+};
+
+Result<vol::CopyReport> copy(Output& out, const Options& options, const std::string& what,
+                             const std::string& to) {
+  BENTO_ASSIGN(const std::uint64_t bytes, vol::bytes_to_copy(options.from));
+  Progress progress(what, bytes, out.json());
+  vol::CopySettings settings;
+  settings.keys = options.keys;
+  settings.progress = [&progress](std::uint64_t copied) { progress.add(copied); };
+  return vol::copy_into_container(options.from, to, settings);
+}
+
+Result<ExitStatus> tell(Output& out, const Options& options, const vol::CopyReport& report) {
+  struct stat about{};
+  if (::stat(options.to.c_str(), &about) != 0) return fail(os_error(errno, "stat of", options.to));
+  constexpr std::uint64_t kUnit = 512;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(about.st_blocks) * kUnit;
+  if (report.dropped > 0)
+    out.note(fmt::format("{} references lead to objects without a path and are null now",
+                         report.dropped));
+  if (report.kept > 0)
+    out.note(fmt::format("'{}' holds the newest step only; {} older ones were not copied",
+                         options.to, report.kept));
+  out.answer() = {{"file", options.to},
+                  {"bytes", bytes},
+                  {"steps_not_copied", report.kept},
+                  {"references_dropped", report.dropped}};
+  out.print("'{}': a container of {}\n", options.to, bytes_text(bytes));
+  return ExitStatus::kDone;
+}
+
+Status must_not_be_there(const Options& options) {
+  std::error_code failed;
+  if (options.force ||
+      !std::filesystem::exists(std::filesystem::symlink_status(options.to, failed)))
+    return {};
+  return fail(Code::kExists, fmt::format("'{}' is there already", options.to));
+}
+
+Status not_itself(const Options& options) {
+  std::error_code failed;
+  if (!std::filesystem::equivalent(options.from, options.to, failed)) return {};
+  return fail(Code::kExists, fmt::format("'{}' is the file that shall be copied", options.to));
+}
+
+/// OUT may be a container of several files, of which the others would be left.
+Status no_container_in_the_way(const Options& options) {
+  if (!options.force || !check_is_container(options.to)) return {};
+  BENTO_ASSIGN(const Survey there, Survey::open(options.to));
+  if (there.plan().files() < 2) return {};
+  return fail(Code::kExists, fmt::format("'{}' is a container of {} files: delete it first",
+                                         options.to, there.plan().files()));
+}
+
+Result<ExitStatus> copy_to_new(Output& out, const Options& options, const std::string& what) {
+  BENTO_TRY(not_itself(options));
+  BENTO_TRY(must_not_be_there(options));
+  BENTO_TRY(no_container_in_the_way(options));
+  Unfinished made(options.to);
+  BENTO_ASSIGN(const auto report, copy(out, options, what, made.hidden()));
+  BENTO_TRY(made.publish(options.force, options.to));
+  return tell(out, options, report);
+}
+
+Result<ExitStatus> run_import(Output& out, const Options& options) {
+  if (check_is_container(options.from))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("'{}' is a container already; 'h5bento defrag' copies it", options.from));
+  BENTO_TRY(start_hdf5());
+  return copy_to_new(out, options, "import");
+}
+
+Status check_edited(const Survey& survey) {
+  if (survey.view() != ViewState::kEdited) return {};
+  return fail(Code::kPermission,
+              fmt::format("'{}' was changed by another program through its native view: decide "
+                          "first, with 'h5bento view take-over' or 'h5bento view drop'",
+                          survey.path()));
+}
+
+/// Nobody may write meanwhile, and nobody who waits may write to the old file afterwards.
+Result<ExitStatus> defrag_in_place(Output& out, Options options) {
+  std::error_code failed;
+  options.from = std::filesystem::canonical(options.from, failed).string();
+  if (failed) return fail(os_error(failed.value(), "looking for", options.from));
+  options.to = options.from;
+  BENTO_ASSIGN(const auto first, open_posix_file(options.from, OpenMode::kReadWrite));
+  BENTO_ASSIGN(const auto lock, FileLock::take_alone(*first, Locking::kBestEffort));
+  BENTO_ASSIGN(const Survey survey, Survey::open(options.from));
+  BENTO_TRY(check_edited(survey));
+  BENTO_ASSIGN(const Meta1 head, read_meta1(*first));
+  const Root& root = survey.root();
+  if (root.step > root.oldest && !options.drop_steps)
+    return fail(Code::kExists,
+                fmt::format("'{}' keeps steps {} to {}, and the copy has the newest only: give an "
+                            "OUT, or say --drop-steps",
+                            options.from, root.oldest, root.step));
+  BENTO_ASSIGN(const auto parts,
+               parts_to_remove(ContainerNames::of(*first), root, true, &open_posix_file));
+  Unfinished made(options.to);
+  BENTO_ASSIGN(const auto report, copy(out, options, "defrag", made.hidden()));
+  struct stat about{};
+  if (::stat(options.from.c_str(), &about) == 0) {
+    (void)::chmod(made.hidden().c_str(), about.st_mode & 07777);
+    if (::chown(made.hidden().c_str(), about.st_uid, about.st_gid) != 0)
+      out.note(fmt::format("'{}' belongs to you now", options.to));
+  }
+  BENTO_TRY(made.publish(true, head.prefix));
+  for (const auto& part : parts)
+    if (std::remove(part.c_str()) != 0) out.note(os_error(errno, "removing of", part).text);
+  return tell(out, options, report);
+}
+
+Result<ExitStatus> run_defrag(Output& out, const Options& options) {
+  BENTO_TRY(check_is_container(options.from));
+  BENTO_TRY(start_hdf5());
+  if (options.to.empty()) return defrag_in_place(out, options);
+  BENTO_ASSIGN(const Survey survey, Survey::open(options.from));
+  BENTO_TRY(check_edited(survey));
+  return copy_to_new(out, options, "defrag");
+}
+
+}  // namespace
+
+void add_defrag(Tool& tool) {
+  const auto options = std::make_shared<Options>();
+  tool.add(
+          "defrag", "Copy a container without gaps and dead data, each dataset in one piece",
+          [options](Output& out) { return run_defrag(out, *options); },
+          "Without OUT, a new file takes the place of IN when it is complete, and nobody may write "
+          "IN meanwhile.\nThe copy is one file, whatever IN was, and has the newest step only.")
+      .argument("IN", options->from, "the container")
+      .optional_argument("OUT", options->to, "the new container (default: in the place of IN)")
+      .option("--settings", "KEYS", options->keys,
+              "of the new container, as in a connector string: \"minmax=on;chunk=1G\"")
+      .flag("-f,--force", options->force, "replace OUT if it is there")
+      .flag("--drop-steps", options->drop_steps, "in place: older steps may go");
+}
+
+void add_import(Tool& tool) {
+  const auto options = std::make_shared<Options>();
+  tool.add("import", "Make a container of an ordinary HDF5 file",
+           [options](Output& out) { return run_import(out, *options); })
+      .argument("IN", options->from, "the HDF5 file")
+      .argument("OUT", options->to, "the new container")
+      .option("--settings", "KEYS", options->keys,
+              "of the new container, as in a connector string: \"minmax=on;checksum=md5\"")
+      .flag("-f,--force", options->force, "replace OUT if it is there");
+}
+
+}  // namespace bento::tools

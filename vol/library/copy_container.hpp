@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// A file, container or ordinary HDF5, copied into a new container that one process writes: so each
+/// dataset lies in one piece as far as it was written, and nothing lies between.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/base/error.hpp"
+
+namespace bento::vol {
+
+struct CopySettings {
+  /// Keys for the new container, as in a connector string: "minmax=on;view=off". They win over what
+  /// is taken from the old one.
+  std::string keys;
+  /// Gets the bytes of elements copied since its last call; may be empty.
+  std::function<void(std::uint64_t bytes)> progress;
+};
+
+struct CopyReport {
+  std::uint64_t step = 0;   ///< of the container that was copied; 0: it is none
+  std::uint64_t kept = 0;   ///< older steps that could be read there and are not in the copy
+  std::size_t dropped = 0;  ///< references that lead to objects without a path, and are null
+};
+
+/// Bytes that are about to be copied, at most: what the files of `from` take on the disk. Errors:
+/// kNotFound, kIo.
+Result<std::uint64_t> bytes_to_copy(const std::string& from);
+
+/// Copies the newest step of `from` into the new container `to`, which must not be there: all
+/// objects, attributes, types, links, references, creation order, creation lists. Filtered chunks
+/// are taken over as they are stored. What was never written stays so, but for gaps of up to 4 MiB between
+/// what was. Elements of a container are
+/// held against their checksums. After an error there may be a part of `to`. Nothing is synced.
+/// Errors: kCorrupt, kIo, kNoSpace, kExists, kInvalidArgument (the keys), kBusy, kInternal (the
+/// library refused something; names the object).
+Result<CopyReport> copy_into_container(const std::string& from, const std::string& to,
+                                       const CopySettings& settings);
+
+}  // namespace bento::vol
