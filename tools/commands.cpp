@@ -38,6 +38,7 @@ constexpr AddCommand kCommands[] = {
     add_import,
     add_mount,
     add_steps,
+    add_defrag, add_export, add_import, add_mount, add_steps,
 #endif
     add_layout,
 #if H5BENTO_TOOL_HDF5

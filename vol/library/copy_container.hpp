@@ -33,11 +33,10 @@ Result<std::uint64_t> bytes_to_copy(const std::string& from);
 
 /// Copies the newest step of `from` into the new container `to`, which must not be there: all
 /// objects, attributes, types, links, references, creation order, creation lists. Filtered chunks
-/// are taken over as they are stored. What was never written stays so, but for gaps of up to 4 MiB between
-/// what was. Elements of a container are
-/// held against their checksums. After an error there may be a part of `to`. Nothing is synced.
-/// Errors: kCorrupt, kIo, kNoSpace, kExists, kInvalidArgument (the keys), kBusy, kInternal (the
-/// library refused something; names the object).
+/// are taken over as they are stored. What was never written stays so, but for gaps of up to 4 MiB
+/// between what was. Elements of a container are held against their checksums. After an error there
+/// may be a part of `to`. Nothing is synced. Errors: kCorrupt, kIo, kNoSpace, kExists,
+/// kInvalidArgument (the keys), kBusy, kInternal (the library refused something; names the object).
 Result<CopyReport> copy_into_container(const std::string& from, const std::string& to,
                                        const CopySettings& settings);
 
