@@ -39,10 +39,15 @@ std::string NewFile::hidden_name(unsigned number) const {
 }
 
 Result<std::unique_ptr<NewFile>> NewFile::create(const std::string& path, bool replace) {
+  if (path.empty() || path.back() == '/')
+    return fail(Code::kInvalidArgument, fmt::format("'{}' is no name for a new file", path));
   struct stat about{};
   if (::lstat(path.c_str(), &about) == 0) {
     if (S_ISDIR(about.st_mode)) return fail(os_error(EISDIR, "a new file cannot be called", path));
     if (!replace) return is_there(path);
+    // Of a device, somebody would miss the name.
+    if (!S_ISREG(about.st_mode) && !S_ISLNK(about.st_mode))
+      return fail(Code::kExists, fmt::format("'{}' is there, and is no file", path));
   }
   std::unique_ptr<NewFile> made(new NewFile(path, replace));
   int fd = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);

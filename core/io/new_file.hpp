@@ -16,7 +16,8 @@ namespace bento {
 class NewFile {
  public:
   /// Begins a file that will be called `path`. Errors: kExists (there is one, and `replace` is
-  /// not set; or it is a folder), kNotFound (its folder), kPermission, kNoSpace, kIo.
+  /// not set; or it is a folder or a device), kNotFound (its folder), kPermission, kNoSpace, kIo,
+  /// kInvalidArgument (no name).
   static Result<std::unique_ptr<NewFile>> create(const std::string& path, bool replace);
   ~NewFile();  ///< What was not published goes.
   NewFile(const NewFile&) = delete;

@@ -111,6 +111,7 @@ def refused():
     run([python(), "-c", script, "x.h5"], environment())
     run([python(), "-c", script, "plain.h5"], native_env())
     open("empty", "w").close()
+    os.mkfifo("pipe")
     with open("x.h5", "rb") as file:
         data = bytearray(file.read())
     with open("torn", "wb") as file:
@@ -129,6 +130,7 @@ def refused():
         (("defrag", "flipped"), "checksum"),
         (("defrag", "x.h5", "plain.h5"), "is there already"),
         (("defrag", "x.h5", "./x.h5", "--force"), "shall be copied"),
+        (("defrag", "x.h5", "pipe", "--force"), "is there already"),
         (("defrag", "x.h5", "none/out.h5"), "none"),
         (("defrag", "x.h5", "out.h5", "--settings", "chunks=3"), "chunks"),
         (("import", "x.h5", "out.h5"), "defrag"),
@@ -143,8 +145,8 @@ def refused():
         say(f"{' '.join(arguments)}: {result.err.strip().splitlines()[0]}")
     with open("flipped", "rb") as file:
         check(file.read() == damaged, "a refused defrag changed its file")
-    os.remove("flipped")
-    os.remove("torn")
+    for name in ("flipped", "torn", "pipe"):
+        os.remove(name)
     # While somebody writes.
     with Writer(os.path.abspath("w.h5"), "new", 2, 2, env=environment(), hold=1) as writer:
         writer.wait_for("flushed", 2)

@@ -219,6 +219,7 @@ def refused():
     run([python(), "-c", "import h5py, sys\nh5py.File(sys.argv[1], 'w').close()", "nothing.h5"], environment())
     open("empty", "w").close()
     os.mkdir("folder")
+    os.mkfifo("pipe")
     with open("x.h5", "rb") as file:
         data = bytearray(file.read())
     for name, size in (("torn-early", 5000), ("torn-late", len(data) // 2)):
@@ -249,6 +250,8 @@ def refused():
         (("x.h5", "x.h5"), "itself|is there"),
         (("x.h5", "./x.h5", "--force"), "itself"),
         (("x.h5", "folder", "--force"), "directory"),
+        (("x.h5", "pipe", "--force"), "is no file"),
+        (("x.h5", ""), "no name"),
         (("x.h5", "folder/none/x.h5"), "No such file"),
         (("x.h5", "none.h5", "--format", "txt"), "format"),
     ):
@@ -258,7 +261,7 @@ def refused():
     check(open("x.h5", "rb").read() == before and os.listdir("folder") == [], "a refused export changed something")
     export("x.h5", "plain.h5", "--force")
     check_ordinary("plain.h5")
-    for name in ("torn-early", "torn-late", "flipped"):
+    for name in ("torn-early", "torn-late", "flipped", "pipe"):
         os.remove(name)
 
 

@@ -113,8 +113,44 @@ def digest(path):
 
 # ---- what is there ----
 
+FILTERED = """
+import h5py, numpy as np, sys
+with h5py.File(sys.argv[1], "w") as f:
+    for name, more in (("packed", {}), ("sum", {"fletcher32": True})):
+        d = f.create_dataset(name, (500, 300), "i4", chunks=(100, 64), compression="gzip", shuffle=True, fillvalue=-1, **more)
+        d[:400] = np.arange(400 * 300).reshape(400, 300) % 1000
+        d[150:170, 30:200] = 5
+        d[450:, 100:110] = 6
+"""
+
+MASKS = """
+import h5py, sys
+with h5py.File(sys.argv[1]) as f:
+    for name in ("packed", "sum"):
+        d = f[name].id
+        masks = [d.get_chunk_info(i).filter_mask for i in range(d.get_num_chunks())]
+        print(sum(m == 0 for m in masks), sum(m != 0 for m in masks))
+"""
+
+
+def filtered():
+    """Chunks as they are stored, and such as no record holds."""
+    run([python(), "-c", FILTERED, "packed-native.h5"], native_env())
+    run([python(), "-c", FILTERED, "packed.h5"], environment())
+    with Mount("packed.h5", "m") as m:
+        compare([("packed-native.h5", m.path("data.h5"))])
+        masks = run([stock_python(), "-c", MASKS, m.path("data.h5")], stock_env()).out.split()
+        check(all(int(x) > 0 for x in masks), f"stored and unfiltered chunks: {masks}")
+        run([hdf5_tool("h5diff"), "packed-native.h5", m.path("data.h5")], native_env())
+    tool("export", "packed.h5", "packed-out.h5")
+    compare([("packed-native.h5", "packed-out.h5")])
+    masks = run([stock_python(), "-c", MASKS, "packed-out.h5"], stock_env()).out.split()
+    check(masks[1] == masks[3] == "0", f"the export has unfiltered chunks: {masks}")
+    say(f"filtered chunks: {masks[0]} in the export, all filtered")
+
 
 def files():
+    filtered()
     count, keep = 5, 3
     for step in range(1, count + 1):
         write_steps(f"native-{step}.h5", "new", step, 2, native_env())

@@ -112,8 +112,11 @@ Result<ExitStatus> tell(Output& out, const Options& options, const vol::CopyRepo
 
 Status must_not_be_there(const Options& options) {
   std::error_code failed;
-  if (options.force ||
-      !std::filesystem::exists(std::filesystem::symlink_status(options.to, failed)))
+  const auto there = std::filesystem::symlink_status(options.to, failed);
+  if (!std::filesystem::exists(there)) return {};
+  // Of a folder or a device, somebody would miss the name.
+  if (options.force &&
+      (std::filesystem::is_regular_file(there) || std::filesystem::is_symlink(there)))
     return {};
   return fail(Code::kExists, fmt::format("'{}' is there already", options.to));
 }

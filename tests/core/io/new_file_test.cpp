@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
+#include <sys/stat.h>
+
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -87,12 +89,14 @@ TEST_CASE("new file: what is there stays, unless it shall be replaced", "[io]") 
   CHECK(folder.entries() == 1);
 }
 
-TEST_CASE("new file: a folder in its place, and no folder for it, are errors", "[io]") {
+TEST_CASE("new file: a folder or a pipe in its place, and no folder for it, are errors", "[io]") {
   const Folder folder;
   fs::create_directory(folder.path / "x");
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   CHECK_FALSE(NewFile::create(folder.file("x"), true));
+  CHECK_FALSE(NewFile::create(folder.file("pipe"), true));
   CHECK_FALSE(NewFile::create(folder.file("none/x"), true));
-  CHECK(folder.entries() == 1);
+  CHECK(folder.entries() == 2);
 }
 
 }  // namespace
