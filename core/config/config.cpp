@@ -291,6 +291,19 @@ std::string_view next_item(std::string_view& text) {
 }
 
 Status apply(RequestedConfig& requested, std::string_view text) {
+  BENTO_ASSIGN(const auto items, config_items(text, known_keys()));
+  for (const auto& [name, value] : items) {
+    if (name == "under_vol" || name == "under_info") continue;
+    BENTO_TRY(set_value(requested.config, name, value));
+    requested.given[std::string(name)] = Origin::kString;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<ConfigItem>> config_items(std::string_view text, std::string_view known) {
+  std::vector<ConfigItem> items;
   while (!text.empty()) {
     const std::string_view item = next_item(text);
     if (item.empty()) continue;
@@ -298,16 +311,11 @@ Status apply(RequestedConfig& requested, std::string_view text) {
     if (equals == std::string_view::npos)
       return fail(Code::kInvalidArgument,
                   fmt::format("'{}' in the bento connector string is no key=value; known keys: {}",
-                              item, known_keys()));
-    const std::string_view name = trim(item.substr(0, equals));
-    if (name == "under_vol" || name == "under_info") continue;
-    BENTO_TRY(set_value(requested.config, name, trim(item.substr(equals + 1))));
-    requested.given[std::string(name)] = Origin::kString;
+                              item, known));
+    items.push_back({trim(item.substr(0, equals)), trim(item.substr(equals + 1))});
   }
-  return {};
+  return items;
 }
-
-}  // namespace
 
 Result<std::uint64_t> parse_size(std::string_view text) {
   std::uint64_t number = 0;

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/error.hpp"
 
@@ -78,6 +79,15 @@ struct RequestedConfig {
 
 /// Looks a variable up; null if it is not set. std::getenv outside tests.
 using Environment = std::function<const char*(const char* name)>;
+
+/// One `key=value` of a configuration string, blanks around both taken off.
+struct ConfigItem {
+  std::string_view key;
+  std::string_view value;
+};
+/// Cuts a string into its items, at semicolons outside braces. They are views of `text`. Errors:
+/// kInvalidArgument (an item that is no key=value; `known` are the keys that the error lists).
+Result<std::vector<ConfigItem>> config_items(std::string_view text, std::string_view known);
 
 /// Parses a connector string over the defaults. `under_vol=` and `under_info={...}` are accepted
 /// and ignored, since other connectors' users write them. Errors: kInvalidArgument (unknown key:

@@ -52,6 +52,7 @@ Result<Probe> Owner::find_root() {
     return fail(Code::kCorrupt,
                 fmt::format("'{}' holds no valid h5bento root: {}", state_.path, seen.problem));
   state_.root = seen.root;
+  BENTO_TRY(refuse_joined(state_.path, state_.root));
   if ((state_.root.flags & kRootProvisional) != 0)
     return fail(Code::kNotFound,
                 fmt::format("'{}' holds no committed data: its writer was ended before its first "

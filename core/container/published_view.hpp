@@ -7,7 +7,7 @@
 #pragma once
 
 #include "core/base/error.hpp"
-#include "core/container/superblock.hpp"
+#include "core/layout/superblock.hpp"
 #include "core/io/file.hpp"
 #include "core/layout/plan.hpp"
 #include "core/layout/root.hpp"

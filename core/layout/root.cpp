@@ -158,6 +158,15 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   return root;
 }
 
+Status refuse_joined(const std::string& path, const Root& root) {
+  if ((root.flags & kRootJoined) == 0) return {};
+  return fail(Code::kUnsupported,
+              fmt::format("'{}' holds the HDF5 files of several processes, written through the "
+                          "HDF5 driver of h5bento: open them by their own names with "
+                          "HDF5_DRIVER=bento HDF5_DRIVER_CONFIG='container={}'",
+                          path, path));
+}
+
 Result<Probe> probe(File& file) {
   Probe result;
   std::array<std::byte, 28> head{};

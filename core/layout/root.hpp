@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -42,6 +43,9 @@ enum RootFlags : std::uint32_t {
   kRootMd5 = 4,          ///< record hashes are MD5, not XXH3-128; fixed at create
   /// A program raised an object's reference count: an object may live without a link.
   kRootCountedReferences = 8,
+  /// The streams are HDF5 files that processes wrote through the driver (core/joined): no records,
+  /// no steps. Fixed at create.
+  kRootJoined = 16,
 };
 
 struct Root {
@@ -78,6 +82,10 @@ struct Root {
 /// (version: says found and known).
 std::array<std::byte, kSectorBytes> encode_root(const Root& root);
 Result<Root> decode_root(std::span<const std::byte> sector);
+
+/// For everything that reads records and steps, of which a joined container has none: kUnsupported,
+/// saying how to open it, if `root` is that of one.
+Status refuse_joined(const std::string& path, const Root& root);
 
 /// What a file is, seen from outside.
 enum class FileKind {

@@ -31,6 +31,7 @@ Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::stri
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kCorrupt, fmt::format("'{}' holds no valid h5bento root{}{}", path,
                                             seen.problem.empty() ? "" : ": ", seen.problem));
+  BENTO_TRY(refuse_joined(path, seen.root));
   if ((seen.root.flags & kRootProvisional) != 0)
     return fail(Code::kNotFound, fmt::format("'{}' holds no committed data", path));
   container->root_ = seen.root;

@@ -15,7 +15,7 @@
 #include "core/catalogue/catalogue_sweep.hpp"
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/view_table.hpp"
-#include "core/container/superblock.hpp"
+#include "core/layout/superblock.hpp"
 #include "core/io/file_lock.hpp"
 #include "core/layout/holder.hpp"
 #include "core/layout/identity.hpp"

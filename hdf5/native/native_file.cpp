@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "core/container/superblock.hpp"
+#include "core/layout/superblock.hpp"
 #include "core/geometry/box_run.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_state.hpp"

@@ -19,7 +19,7 @@
 #include <hdf5.h>
 
 #include "core/base/error.hpp"
-#include "core/container/superblock.hpp"
+#include "core/layout/superblock.hpp"
 #include "core/io/file.hpp"
 
 namespace bento::vol {

@@ -41,6 +41,13 @@ def newest_root(file):
     return found and found[1:]
 
 
+def is_joined(file):
+    """Of physical file 0: do its streams hold HDF5 files, written through the file driver?"""
+    file.handle.seek(superblock_address(file.ntasks) + SECTOR)
+    sector = file.handle.read(SECTOR)
+    return sector[:8] == b"BNTOROOT" and struct.unpack_from("<I", sector, 12)[0] & 16 != 0
+
+
 def identity(file):
     newest = None
     at = superblock_address(file.ntasks) + IDENTITY_AT

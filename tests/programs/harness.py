@@ -158,6 +158,23 @@ def bento_env(stats=None, string=None, **more):
     return env
 
 
+def driver_env(config=None, **more):
+    """HDF5 with the plugins to be found, and the file driver chosen if `config` is given."""
+    env = native_env()
+    require_plugin()
+    path = os.path.join(os.environ["HDF5_PLUGIN_PATH"], "libh5bento_vfd.so")
+    check(os.path.isfile(path), f"{path} is missing")
+    env["HDF5_PLUGIN_PATH"] = os.environ["HDF5_PLUGIN_PATH"]
+    if SANITIZER:
+        sanitizer.preload(env, path, SANITIZER.folder)
+        SANITIZER.expected = "asan" in env["LD_PRELOAD"]
+    if config is not None:
+        env["HDF5_DRIVER"] = "bento"
+        env["HDF5_DRIVER_CONFIG"] = config
+    env.update(more)
+    return env
+
+
 def plugin():
     return os.path.join(os.environ["HDF5_PLUGIN_PATH"], MODULE)
 

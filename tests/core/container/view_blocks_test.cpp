@@ -12,7 +12,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
-#include "core/container/superblock.hpp"
+#include "core/layout/superblock.hpp"
 #include "core/sion/reader.hpp"
 #include "tests/core/container/liveness_support.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
-#include "core/container/superblock.hpp"
+#include "core/layout/superblock.hpp"
 
 #include <string_view>
 

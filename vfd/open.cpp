@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vfd/open.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "vfd/plain.hpp"
+#include "vfd/who.hpp"
+
+namespace bento::vfd {
+
+namespace {
+
+JoinAccess access_of(unsigned flags) {
+  if ((flags & H5F_ACC_EXCL) != 0) return JoinAccess::kNew;
+  if ((flags & (H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return JoinAccess::kTruncate;
+  return (flags & H5F_ACC_RDWR) != 0 ? JoinAccess::kWrite : JoinAccess::kRead;
+}
+
+/// Nothing if the name is that of an ordinary file.
+Result<std::optional<JoinRequest>> request_for(const char* name, const DriverConfig& config) {
+  const Environment environment = [](const char* variable) { return std::getenv(variable); };
+  BENTO_ASSIGN(const auto names, ContainerTemplate::parse(config.match, config.container));
+  const auto container = names.container_of(name);
+  if (!container) return std::optional<JoinRequest>{};
+  BENTO_ASSIGN(Who who, who_are_we(config, environment));
+  JoinRequest request;
+  request.container = *container;
+  request.file = name;
+  request.rank = who.rank;
+  request.size = who.size;
+  request.job = std::move(who.job);
+  request.files = config.shared.files;
+  request.chunk = config.shared.chunk;
+  request.timeout = config.shared.timeout;
+  return std::optional<JoinRequest>(std::move(request));
+}
+
+/// Is it to be looked for as a name beside the container, too? So a reader in another folder finds
+/// `ckpt.0003.h5` of `container=/data/run.bento`.
+bool try_beside(const JoinRequest& request, const std::string& beside) {
+  return !request.file.empty() && request.file.front() != '/' &&
+         name_in_container(request.container, request.file) !=
+             name_in_container(request.container, beside);
+}
+
+std::string beside_container(const JoinRequest& request) {
+  const std::size_t slash = request.container.rfind('/');
+  return slash == std::string::npos ? request.file
+                                    : request.container.substr(0, slash + 1) + request.file;
+}
+
+Result<std::shared_ptr<JoinedStream>> find_stream(JoinRequest request, JoinAccess access) {
+  auto stream = join(request, access);
+  if (stream || stream.error().code != Code::kNotFound || access != JoinAccess::kRead)
+    return stream;
+  if (exists(request.file.c_str())) return stream;
+  const std::string beside = beside_container(request);
+  if (!try_beside(request, beside)) return stream;
+  request.file = beside;
+  auto other = join(request, access);
+  return other ? std::move(other) : std::move(stream);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<JoinedStream>> open_stream(const char* name, unsigned flags,
+                                                  const DriverConfig& config) {
+  BENTO_ASSIGN(const auto request, request_for(name, config));
+  if (!request) return std::shared_ptr<JoinedStream>{};
+  const JoinAccess access = access_of(flags);
+  const bool creates = access == JoinAccess::kNew || access == JoinAccess::kTruncate;
+  if (access == JoinAccess::kNew && exists(name))
+    return fail(os_error(EEXIST, "creating, as a stream, the ordinary file", name));
+  if (creates && name_in_container(request->container, request->container) ==
+                     name_in_container(request->container, name))
+    return fail(Code::kInvalidArgument,
+                fmt::format("'{}' would be its own container; let container= name another file, "
+                            "such as container=%s.bento",
+                            name));
+  auto stream = find_stream(*request, access);
+  if (!stream && stream.error().code == Code::kNotFound && !creates && exists(name))
+    return std::shared_ptr<JoinedStream>{};
+  if (stream && (flags & (H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ)) != 0) {
+    (void)(*stream)->close();
+    return fail(
+        Code::kUnsupported,
+        fmt::format("'{}': SWMR is not possible in a container, whose streams have no order "
+                    "of writes that a reader could rely on; let match= leave this name out",
+                    name));
+  }
+  return stream;
+}
+
+Result<bool> delete_stream(const char* name, const DriverConfig& config) {
+  BENTO_ASSIGN(const auto request, request_for(name, config));
+  if (!request) return false;
+  auto removed = remove_stream(*request);
+  if (removed) return true;
+  if (removed.error().code == Code::kNotFound && exists(name)) return false;
+  return fail(std::move(removed).error());
+}
+
+}  // namespace bento::vfd
