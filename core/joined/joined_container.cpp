@@ -33,6 +33,12 @@ std::map<Key, std::weak_ptr<JoinedContainer>>& registry() {
 }
 
 Result<std::unique_ptr<File>> open_first(const std::string& path, JoinAccess access) {
+  // To open a pipe would wait for somebody at its other end.
+  std::error_code ignored;
+  const auto kind = fs::status(path, ignored).type();
+  if (kind == fs::file_type::fifo || kind == fs::file_type::socket ||
+      kind == fs::file_type::character || kind == fs::file_type::block)
+    return fail(Code::kInvalidArgument, fmt::format("'{}' is no regular file", path));
   if (access == JoinAccess::kRead) return open_posix_file(path, OpenMode::kRead);
   for (int tries = 0; tries < kTries; ++tries) {
     auto first = open_posix_file(path, OpenMode::kReadWrite);
