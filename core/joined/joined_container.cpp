@@ -55,7 +55,12 @@ Result<std::shared_ptr<JoinedContainer>> container_of(const JoinRequest& request
   BENTO_ASSIGN(const auto inode, file_identity(*first));
   const bool writable = access != JoinAccess::kRead;
   auto& known = registry();
-  std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+  // Seldom enough to cost nothing, also where a process has thousands of containers open.
+  static std::size_t clean_at = 16;
+  if (known.size() >= clean_at) {
+    std::erase_if(known, [](const auto& entry) { return entry.second.expired(); });
+    clean_at = std::max<std::size_t>(16, 2 * known.size());
+  }
   const Key key{inode.first, inode.second, writable};
   if (const auto found = known.find(key); found != known.end())
     if (auto open = found->second.lock(); open && !open->elsewhere()) return open;
