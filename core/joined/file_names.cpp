@@ -19,6 +19,11 @@ std::string_view last_components(std::string_view name, std::size_t count) {
   return at == std::string_view::npos ? name : name.substr(at + 1);
 }
 
+std::string_view folder_of(std::string_view name) {
+  const std::size_t slash = name.rfind('/');
+  return slash == std::string_view::npos ? "." : name.substr(0, slash);
+}
+
 /// `runs` gets what each star stands for: as little as possible, from the first one on. Only the
 /// last star is ever changed: one before it never needs to be, as in any match of shell patterns,
 /// so the work is at most length of pattern times length of name.
@@ -64,10 +69,10 @@ Result<ContainerTemplate> ContainerTemplate::parse(std::string match, std::strin
   for (std::size_t i = 0; i < container.size(); ++i) {
     if (container[i] != '%') continue;
     const char letter = ++i < container.size() ? container[i] : '\0';
-    if (letter == 's' || letter == '%') continue;
+    if (letter == 's' || letter == 'd' || letter == '%') continue;
     if (letter < '1' || letter > '9')
       return fail(Code::kInvalidArgument,
-                  fmt::format("container={}: behind % there may be 1 to 9, s or %", container));
+                  fmt::format("container={}: behind % there may be 1 to 9, s, d or %", container));
     if (static_cast<std::size_t>(letter - '0') > stars)
       return fail(Code::kInvalidArgument, fmt::format("container={}: %{} needs a star in match={}",
                                                       container, letter, match));
@@ -93,6 +98,8 @@ std::optional<std::string> ContainerTemplate::container_of(const std::string& fi
       name += '%';
     else if (letter == 's')
       name += last_components(file, 1);
+    else if (letter == 'd')
+      name += folder_of(file);
     else
       name += runs[static_cast<std::size_t>(letter - '1')];
   }

@@ -17,8 +17,8 @@ class ContainerTemplate {
  public:
   /// `match` is a pattern of file names: `*` is any run of characters but '/', `?` one of them.
   /// `container` may hold %1 to %9 (what the n-th `*` has matched), %s (the file's name without its
-  /// folder) and %% (a percent sign). Errors: kInvalidArgument (empty; another letter behind %; a
-  /// number beyond the stars).
+  /// folder), %d (that folder, `.` if the name has none) and %% (a percent sign). Errors:
+  /// kInvalidArgument (empty; another letter behind %; a number beyond the stars).
   static Result<ContainerTemplate> parse(std::string match, std::string container);
 
   /// The container of a file; nothing if the name does not match. As many components of the name,

@@ -30,6 +30,8 @@ TEST_CASE("template: which file goes where", "[vfd]") {
   CHECK(goes_to("*", "out.bento", "a.h5") == "out.bento");
   CHECK(goes_to("*", "out.bento", "/deep/er/a.h5") == "out.bento");
   CHECK(goes_to("*", "%s.b%%", "x/a.h5") == "a.h5.b%");
+  CHECK(goes_to("*", "%d/%s.b", "x/y/a.h5") == "x/y/a.h5.b");
+  CHECK(goes_to("*", "%d/%s.b", "a.h5") == "./a.h5.b");
   CHECK(goes_to("ckpt_*.r*.h5", "ckpt_%1.bento", "out/ckpt_0010.r0003.h5") == "ckpt_0010.bento");
   CHECK(goes_to("ckpt_*.r*.h5", "c%2.%1", "ckpt_a.r.r1.h5") == "c.r1.a");
   CHECK(goes_to("ckpt_*.h5", "x", "log_1.h5") == "(ordinary)");
