@@ -12,6 +12,7 @@ must find nothing wrong, and each whole stream, split out, must be what stock HD
 import os
 import random
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from joiners import Joiner, report, split, stock_view, streams  # noqa: E402
@@ -75,9 +76,22 @@ class Process:
         values = [value for seed, n in other.closed.values() for value in range(seed, seed + n)]
         check(found == "%d %d %d" % (len(other.closed), len(values), sum(values)), "%s: %s, not what was written" % (other.name, found))
 
+    def kill(self):
+        """Between two calls, or somewhere inside one."""
+        if random.random() < 0.6:
+            if self.open:
+                command = random.choice(("add dying 1 50000", "close", "flush"))
+            else:
+                command = random.choice(("create ", "ro ")) + self.name
+            if command.startswith("create"):
+                self.closed = None
+            self.joiner.send(command)
+            time.sleep(random.random() * random.choice((0.0005, 0.005)))
+        self.joiner.kill()
+
     def stop(self, kill):
         if kill:
-            self.joiner.kill()
+            self.kill()
         elif self.open:
             # As a program that forgets to close: HDF5 does, when it ends.
             self.closed = dict(self.now)
@@ -117,7 +131,7 @@ class Schedule:
         try:
             for number in range(random.randrange(10, 40)):
                 random.choice(self.processes).step()
-                if number % 7 == 0 and os.path.exists(self.box):
+                if number % 7 == 0 and any(process.open or process.closed for process in self.processes):
                     stock_view(self.box)
         finally:
             for process in self.processes:
@@ -126,6 +140,8 @@ class Schedule:
         return self.judge() if os.path.exists(self.box) else 0
 
     def judge(self):
+        if all(process.closed is None for process in self.processes) and "holds no streams" in report(self.box, ok=(0, 1)):
+            return 0  # all were killed before anybody could use it
         fields, found = report(self.box, repair=True)
         check(fields[3:5] == ["finished", "free"], "after repair: %s" % fields)
         streams(self.box)
