@@ -176,7 +176,9 @@ Status JoinedStream::reach(std::uint64_t end) {
   const std::uint64_t entered = (slot_.reach + chunk - 1) / chunk;
   if (reach / chunk >= plan().blocks_within(kMaxLogicalBytes) + 1)
     return enter_block(reach / chunk);  // says that it is too large
-  for (std::uint64_t block = entered; block * chunk < reach; ++block) BENTO_TRY(enter_block(block));
+  // The last one first, so that the file is made longer once.
+  for (std::uint64_t block = (reach + chunk - 1) / chunk; block-- > entered;)
+    BENTO_TRY(enter_block(block));
   Slot next = slot_;
   next.reach = reach;
   next.bytes = std::min(size_, reach);
