@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include <map>
 
-#include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
+#include <catch2/catch_test_macros.hpp>
 
 #include "core/joined/file_names.hpp"
 #include "vfd/driver_config.hpp"

@@ -6,8 +6,8 @@
     hdf5_programs.py quick|all|NAME...
 
 The programs are those that HDF5 itself runs with each driver (test/CMakeVFDTests.cmake), compiled from its source once per build
-folder. One thing is changed in its test library: a driver that it does not know by name stays as the environment has set it,
-instead of being refused. KNOWN is exact: these checks must not pass with the driver, all others must be as natively."""
+folder. Two things are changed in its test library: a driver that it does not know by name stays as the environment has set it,
+instead of being refused; and the size of a file is asked of HDF5 where the file system has none of its name. KNOWN is exact: these checks must not pass with the driver, all others must be as natively."""
 
 import collections
 import os
@@ -26,16 +26,37 @@ ALL = QUICK + (
     "app_ref", "enum", "set_extent", "getname", "ntypes", "dangle", "file_image", "cork", "unregister", "mf", "cross_read", "vds",
     "mtime", "direct_chunk", "chunk_info", "filter_fail", "dtransform", "cmpd_dtransform", "links")
 
-SIZE = "asks the file system for the size of a file of this name, which is a stream"
-# {program: {check: why it does not pass}}
+SWMR = "skipped by itself: the driver does no SWMR"
+SEC2 = "skipped by itself: what the driver writes is no file that sec2 could open (not DEFAULT_VFD_COMPATIBLE)"
+# {program: {check: why it does not pass}}; or why the whole program says that it is skipped.
 KNOWN = {
-    "stab": {
-        "group lifecycle": SIZE,
-        "long link names in compact groups": SIZE,
-        "group without compact form": SIZE,
-        "old API routines": SIZE,
+    "ohdr": {
+        "exercise the coding for the re-read of the object header for SWMR access: latest-format": SWMR,
+        "exercise the coding for the re-read of the object header for SWMR access: non-latest-format": SWMR,
     },
+    "lheap": {"opening pre-created file with non-default sizes": SEC2},
+    "fillval": {"contiguous dataset compatibility with v. 1.4": SEC2},
+    "file_image": {"Initial file image and callbacks in Core VFD": SEC2},
+    "cork": {
+        "cork status for dataset objects with attributes (SWMR)": SWMR,
+        "cork status for groups (SWMR)": SWMR,
+        "cork status for multiple opens (SWMR)": SWMR,
+        "cork status for named datatypes (SWMR)": SWMR,
+    },
+    "cross_read": SEC2,
 }
+# The test library asks the file system how large a file is; where there is none of this name, HDF5 is asked.
+FILE_SIZE = """
+{
+    hid_t asked = -1;
+    hsize_t found = 0;
+    if (fapl != H5P_DEFAULT && HDaccess(filename, F_OK) != 0 && (asked = H5Fopen(filename, H5F_ACC_RDONLY, fapl)) >= 0) {
+        H5Fget_filesize(asked, &found);
+        H5Fclose(asked);
+        return (h5_stat_size_t)found;
+    }
+}
+"""
 
 
 def compile_program(name):
@@ -56,8 +77,11 @@ def compile_program(name):
             file.write(text)
     with open(os.path.join(test, "h5test.c")) as file:
         before, after = file.read().split("/* Unknown driver */")
+    before_size, size = (before + after.replace("goto error", "goto done", 1)).split("\nh5_get_file_size(", 1)
+    place = "memset(&sb, 0, sizeof(h5_stat_t));"
+    check(size.count(place) == 1, "HDF5's test library is another one than it was")
     with open(os.path.join(folder, "h5test.c"), "w") as file:
-        file.write(before + after.replace("goto error", "goto done", 1))
+        file.write(before_size + "\nh5_get_file_size(" + size.replace(place, place + FILE_SIZE))
     root = os.environ["HDF5_ROOT"]
     flags = ["-w", "-O0"] + ["-I" + part for part in (folder, test, source + "/src", source + "/src/H5FDsubfiling", root + "/include")]
     objects = []
@@ -100,12 +124,16 @@ def compare(name):
     check(native.status == 0, "%s fails natively: %s" % (name, native.tail(10)))
     stats = os.path.abspath(name + ".stats")
     ours = run_one(name, name + ".driver", driver_env("container=%d/%s.bento;stats=" + stats))
+    if isinstance(KNOWN.get(name), str):
+        check("SKIPPED for incompatible VFD" in ours.text, "%s was known to skip itself: %s" % (name, ours.tail(5)))
+        say("  %s: %s" % (name, KNOWN[name]))
+        return
     before, after = checks(native.text), checks(ours.text)
     lost = {label for (label, end), times in before.items() if end == "PASSED" and after[label, end] < times}
     known = set(KNOWN.get(name, ()))
     check(lost == known, "%s: other checks than the known ones do not pass:\n%s\n%s"
           % (name, "\n".join("  " + repr(label) for label in sorted(lost ^ known)), ours.tail(15)))
-    check(ours.status == 0 or known, "%s: exit status %d, though all checks passed:\n%s" % (name, ours.status, ours.tail(10)))
+    check(ours.status == 0, "%s: exit status %d, though all checks are as they should be:\n%s" % (name, ours.status, ours.tail(10)))
     done = counts(stats) if os.path.exists(stats) else {}
     opens, writes = done.get(("streams", "opens"), 0), done.get(("streams", "writes"), 0)
     check(opens > 0 and writes > 0, "%s did not use the driver" % name)
