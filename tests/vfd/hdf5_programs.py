@@ -28,16 +28,33 @@ ALL = QUICK + (
 
 SWMR = "skipped by itself: the driver does no SWMR"
 SEC2 = "skipped by itself: what the driver writes is no file that sec2 could open (not DEFAULT_VFD_COMPATIBLE)"
+POSIX = "skipped by itself: a name leads to no file of the file system (no POSIX_COMPAT_HANDLE)"
+OWN_DRIVERS = ("file_image",)  # programs that choose their drivers themselves: the environment does not reach them
 # {program: {check: why it does not pass}}; or why the whole program says that it is skipped.
 KNOWN = {
     "ohdr": {
         "exercise the coding for the re-read of the object header for SWMR access: latest-format": SWMR,
         "exercise the coding for the re-read of the object header for SWMR access: non-latest-format": SWMR,
     },
+    "stab": {"corrupt symbol table message": SEC2, "reading old groups": SEC2},
+    "links": {
+        "H5Pset/get_elink_fapl() with different physical layouts": SEC2,
+        "H5Pset/get_elink_fapl() with different physical layouts (w/new group format)": SEC2,
+        "endianness of external links": SEC2,
+        "endianness of external links (w/new group format)": SEC2,
+        "external links w/symlink files": POSIX,
+        "external links w/symlink files (w/new group format)": POSIX,
+    },
     "lheap": {"opening pre-created file with non-default sizes": SEC2},
     "fillval": {"contiguous dataset compatibility with v. 1.4": SEC2},
     "file_image": {"Initial file image and callbacks in Core VFD": SEC2},
     "cork": {
+        "H5Odisable_mdc_flushes/H5Oenable_mdc_flushes/H5Oare_mdc_flushes_disabled (new library format) (SWMR)": SWMR,
+        "H5Odisable_mdc_flushes/H5Oenable_mdc_flushes/H5Oare_mdc_flushes_disabled (old library format) (SWMR)": SWMR,
+        "H5Odisable_mdc_flushes/H5Oenable_mdc_flushes/H5Oare_mdc_flushes_disabled on datasets (new library format) (SWMR)": SWMR,
+        "H5Odisable_mdc_flushes/H5Oenable_mdc_flushes/H5Oare_mdc_flushes_disabled on datasets (old library format) (SWMR)": SWMR,
+        "cork status for chunked datasets with different indexing types (SWMR & latest)": SWMR,
+        "cork status for chunked datasets with different indexing types (SWMR & non-latest)": SWMR,
         "cork status for dataset objects with attributes (SWMR)": SWMR,
         "cork status for groups (SWMR)": SWMR,
         "cork status for multiple opens (SWMR)": SWMR,
@@ -136,7 +153,7 @@ def compare(name):
     check(ours.status == 0, "%s: exit status %d, though all checks are as they should be:\n%s" % (name, ours.status, ours.tail(10)))
     done = counts(stats) if os.path.exists(stats) else {}
     opens, writes = done.get(("streams", "opens"), 0), done.get(("streams", "writes"), 0)
-    check(opens > 0 and writes > 0, "%s did not use the driver" % name)
+    check((opens > 0 and writes > 0) != (name in OWN_DRIVERS), "%s: %d opens and %d writes through the driver" % (name, opens, writes))
     skips = sum(times for (_, end), times in after.items() if end == "-SKIP-")
     say("  %s: %d passed, %d skipped, %d known; %d opens and %d writes of streams"
         % (name, sum(times for (_, end), times in after.items() if end == "PASSED"), skips, len(known), opens, writes))

@@ -230,8 +230,30 @@ def killed(a, b):
     a.say("close")
 
 
+def locking_switched_off(a, _):
+    """HDF5's setting is for its own locks: two writers of a stream are refused in any case."""
+    a.say("as " + config("locks.bento"), "create a.h5", "add x 1 1000")
+    with Joiner(config("locks.bento"), HDF5_USE_FILE_LOCKING="FALSE") as other:
+        other.refused("rw a.h5", "open in another process")
+        other.refused("create a.h5", "open in another process")
+    a.say("close")
+
+
+def from_the_launcher(a, _):
+    """Rank, size and job from the environment; no session=, no rank=."""
+    for rank in range(2):
+        env = {"OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2", "PMIX_NAMESPACE": "4711"}
+        with Joiner("container=launched.bento", **env) as process:
+            write(process, "create", "rank%d.h5" % rank, rank)
+    check({name: slot[:2] for name, slot in slots("launched.bento").items()} == {"rank0.h5": (0, 0), "rank1.h5": (1, 1)}, "slots")
+    check(report("launched.bento")[0][5] == "PMIX_NAMESPACE:4711", "job %s" % report("launched.bento")[0])
+    with Joiner("container=launched.bento", OMPI_COMM_WORLD_RANK="0", OMPI_COMM_WORLD_SIZE="1", PMIX_NAMESPACE="4712") as process:
+        write(process, "create", "rank0.h5", 5)
+    check(set(slots("launched.bento")) == {"rank0.h5"}, "another run of the launcher did not lay it out anew")
+
+
 CASES = (first_and_late, in_the_way, same_name, new_job, new_job_while_used, nameless_job, append_by_another_job,
-         open_changes_nothing, names, deletions, refusals, killed)
+         open_changes_nothing, names, deletions, refusals, killed, locking_switched_off, from_the_launcher)
 
 
 def joining(only):
