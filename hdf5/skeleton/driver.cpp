@@ -56,6 +56,7 @@ struct Registry {
   ForeignOpener opener;
   std::vector<SkeletonFile*> open;
   RefusedWrites refused;
+  std::uint64_t reached = 0;  ///< containers that the library came to by itself
 };
 Registry& registry() {
   static auto* const instance = new Registry;
@@ -100,10 +101,15 @@ Result<std::shared_ptr<SkeletonHost>> foreign_host(const char* name, unsigned fl
   FileIdentity identity = identity_of_name(name);
   if (identity == FileIdentity{}) return std::shared_ptr<SkeletonHost>{};
   identity.step = parent->identity().step;  // as the opener will open it
-  if (auto open = host_of_identity(identity)) return open;
+  if (auto open = host_of_identity(identity)) {
+    ++registry().reached;
+    return open;
+  }
   if (!registry().opener || !parent->reaches_containers() || !starts_like_sion(name))
     return std::shared_ptr<SkeletonHost>{};
-  return registry().opener(name, flags, parent);
+  BENTO_ASSIGN(auto opened, registry().opener(name, flags, parent));
+  if (opened) ++registry().reached;
+  return opened;
 }
 
 Status attach_host(SkeletonFile& file, const char* name, unsigned flags) {
@@ -394,6 +400,10 @@ Status refuse_plain_change(unsigned long fileno) {
     return fail(Code::kPermission, std::move(why));
   }
   return {};
+}
+
+std::uint64_t containers_reached() {
+  return registry().reached;
 }
 
 bool any_plain_file() {

@@ -35,6 +35,9 @@ const RefusedWrites& refused_writes();
 /// program? Then the change that the program is about to make is refused: kPermission, and the next
 /// flush or close of the container fails, too.
 Status refuse_plain_change(unsigned long fileno);
+/// How often the native library has opened a container by itself: for a link, or as the source of a
+/// virtual dataset.
+std::uint64_t containers_reached();
 /// Is any ordinary file open behind a link?
 bool any_plain_file();
 

@@ -191,8 +191,40 @@ def held():
     print("right")
 
 
+def virtual():
+    """Virtual datasets that come to a container only through others, or through a link: refused, each time."""
+    import h5py
+    import numpy as np
+
+    def mapped(file, name, source, dataset="d"):
+        layout = h5py.VirtualLayout((4,), "i4")
+        layout[:] = h5py.VirtualSource(source, dataset, (4,))
+        file.create_virtual_dataset(name, layout, fillvalue=-1)
+
+    with h5py.File("data.h5", "w") as file:
+        file["d"] = np.arange(4, dtype="i4") + 1
+    with h5py.File("between.h5", "w", **ORDINARY) as file:
+        mapped(file, "nested", "data.h5")
+        file["link"] = h5py.ExternalLink("data.h5", "/d")
+        file["plain"] = np.arange(4, dtype="i4") + 5
+    with h5py.File("top.h5", "w") as file:
+        for name in ("nested", "link", "plain"):
+            mapped(file, name, "between.h5", name)
+    with h5py.File("top.h5", "r") as file:
+        assert file["plain"][...].tolist() == [5, 6, 7, 8]
+        for name in ("nested", "link"):
+            for _ in range(3):
+                try:
+                    found = file[name][...]
+                    assert False, (name, found)
+                except OSError as error:
+                    assert "which is a container, cannot be read" in str(error), error
+    print("right")
+
+
 def test():
-    for program, ranks in ((chain, 1), (mounted, 1), (mounted_copy, 2), (two_writers, 1), (linked_reader, 2), (held, 2)):
+    programs = ((chain, 1), (mounted, 1), (mounted_copy, 2), (two_writers, 1), (linked_reader, 2), (held, 2), (virtual, 1))
+    for program, ranks in programs:
         command = [python(), "-B", os.path.abspath(__file__), "--run", program.__name__]
         env = bento_env()
         if program is mounted:
@@ -208,4 +240,4 @@ if __name__ == "__main__":
         sys.exit(0)
     from harness import bento_env, check, mpirun, python, run, run_test, say
 
-    run_test(test, containers=8, unfinished={"parent.h5": "its writer is killed", "mounted.h5": "its writer is killed"})
+    run_test(test, containers=10, unfinished={"parent.h5": "its writer is killed", "mounted.h5": "its writer is killed"})

@@ -15,6 +15,7 @@
 #include "vol/file/destination.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
+#include "vol/file/virtual_sources.hpp"
 
 namespace bento::vol {
 
@@ -156,8 +157,10 @@ Status show_user_list(const DatasetState& state, hid_t dcpl) {
 herr_t dataset_get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** req) {
   return guard<herr_t>("dataset get", [&]() -> Status {
     auto* const object = static_cast<Object*>(obj);
-    if (H5VLdataset_get(object->under, object->under_vol_id, args, dxpl, req) < 0)
-      return fail(native_failed("dataset get"));
+    const SourceWatch watch;
+    const bool got = H5VLdataset_get(object->under, object->under_vol_id, args, dxpl, req) >= 0;
+    (void)watch.check(object);  // a virtual dataset's extent may follow from its sources
+    if (!got) return fail(native_failed("dataset get"));
     if (args->op_type != H5VL_DATASET_GET_DCPL && args->op_type != H5VL_DATASET_GET_SPACE_STATUS &&
         args->op_type != H5VL_DATASET_GET_STORAGE_SIZE)
       return {};

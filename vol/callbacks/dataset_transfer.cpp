@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
-#include "hdf5/skeleton/driver.hpp"
 #include "vol/callbacks/dataset_transfer.hpp"
+#include "hdf5/skeleton/driver.hpp"
 
 #include <set>
 #include <vector>
@@ -151,9 +151,11 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
     for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
+    const SourceWatch watch;
     if (H5VLdataset_read(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
                          file_space, dxpl, buf, req) < 0)
       return fail(native_failed("dataset read"));
+    for (Object* const object : batch.objects) BENTO_TRY(watch.check(object));
     for (std::size_t i = 0; i < count; ++i) {
       ++counts_of(Home::kNative).reads;
       counts_of(Home::kNative).bytes_read +=
@@ -173,10 +175,12 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
       continue;
     }
     const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
+    const SourceWatch watch;
     const bool got =
         H5VLdataset_read(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
                          &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
     if (!got) return fail(native_failed("dataset read"));
+    BENTO_TRY(watch.check(batch.objects[i]));
     counts.bytes_read += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
   }
   return {};

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "hdf5/skeleton/driver.hpp"
 #include "vol/file/container_open.hpp"
 #include "vol/file/dataset_state.hpp"
 
@@ -59,11 +62,40 @@ std::filesystem::path prefix_of(const Object* dataset) {
   return prefix;
 }
 
+Error refused(const std::string& source) {
+  return Error{Code::kUnsupported,
+               fmt::format("a virtual dataset over '{}', which is a container, cannot be read in "
+                           "this version; read the source itself, or make an ordinary file of it "
+                           "with h5repack --dst-vol-name=native",
+                           source),
+               0};
+}
+
+/// Virtual datasets that have come to a container. Never destroyed: datasets may be read after
+/// static destructors have run.
+std::set<std::pair<unsigned long, TokenBytes>>& with_containers() {
+  static auto* const instance = new std::set<std::pair<unsigned long, TokenBytes>>;
+  return *instance;
+}
+
 }  // namespace
+
+SourceWatch::SourceWatch() : before_(containers_reached()) {}
+
+Status SourceWatch::check(const Object* dataset) const {
+  if (containers_reached() == before_) return {};
+  BENTO_ASSIGN(const ObjectIdentity identity, identity_of(dataset));
+  with_containers().insert({identity.fileno, identity.token});
+  if (dataset->dataset) dataset->dataset->sources_checked = false;
+  return fail(refused("a file that one of its sources leads to"));
+}
 
 Status check_virtual_sources(const Object* dataset, bool in_container) {
   BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(dataset));
   if (H5Pget_layout(dcpl.get()) != H5D_VIRTUAL) return {};
+  BENTO_ASSIGN(const ObjectIdentity identity, identity_of(dataset));
+  if (with_containers().contains({identity.fileno, identity.token}))
+    return fail(refused("a file that one of its sources leads to"));
   std::size_t mappings = 0;
   if (H5Pget_virtual_count(dcpl.get(), &mappings) < 0)
     return fail(Code::kInternal, "virtual mappings unreadable");
@@ -77,12 +109,7 @@ Status check_virtual_sources(const Object* dataset, bool in_container) {
                                      is_container((folder / name).c_str()) ||
                                      is_container((prefix / name).c_str()) ||
                                      is_container((folder / prefix / name).c_str());
-    if (container)
-      return fail(Code::kUnsupported, fmt::format("a virtual dataset over '{}', which is a "
-                                                  "container, cannot be read in this version; read "
-                                                  "the source itself, or make an ordinary file of "
-                                                  "it with h5repack --dst-vol-name=native",
-                                                  own ? "its own file" : name));
+    if (container) return fail(refused(own ? "its own file" : name));
   }
   return {};
 }

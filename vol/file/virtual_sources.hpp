@@ -6,6 +6,8 @@
 /// here, such a read is refused.
 #pragma once
 
+#include <cstdint>
+
 #include "core/base/error.hpp"
 #include "vol/file/object.hpp"
 
@@ -14,5 +16,18 @@ namespace bento::vol {
 /// Errors: kUnsupported if the dataset is virtual and one of its sources is a container; names
 /// dataset's source.
 Status check_virtual_sources(const Object* dataset, bool in_container);
+
+/// Around a native call that may read the sources of a virtual dataset: names do not say all, since
+/// a source may be a virtual dataset itself, or lie behind a link.
+class SourceWatch {
+ public:
+  SourceWatch();
+  /// After the call. Errors: kUnsupported if it came to a container, now and for all further reads
+  /// of the dataset, because the library keeps its sources open.
+  Status check(const Object* dataset) const;
+
+ private:
+  std::uint64_t before_;
+};
 
 }  // namespace bento::vol
