@@ -54,6 +54,7 @@ void report(Output& out, Json& json, const std::string& path, const ContainerVer
   json["streams"] = verdict.streams;
   json["records"] = verdict.records;
   json["older_records"] = verdict.older_records;
+  json["older_verified"] = verdict.older_verified;
   json["unhashed"] = verdict.unhashed;
   json["bytes"] = bytes;
   json["damage_count"] = verdict.count;
@@ -68,6 +69,8 @@ void report(Output& out, Json& json, const std::string& path, const ContainerVer
   else
     out.print("{}: {} found as of step {} ({})\n", path, count_text(verdict.count, "fault"),
               verdict.step, read);
+  if (!verdict.older_verified)
+    out.print("  so many steps are kept that data which only older ones show was not verified\n");
   if (verdict.unhashed > 0)
     out.print("  {} written with checksum=none: nothing tells whether they are right\n",
               count_text(verdict.unhashed, "record"));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <mutex>
 #include <set>
 #include <system_error>
@@ -22,6 +21,8 @@ namespace bento {
 namespace {
 
 constexpr std::size_t kKept = 1000;
+/// States of datasets in older steps: each is looked up as a whole.
+constexpr std::uint64_t kMostStates = 2000;
 constexpr std::uint64_t kPieceBytes = 1u << 20;
 
 struct OlderRecord {
@@ -62,9 +63,8 @@ class OlderCheck {
   Status list() {
     std::set<Location> seen;
     const AbsoluteStep newest(survey_.root().step);
-    const auto all = survey_.visit_records(
-        std::numeric_limits<std::uint64_t>::max(),
-        [&](const Record& record, AbsoluteStep as_of) -> Status {
+    const auto all =
+        survey_.visit_records(kMostStates, [&](const Record& record, AbsoluteStep as_of) -> Status {
           if (record.where.task >= survey_.plan().writers() ||
               record.where.offset > kMaxLogicalBytes)
             return fail(Code::kCorrupt,
@@ -77,6 +77,7 @@ class OlderCheck {
           return {};
         });
     if (!all) return fail(all.error());
+    verdict_.complete = *all;
     std::ranges::sort(records_, {}, [](const OlderRecord& one) { return one.record.where; });
     return {};
   }

@@ -15,6 +15,7 @@
 namespace bento {
 
 struct OlderVerdict {
+  bool complete = true;       ///< false: so many steps are kept that nothing was looked at
   std::uint64_t records = 0;  ///< that were looked at; those without a hash are not counted
   std::uint64_t count = 0;    ///< of findings
   std::vector<ContainerFinding> findings;  ///< the first ones

@@ -219,6 +219,7 @@ class Check {
       return {};
     }
     verdict_.older_records = found->records;
+    verdict_.older_verified = found->complete;
     for (auto& finding : found->findings) add(std::move(finding));
     verdict_.count += found->count - found->findings.size();
     return {};

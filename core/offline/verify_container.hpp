@@ -41,14 +41,15 @@ struct ContainerFinding {
 };
 
 struct ContainerVerdict {
-  std::uint64_t step = 0;                  ///< the newest step, as of which it was verified
-  bool closed = false;                     ///< else what only a close writes was not judged
-  std::uint64_t streams = 0;               ///< that were read
-  std::uint64_t records = 0;               ///< compared with their containers in the streams
-  std::uint64_t older_records = 0;         ///< that only older kept steps show
-  std::uint64_t unhashed = 0;              ///< containers without a hash (checksum=none)
-  std::uint64_t steps = 0;                 ///< kept steps whose metadata was verified
-  std::uint64_t count = 0;                 ///< of all findings
+  std::uint64_t step = 0;           ///< the newest step, as of which it was verified
+  bool closed = false;              ///< else what only a close writes was not judged
+  std::uint64_t streams = 0;        ///< that were read
+  std::uint64_t records = 0;        ///< compared with their containers in the streams
+  std::uint64_t older_records = 0;  ///< that only older kept steps show
+  bool older_verified = true;  ///< false: so many steps are kept that only the newest's data was
+  std::uint64_t unhashed = 0;  ///< containers without a hash (checksum=none)
+  std::uint64_t steps = 0;     ///< kept steps whose metadata was verified
+  std::uint64_t count = 0;     ///< of all findings
   std::vector<ContainerFinding> findings;  ///< the first ones of each part and stream
 
   [[nodiscard]] bool sound() const { return count == 0; }
