@@ -18,10 +18,10 @@
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/paged_image.hpp"
 #include "core/catalogue/view_table.hpp"
-#include "core/layout/superblock.hpp"
 #include "core/io/file.hpp"
 #include "core/layout/chunk_fill.hpp"
 #include "core/layout/plan.hpp"
+#include "core/layout/superblock.hpp"
 #include "core/stream/record_reader.hpp"
 
 namespace bento {
