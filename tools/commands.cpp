@@ -14,13 +14,13 @@ void add_verify(Tool& tool);
 void add_transfer(Tool& tool);
 #if H5BENTO_TOOL_HDF5
 void add_check(Tool& tool);
-void add_find(Tool& tool);
-void add_ls(Tool& tool);
-void add_repair(Tool& tool);
 void add_defrag(Tool& tool);
 void add_export(Tool& tool);
+void add_find(Tool& tool);
 void add_import(Tool& tool);
+void add_ls(Tool& tool);
 void add_mount(Tool& tool);
+void add_repair(Tool& tool);
 void add_steps(Tool& tool);
 void add_view(Tool& tool);
 #endif
@@ -33,12 +33,7 @@ constexpr AddCommand kCommands[] = {
     add_info,
 #if H5BENTO_TOOL_HDF5
     add_ls,
-    add_defrag,
-    add_export,
-    add_import,
-    add_mount,
     add_steps,
-    add_defrag, add_export, add_import, add_mount, add_steps,
 #endif
     add_layout,
 #if H5BENTO_TOOL_HDF5
@@ -47,7 +42,11 @@ constexpr AddCommand kCommands[] = {
     add_verify,
 #if H5BENTO_TOOL_HDF5
     add_repair,
+    add_defrag,
+    add_export,
+    add_import,
     add_view,
+    add_mount,
     add_check,
 #endif
     add_transfer,
