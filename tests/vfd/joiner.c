@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SPDX-FileCopyrightText: The h5bento developers */
-/* One process that opens files through the driver `bento`, as told line by line on stdin; each line is answered by
- * one: "ok ...", or "error: " and all that the error stack says. Knows nothing of h5bento but the driver's name.
+/* One process that opens files through the driver `bento`, as told line by line on stdin; each line
+ * is answered by one: "ok ...", or "error: " and all that the error stack says. Knows nothing of
+ * h5bento but the driver's name.
  *
  *   as CONFIG            configuration of the driver from here on
  *   create|new|rw|ro NAME    H5Fcreate with TRUNC, with EXCL; H5Fopen to write, to read
@@ -22,7 +23,7 @@
 static hid_t g_fapl, g_file = -1;
 static char g_text[8192];
 
-static herr_t collect(unsigned n, const H5E_error2_t *record, void *unused) {
+static herr_t collect(unsigned n, const H5E_error2_t* record, void* unused) {
   (void)n;
   (void)unused;
   if (record->desc && strlen(g_text) + strlen(record->desc) + 3 < sizeof g_text) {
@@ -32,21 +33,21 @@ static herr_t collect(unsigned n, const H5E_error2_t *record, void *unused) {
   return 0;
 }
 
-static void answer(int good, const char *text) {
+static void answer(int good, const char* text) {
   if (good) {
     printf("ok %s\n", text);
   } else {
     g_text[0] = 0;
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, collect, NULL);
-    for (char *c = g_text; *c; ++c)
+    for (char* c = g_text; *c; ++c)
       if (*c == '\n') *c = ' ';
     printf("error:%s\n", g_text);
   }
   fflush(stdout);
 }
 
-static int add(const char *name, int seed, hsize_t n) {
-  int *values = malloc(n * sizeof *values);
+static int add(const char* name, int seed, hsize_t n) {
+  int* values = malloc(n * sizeof *values);
   for (hsize_t i = 0; i < n; ++i) values[i] = seed + (int)i;
   hid_t list = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_obj_track_times(list, 0);
@@ -65,14 +66,14 @@ typedef struct {
   long long sum;
 } totals;
 
-static herr_t count(hid_t group, const char *name, const H5L_info2_t *info, void *out) {
+static herr_t count(hid_t group, const char* name, const H5L_info2_t* info, void* out) {
   (void)info;
-  totals *all = out;
+  totals* all = out;
   hid_t set = H5Dopen2(group, name, H5P_DEFAULT);
   if (set < 0) return -1;
   hid_t space = H5Dget_space(set);
   hssize_t n = H5Sget_simple_extent_npoints(space);
-  int *values = malloc((n > 0 ? (size_t)n : 1) * sizeof *values);
+  int* values = malloc((n > 0 ? (size_t)n : 1) * sizeof *values);
   herr_t status = H5Dread(set, H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
   for (hssize_t i = 0; status >= 0 && i < n; ++i) all->sum += values[i];
   all->ints += (long)n;
@@ -83,7 +84,7 @@ static herr_t count(hid_t group, const char *name, const H5L_info2_t *info, void
   return status < 0 ? -1 : 0;
 }
 
-static void obey(char *line) {
+static void obey(char* line) {
   char name[2048] = "";
   int seed = 0;
   unsigned long long n = 0;
@@ -95,7 +96,8 @@ static void obey(char *line) {
     answer((g_file = H5Fcreate(name, H5F_ACC_EXCL, H5P_DEFAULT, g_fapl)) >= 0, name);
   } else if (sscanf(line, "swmr %2047s", name) == 1) {
     H5Pset_libver_bounds(g_fapl, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
-    answer((g_file = H5Fcreate(name, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, g_fapl)) >= 0, name);
+    answer((g_file = H5Fcreate(name, H5F_ACC_TRUNC | H5F_ACC_SWMR_WRITE, H5P_DEFAULT, g_fapl)) >= 0,
+           name);
   } else if (sscanf(line, "rw %2047s", name) == 1) {
     answer((g_file = H5Fopen(name, H5F_ACC_RDWR, g_fapl)) >= 0, name);
   } else if (sscanf(line, "ro %2047s", name) == 1) {
@@ -108,8 +110,8 @@ static void obey(char *line) {
     snprintf(name, sizeof name, "%ld %ld %lld", all.sets, all.ints, all.sum);
     answer(good, name);
   } else if (strcmp(line, "handle") == 0) {
-    void *handle = NULL;
-    answer(H5Fget_vfd_handle(g_file, H5P_DEFAULT, &handle) >= 0 && *(int *)handle >= 0, "");
+    void* handle = NULL;
+    answer(H5Fget_vfd_handle(g_file, H5P_DEFAULT, &handle) >= 0 && *(int*)handle >= 0, "");
   } else if (strcmp(line, "flush") == 0) {
     answer(H5Fflush(g_file, H5F_SCOPE_GLOBAL) >= 0, "");
   } else if (strcmp(line, "close") == 0) {
