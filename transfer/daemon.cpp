@@ -238,7 +238,8 @@ Result<bool> Daemon::work_once(const TransferState& state) {
     }
     begun_[master.source] = master;
     if (rate_bytes_ == 0) rate_from_ = now();
-    pace_.begin();
+    // A daemon that is killed and started again and again must not be ahead each time.
+    pace_.begin(std::ranges::all_of(group, [](const Entry& one) { return one.written == 0; }));
     Job job(group, allowed_, options_.job);
     const auto end =
         job.run(*this, [this](const std::vector<Entry>& entries) { return report(entries); });

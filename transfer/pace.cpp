@@ -13,8 +13,8 @@ namespace {
 /// Of the time in which less was copied than allowed, at most this much is made up for: 5 s then
 /// see at most 5.5 s worth of bytes and one piece.
 constexpr Seconds kByteCredit(0.5);
-/// What a beginning may be ahead, since verification and the last sync come after the bytes: even a
-/// daemon that is killed and started anew keeps below 5.8 s worth in 5 s.
+/// What a beginning may be ahead, since verification and the last sync come after the bytes. With
+/// kByteCredit, 5 s see at most 5.8 s worth.
 constexpr Seconds kStartCredit(0.3);
 /// The same for CPU time, in seconds of CPU.
 constexpr Seconds kCpuCredit(0.1);
@@ -57,10 +57,10 @@ void Pace::limit(double bytes_per_second, double cpu_percent) {
   cpu_used_ = clocks_.cpu();
 }
 
-void Pace::begin() {
+void Pace::begin(bool is_new) {
   const Seconds now = clocks_.now();
   // Debts stay: who stops and starts again must not get more than who goes on.
-  bytes_due_ = std::max(bytes_due_, now - kStartCredit);
+  bytes_due_ = std::max(bytes_due_, is_new ? now - kStartCredit : now);
   const Seconds used = clocks_.cpu();
   const Seconds debt = used - cpu_used_ - (now - cpu_from_) * (percent_ / 100);
   cpu_from_ = now;

@@ -28,8 +28,9 @@ class Pace {
 
   /// 0 or less: no limit. A change begins a new average.
   void limit(double bytes_per_second, double cpu_percent);
-  /// Copying begins, or goes on after a pause: time spent idle gives no credit.
-  void begin();
+  /// Copying begins, or goes on after a pause: time spent idle gives no credit. Only what `is_new`,
+  /// and no copy that is taken up again, may begin a little ahead of the rate.
+  void begin(bool is_new = true);
   /// `bytes` were copied.
   void copied(std::uint64_t bytes);
   /// How long to wait before the next piece; 0 if it may come now.

@@ -305,7 +305,7 @@ def kill(count):
             container("pfs/box.h5", 9, 2)
         for name in glob.glob("t*"):
             os.remove(name)
-        submit("src/plain", "pfs/plain", "--bw", "40M")
+        submit("src/plain", "pfs/plain", "--bw", "15M")
         submit("src/box.h5", "pfs")
         for _ in range(100):
             with Daemon("--until-done") as daemon:
@@ -328,6 +328,7 @@ def kill(count):
         scr_index("pfs", "box.h5", 1)
         check(not os.path.exists("pfs/.scr/scr.dataset.2"), "recorded twice")
     say(f"{deaths} deaths in {count} flushes")
+    check(deaths >= int(count), "too few deaths to say anything")
     read_back("pfs/box.h5", 8)
 
 
