@@ -7,10 +7,10 @@
 #pragma once
 
 #include "core/base/error.hpp"
-#include "core/layout/superblock.hpp"
 #include "core/io/file.hpp"
 #include "core/layout/plan.hpp"
 #include "core/layout/root.hpp"
+#include "core/layout/superblock.hpp"
 
 namespace bento {
 

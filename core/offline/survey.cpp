@@ -15,10 +15,10 @@
 #include "core/catalogue/catalogue_sweep.hpp"
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/view_table.hpp"
-#include "core/layout/superblock.hpp"
 #include "core/io/file_lock.hpp"
 #include "core/layout/holder.hpp"
 #include "core/layout/identity.hpp"
+#include "core/layout/superblock.hpp"
 
 namespace bento {
 

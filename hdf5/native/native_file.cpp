@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "core/layout/superblock.hpp"
 #include "core/geometry/box_run.hpp"
+#include "core/layout/superblock.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_state.hpp"
 #include "hdf5/base/quiet_errors.hpp"

@@ -19,8 +19,8 @@
 #include <hdf5.h>
 
 #include "core/base/error.hpp"
-#include "core/layout/superblock.hpp"
 #include "core/io/file.hpp"
+#include "core/layout/superblock.hpp"
 
 namespace bento::vol {
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* SPDX-FileCopyrightText: The h5bento developers */
-/* file_per_process FOLDER: each rank writes FOLDER/ckpt.%04d.h5 with contiguous, chunked, compressed and variable-length data,
- * closes it, opens it again and appends. Knows nothing of h5bento. */
+/* file_per_process FOLDER: each rank writes FOLDER/ckpt.%04d.h5 with contiguous, chunked,
+ * compressed and variable-length data, closes it, opens it again and appends. Knows nothing of
+ * h5bento. */
 #include <hdf5.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define CHECK(call) \
-  if ((call) < 0) { \
+#define CHECK(call)                                \
+  if ((call) < 0) {                                \
     fprintf(stderr, "rank %d: %s\n", rank, #call); \
-    MPI_Abort(MPI_COMM_WORLD, 1); \
+    MPI_Abort(MPI_COMM_WORLD, 1);                  \
   }
 
 static int rank;
 
-static void write_doubles(hid_t file, const char *name, hsize_t n, hsize_t chunk, int deflate) {
+static void write_doubles(hid_t file, const char* name, hsize_t n, hsize_t chunk, int deflate) {
   hsize_t most = chunk ? H5S_UNLIMITED : n;
-  double *values = malloc(n * sizeof *values);
+  double* values = malloc(n * sizeof *values);
   for (hsize_t i = 0; i < n; ++i) values[i] = rank * 1e6 + (double)(i / 3);
   hid_t list = H5Pcreate(H5P_DATASET_CREATE);
   CHECK(H5Pset_obj_track_times(list, 0));
@@ -34,7 +35,7 @@ static void write_doubles(hid_t file, const char *name, hsize_t n, hsize_t chunk
 }
 
 static void write_texts(hid_t file) {
-  const char *texts[3] = {"one", "a longer text", ""};
+  const char* texts[3] = {"one", "a longer text", ""};
   hsize_t n = 3;
   hid_t type = H5Tcopy(H5T_C_S1);
   CHECK(H5Tset_size(type, H5T_VARIABLE));
@@ -50,7 +51,7 @@ static void write_texts(hid_t file) {
   H5Pclose(list);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   char name[1024];
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
