@@ -90,6 +90,9 @@ Status forget_metadata(Object* file, const Object* refreshed) {
   BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_GET_MDC_CONF, before));
   H5AC_cache_config_t forgetful = before;
   forgetful.set_initial_size = false;
+  // The library may say that they are off where its own sizes change by themselves, and refuses
+  // just that when it is set.
+  forgetful.evictions_enabled = true;
   forgetful.incr_mode = H5C_incr__off;
   forgetful.flash_incr_mode = H5C_flash_incr__off;
   forgetful.decr_mode = H5C_decr__age_out;
@@ -106,6 +109,10 @@ Status forget_metadata(Object* file, const Object* refreshed) {
       info_at(refreshed, itself) ? itself : by_name(refreshed->type, "/");
   for (int i = 0; i < kEpochs * kEpoch; ++i) (void)info_at(refreshed, place);
   before.set_initial_size = true;
+  const bool resizes = before.incr_mode != H5C_incr__off ||
+                       before.flash_incr_mode != H5C_flash_incr__off ||
+                       before.decr_mode != H5C_decr__off;
+  before.evictions_enabled = before.evictions_enabled || resizes;
   return cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, before);
 }
 
