@@ -3,8 +3,8 @@
 //
 // One measurement: all ranks write one new file (or one each) and read it back, in one of three
 // patterns, by plain pwrite/pread or by HDF5. Prints one JSON object. An ordinary HDF5 program:
-// whether a connector is in use is decided by the environment. bench/run calls it, repeats, and
-// compares.
+// whether a connector or a file driver is in use is decided by the environment. bench/run and
+// bench/vfd call it, repeat, and compare.
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // getopt_long
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-typedef enum { kRaw, kRawShared, kHdf5 } Method;
+typedef enum { kRaw, kRawShared, kHdf5, kHdf5Own } Method;
 typedef enum { kSlabs, kBands, kPieces } Pattern;
 
 typedef struct {
@@ -41,7 +41,7 @@ typedef struct {
   double total, close;
 } Times;
 
-static const char* const kMethodNames[] = {"raw", "raw-shared", "hdf5"};
+static const char* const kMethodNames[] = {"raw", "raw-shared", "hdf5", "hdf5-own"};
 static const char* const kPatternNames[] = {"slabs", "bands", "pieces"};
 static int rank = 0, ranks = 1;
 
@@ -192,7 +192,18 @@ typedef struct {
   hid_t access, transfer, file_space, memory_space;
 } Ids;
 
+// Of a rank with a file of its own: no MPI, and the variable is the rank's part alone.
+static Ids make_own_ids(const Shape* shape) {
+  Ids ids;
+  ids.access = CHECK(H5Pcreate(H5P_FILE_ACCESS));
+  ids.transfer = CHECK(H5Pcreate(H5P_DATASET_XFER));
+  ids.file_space = CHECK(H5Screate_simple(shape->dimensions, shape->count, NULL));
+  ids.memory_space = CHECK(H5Scopy(ids.file_space));
+  return ids;
+}
+
 static Ids make_ids(const Options* options, const Shape* shape) {
+  if (options->method == kHdf5Own) return make_own_ids(shape);
   Ids ids;
   ids.access = CHECK(H5Pcreate(H5P_FILE_ACCESS));
   CHECK(H5Pset_fapl_mpio(ids.access, MPI_COMM_WORLD, MPI_INFO_NULL));
@@ -224,13 +235,22 @@ static void select_piece(const Shape* shape, const Ids* ids, uint64_t request) {
   CHECK(H5Sselect_hyperslab(ids->file_space, H5S_SELECT_SET, &first, NULL, &count, NULL));
 }
 
+static void file_name(const Options* options, char name[4096]) {
+  if (options->method == kHdf5Own)
+    snprintf(name, 4096, "%s.%d.h5", options->path, rank);
+  else
+    snprintf(name, 4096, "%s", options->path);
+}
+
 static void variable_name(int variable, char name[16]) {
   snprintf(name, 16, "v%d", variable);
 }
 
 static void write_hdf5(const Options* options, const Shape* shape, const Ids* ids,
                        uint64_t** buffers, double* close_begin) {
-  hid_t file = CHECK(H5Fcreate(options->path, H5F_ACC_TRUNC, H5P_DEFAULT, ids->access));
+  char path[4096];
+  file_name(options, path);
+  hid_t file = CHECK(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, ids->access));
   for (int v = 0; v < options->variables; ++v) {
     char name[16];
     variable_name(v, name);
@@ -249,7 +269,9 @@ static void write_hdf5(const Options* options, const Shape* shape, const Ids* id
 
 static void read_hdf5(const Options* options, const Shape* shape, const Ids* ids,
                       uint64_t** buffers, double* close_begin) {
-  hid_t file = CHECK(H5Fopen(options->path, H5F_ACC_RDONLY, ids->access));
+  char path[4096];
+  file_name(options, path);
+  hid_t file = CHECK(H5Fopen(path, H5F_ACC_RDONLY, ids->access));
   for (int v = 0; v < options->variables; ++v) {
     char name[16];
     variable_name(v, name);
@@ -283,7 +305,7 @@ static Times timed(const Options* options, const Shape* shape, const Ids* ids, u
   double close_begin = 0;
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
-  if (options->method == kHdf5) {
+  if (options->method >= kHdf5) {
     (writing ? write_hdf5 : read_hdf5)(options, shape, ids, buffers, &close_begin);
   } else {
     (writing ? write_raw : read_raw)(options, shape, buffers, &close_begin);
@@ -301,7 +323,7 @@ static int run(const Options* options) {
     fill(&shape, v, buffers[v], elements);
   }
   Ids ids = {0, 0, 0, 0};
-  if (options->method == kHdf5) ids = make_ids(options, &shape);
+  if (options->method >= kHdf5) ids = make_ids(options, &shape);
 
   const Times written = timed(options, &shape, &ids, buffers, 1);
   // A read that does nothing must not pass; and all pages of the buffers stay mapped.
@@ -314,7 +336,7 @@ static int run(const Options* options) {
       wrong += count_wrong(&shape, v, buffers[v], elements);
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
 
-  if (options->method == kHdf5) close_ids(&ids);
+  if (options->method >= kHdf5) close_ids(&ids);
   for (int v = 0; v < options->variables; ++v) free(buffers[v]);
   free(buffers);
   if (rank == 0) {
@@ -347,6 +369,7 @@ static void usage(FILE* out) {
       "  --method raw          each rank its own file PATH.<rank>, by pwrite and pread\n"
       "           raw-shared   one file, each rank its own region, by pwrite and pread\n"
       "           hdf5         one HDF5 file\n"
+      "           hdf5-own     each rank its own HDF5 file PATH.<rank>.h5, not for pieces\n"
       "  --pattern slabs       1-D variables, a rank's slab in one request\n"
       "            bands       2-D variables, a rank's band of columns in one request\n"
       "            pieces      1-D variables, a rank's slab in many requests\n"
@@ -387,7 +410,7 @@ static int parse(int argc, char** argv, Options* options) {
   for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     switch (option) {
       case kMethod:
-        method = parse_name(optarg, kMethodNames, 3);
+        method = parse_name(optarg, kMethodNames, 4);
         break;
       case kPattern:
         pattern = parse_name(optarg, kPatternNames, 3);
@@ -414,7 +437,8 @@ static int parse(int argc, char** argv, Options* options) {
         return 2;
     }
   }
-  if (argc - optind != 1 || method < 0 || pattern < 0 || options->variables < 1 ||
+  if (argc - optind != 1 || method < 0 || pattern < 0 ||
+      (method == kHdf5Own && pattern == kPieces) || options->variables < 1 ||
       options->variable_bytes == 0 || options->piece_bytes == 0 || options->piece_bytes % 8 != 0 ||
       options->variable_bytes % options->piece_bytes != 0) {
     if (rank == 0) usage(stderr);

@@ -1,7 +1,9 @@
 # nettle::nettle (MD5 for FTI-FF, see core/fti/md5.cpp). Looked for by hand: it ships no CMake package.
 
 find_path(Nettle_INCLUDE_DIR nettle/md5.h)
-find_library(Nettle_LIBRARY nettle)
+# Its archive where there is one: a shared library would be one more thing that a plugin drags into its host, and that a
+# machine to which it is copied may not have.
+find_library(Nettle_LIBRARY NAMES libnettle.a nettle)
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Nettle REQUIRED_VARS Nettle_LIBRARY Nettle_INCLUDE_DIR

@@ -19,10 +19,11 @@ if(TARGET h5bento_core)
 endif()
 if(TARGET h5bento_vol)
   # Apart from the core: who needs only that needs neither HDF5 nor MPI.
-  install(TARGETS h5bento_vol h5bento_library h5bento_hdf5_support h5bento_hdf5 EXPORT h5bentoVolTargets
+  install(TARGETS h5bento_vol h5bento_library h5bento_transfer h5bento_hdf5_support h5bento_hdf5 EXPORT h5bentoVolTargets
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT h5bentoVolTargets NAMESPACE h5bento:: DESTINATION "${package_dir}")
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/hdf5" "${PROJECT_SOURCE_DIR}/vol" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/h5bento"
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/hdf5" "${PROJECT_SOURCE_DIR}/vol" "${PROJECT_SOURCE_DIR}/transfer"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/h5bento"
     FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 endif()
 

@@ -4,7 +4,7 @@
  * The C interface of h5bento: what can be asked of containers, and done with them, from outside the
  * programs that write them. libh5bento.so links neither HDF5 nor MPI. Calls marked [HDF5] load
  * libh5bento_hdf5.so, which lies beside it and brings HDF5; they fail with H5BENTO_UNSUPPORTED in a
- * process that has another HDF5 library than that one.
+ * process that has another HDF5 library than that one, unless h5bento_use_module() was called.
  *
  * Every call that can fail returns a status; what was wrong says h5bento_last_error(). A handle
  * that was given out is freed by its own _free function, which takes NULL, too. Texts belong to
@@ -193,6 +193,15 @@ H5BENTO_API h5bento_status h5bento_view_status(const char* path, h5bento_view* v
 H5BENTO_API h5bento_status h5bento_view_build(const char* path);
 H5BENTO_API h5bento_status h5bento_view_drop(const char* path);
 H5BENTO_API h5bento_status h5bento_view_take_over(const char* path);
+
+/* --- which HDF5 the calls marked [HDF5] use ----------------------------------------------------
+ */
+
+/** They go to this module, a plugin without MPI (libh5bento_vol_serial.so), and so to the
+ * HDF5 library of which `code` is an address, for instance that in the h5py wheel. To be called
+ * before the first of them, which say what is wrong with it; `path` is copied. Without it they load
+ * libh5bento_hdf5.so, which brings the HDF5 it was linked with. */
+H5BENTO_API void h5bento_use_module(const char* path, const void* code);
 
 #ifdef __cplusplus
 }

@@ -83,9 +83,12 @@ struct Hdf5Calls {
 
 /// The one symbol of libh5bento_hdf5.so.
 inline constexpr const char* kHdf5CallsName = "h5bento_hdf5_calls";
+/// That of the plugin without MPI, which takes an address in the HDF5 library that is meant.
+inline constexpr const char* kHdf5CallsForName = "h5bento_hdf5_calls_for";
 using GetHdf5Calls = const Hdf5Calls* (*)();
 
-/// Loads it once. Errors: kUnsupported (it is not there, or cannot be loaded here: says why).
+/// Loads it once, or what h5bento_use_module() named. Errors: kUnsupported (it is not there, or
+/// cannot be loaded here: says why).
 Result<const Hdf5Calls*> hdf5_calls();
 
 }  // namespace bento::library

@@ -40,7 +40,51 @@ int note_other_hdf5(dl_phdr_info* info, std::size_t, void* data) {
   return 1;
 }
 
+Result<const Hdf5Calls*> checked(const std::string& name, const Hdf5Calls* calls) {
+  if (calls == nullptr || std::strcmp(calls->version, H5BENTO_VERSION) != 0)
+    return fail(Code::kUnsupported, fmt::format("{} is of another version than this library ({})",
+                                                name, H5BENTO_VERSION));
+  return calls;
+}
+
+Result<const Hdf5Calls*> calls_of(const std::string& name) {
+  void* const module = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (module == nullptr)
+    return fail(Code::kUnsupported, fmt::format("this call needs HDF5, and {} cannot be loaded: {}",
+                                                name, ::dlerror()));
+  const auto get = reinterpret_cast<GetHdf5Calls>(::dlsym(module, kHdf5CallsName));
+  return checked(name, get == nullptr ? nullptr : get());
+}
+
+/// Set by h5bento_use_module().
+struct Chosen {
+  std::string module;
+  const void* code = nullptr;
+};
+Chosen& chosen() {
+  static Chosen one;
+  return one;
+}
+
+Result<const Hdf5Calls*> calls_of_chosen() {
+  const auto& [name, code] = chosen();
+  void* const module = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  const auto get = reinterpret_cast<const Hdf5Calls* (*)(const void*)>(
+      module == nullptr ? nullptr : ::dlsym(module, kHdf5CallsForName));
+  if (get == nullptr)
+    return fail(Code::kUnsupported,
+                fmt::format("'{}' is no plugin that this call can use: {}", name, ::dlerror()));
+  const Hdf5Calls* const calls = get(code);
+  if (calls == nullptr)
+    return fail(Code::kUnsupported,
+                fmt::format("'{}' cannot serve the HDF5 library that was named; "
+                            "stderr says why",
+                            name));
+  return checked(name, calls);
+}
+
 Result<const Hdf5Calls*> load() {
+  if (!chosen().module.empty()) return calls_of_chosen();
   std::string other;
   ::dl_iterate_phdr(&note_other_hdf5, &other);
   if (!other.empty())
@@ -48,17 +92,7 @@ Result<const Hdf5Calls*> load() {
                 fmt::format("this process uses another HDF5 library ('{}') than h5bento ({}): call "
                             "this from a process that does not",
                             other, H5BENTO_HDF5_SONAME));
-  const std::string name = own_folder() + kModule;
-  void* const module = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (module == nullptr)
-    return fail(Code::kUnsupported, fmt::format("this call needs HDF5, and {} cannot be loaded: {}",
-                                                name, ::dlerror()));
-  const auto get = reinterpret_cast<GetHdf5Calls>(::dlsym(module, kHdf5CallsName));
-  const Hdf5Calls* const calls = get == nullptr ? nullptr : get();
-  if (calls == nullptr || std::strcmp(calls->version, H5BENTO_VERSION) != 0)
-    return fail(Code::kUnsupported, fmt::format("{} is of another version than this library ({})",
-                                                name, H5BENTO_VERSION));
-  return calls;
+  return calls_of(own_folder() + kModule);
 }
 
 }  // namespace
@@ -75,3 +109,7 @@ Result<const Hdf5Calls*> hdf5_calls() {
 }
 
 }  // namespace bento::library
+
+void h5bento_use_module(const char* path, const void* code) {
+  bento::library::chosen() = {path == nullptr ? "" : path, code};
+}

@@ -7,6 +7,7 @@
 
 #include "core/offline/survey.hpp"
 #include "tools/command.hpp"
+#include "tools/joined_text.hpp"
 #include "tools/survey_text.hpp"
 #include "tools/units.hpp"
 
@@ -40,8 +41,9 @@ std::string steps_text(const Root& root) {
 
 void settings(Output& out, const Survey& survey) {
   const Root& root = survey.root();
-  const bool md5 = root.record_hash() == fti::HashKind::kMd5;
-  line(out, "chunk size", chunk_text(survey));
+  const bool md5 = root.record_hash() == HashKind::kMd5;
+  line(out, "chunk size",
+       survey.committed() ? chunk_text(survey) : "not known before the first commit");
   line(out, "checksums", md5 ? "MD5" : "XXH3-128");
   out.answer()["settings"] = {{"files", root.groups.front().files},
                               {"chunk_bytes", root.groups.front().chunk_bytes},
@@ -107,11 +109,12 @@ Status sizes(Output& out, Survey& survey) {
 }
 
 Result<ExitStatus> info(Output& out, const std::string& path) {
+  if (is_joined_container(path)) return joined_info(out, path);
   BENTO_ASSIGN(Survey survey, Survey::open(path));
   const Root& root = survey.root();
   out.print("{}: h5bento container, {}\n", path, state_text(survey));
   out.answer() = {{"file", path},
-                  {"format_version", kFormatVersion},
+                  {"format_version", root.version},
                   {"state", state_name(survey)},
                   {"ranks", survey.plan().ranks()},
                   {"writers", survey.plan().writers()},

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// `h5bento layout FILE [--svg OUT]`: which task has how much of which chunk.
+#include <filesystem>
 #include <memory>
 
 #include "tools/command.hpp"
@@ -38,6 +39,10 @@ std::string bar(const LayoutRow& row, std::size_t width) {
 }
 
 void print(Output& out, const LayoutTable& table, std::size_t columns) {
+  if (table.blocks == 0) {
+    out.print("{}: {}, nothing committed yet\n", table.path, count_text(table.tasks, "task"));
+    return;
+  }
   out.print("{}: {} of {} in each of {}{}\n", table.path, count_text(table.tasks, "chunk"),
             bytes_text(table.chunk_bytes), count_text(table.blocks, "block"),
             table.blocks_per_cell > 1
@@ -96,6 +101,13 @@ Status write_svg(const Survey& survey, const SpaceUse& use, const Options& optio
       layout_svg(fmt::format("{}: step {}, {} of data, {} dead", options.path, survey.root().step,
                              bytes_text(use.live), bytes_text(use.dead)),
                  tables);
+  for (const auto& part : survey.files()) {
+    std::error_code missing;
+    if (std::filesystem::equivalent(part.path, options.svg, missing))
+      return fail(Code::kExists, fmt::format("'{}' is a file of the container itself: the picture "
+                                             "would take its place",
+                                             options.svg));
+  }
   BENTO_ASSIGN(const auto file, open_posix_file(options.svg, OpenMode::kCreate));
   BENTO_TRY(file->write_at(0, std::as_bytes(std::span(text))));
   return file->close();

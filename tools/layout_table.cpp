@@ -3,6 +3,7 @@
 #include "tools/layout_table.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -98,24 +99,33 @@ LayoutTable layout_table(const Survey& survey, const SpaceUse& use, std::uint32_
   return table;
 }
 
+// What is there has one character at least, as far as they go; the others go one by one to what
+// lacks most, free space included.
 CellParts cell_parts(const LayoutCell& cell, std::size_t width) {
-  CellParts parts;
-  if (cell.space == 0) return parts;
-  std::size_t left = width;
-  const auto take = [&](std::uint64_t bytes) {
-    if (bytes == 0 || left == 0) return std::size_t{0};
-    const double share =
-        std::min(1.0, static_cast<double>(bytes) / static_cast<double>(cell.space));
-    const auto rounded = static_cast<std::size_t>(share * static_cast<double>(width) + 0.5);
-    const std::size_t taken = std::clamp<std::size_t>(rounded, 1, left);
-    left -= taken;
-    return taken;
+  if (cell.space == 0) return {};
+  struct Part {
+    std::uint64_t bytes = 0;
+    std::size_t taken = 0;
   };
-  parts.live = take(cell.live);
-  parts.older = take(cell.older);
-  parts.catalogue = take(cell.catalogue);
-  parts.dead = take(cell.dead);
-  return parts;
+  const std::uint64_t used = cell.live + cell.older + cell.catalogue + cell.dead;
+  std::array<Part, 5> parts{{{cell.live},
+                             {cell.older},
+                             {cell.catalogue},
+                             {cell.dead},
+                             {cell.space - std::min(used, cell.space)}}};
+  std::size_t left = width;
+  for (Part& part : parts)
+    if (&part != &parts.back() && part.bytes > 0 && left > 0) {
+      ++part.taken;
+      --left;
+    }
+  const auto lack = [&](const Part& part) {
+    return static_cast<double>(part.bytes) * static_cast<double>(width) /
+               static_cast<double>(cell.space) -
+           static_cast<double>(part.taken);
+  };
+  for (; left > 0; --left) ++std::ranges::max_element(parts, {}, lack)->taken;
+  return {parts[0].taken, parts[1].taken, parts[3].taken, parts[2].taken};
 }
 
 }  // namespace bento::tools

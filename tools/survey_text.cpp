@@ -11,7 +11,7 @@ std::string state_name(const Survey& survey) {
 }
 
 std::string state_text(const Survey& survey) {
-  const std::string name = state_name(survey);
+  std::string name = state_name(survey);
   if (name == "empty") return "without any committed data";
   if (name == "not closed") return "not closed by its last writer";
   return name;

@@ -16,7 +16,10 @@
 #include "tools/command.hpp"
 #include "tools/transfer_status.hpp"
 #include "tools/units.hpp"
+#include "transfer/cache_note.hpp"
+#include "transfer/cache_use.hpp"
 #include "transfer/daemon.hpp"
+#include "transfer/h5bento_transfer.h"
 #include "transfer/kvtree_file.hpp"
 #include "transfer/submit.hpp"
 
@@ -117,11 +120,27 @@ struct SubmitOptions {
   bool evict = false, no_start = false, wait = false;
 };
 
+/// SOURCE alone is a final name: what shall arrive there is in the cache of this node.
+Status name_cached(transfer::Submission& submission) {
+  BENTO_ASSIGN(const auto copy, transfer::newest_copy(submission.source));
+  if (!copy)
+    return fail(Code::kNotFound,
+                fmt::format("no cache has a newer state of '{}'; to copy it, name a destination",
+                            submission.source));
+  BENTO_ASSIGN(const auto note, transfer::read_note(copy->final_name));
+  submission.source = copy->path;
+  submission.destination = copy->final_name;
+  submission.evict = submission.evict || (note && note->evict);
+  submission.cached = true;
+  return {};
+}
+
 Result<ExitStatus> submit(Output& out, const SubmitOptions& given) {
   transfer::Submission submission;
   submission.source = given.source;
   submission.destination = given.destination;
   submission.evict = given.evict;
+  if (given.destination.empty()) BENTO_TRY(name_cached(submission));
   if (!given.bw.empty()) {
     BENTO_ASSIGN(const std::uint64_t rate, parse_size(given.bw));
     submission.bytes_per_second = static_cast<double>(rate);
@@ -154,15 +173,54 @@ void add_submit(Tool& tool, Command& group) {
           group, "submit", "Hand a container, or any file, to the daemon",
           [options](Output& out) { return submit(out, *options); },
           "All physical files of a container go together. A daemon is started if none runs; it "
-          "outlives this program.")
+          "outlives this program.\nWithout DESTINATION, SOURCE is the final name of a container "
+          "that a program has left in its cache (flush=off).")
       .argument("SOURCE", options->source, "what to copy")
-      .argument("DESTINATION", options->destination, "its final name, or a folder")
+      .optional_argument("DESTINATION", options->destination, "its final name, or a folder")
       .option("--file", "FILE", options->file, kFileHelp)
       .option("--bw", "BYTES", options->bw, "limit in bytes per second: 50M; 0: none")
       .option("--percent", "PERCENT", options->percent, "limit of CPU time, of one CPU; 0: none")
       .flag("--evict", options->evict, "remove the source when it has arrived, verified")
       .flag("--no-start", options->no_start, "start no daemon")
       .flag("--wait", options->wait, "wait until it has arrived");
+}
+
+// ---- wait ----
+
+Result<ExitStatus> wait(Output& out, const std::string& file, const std::string& path,
+                        const std::string& seconds) {
+  double most = -1;
+  if (!seconds.empty()) {
+    BENTO_ASSIGN(most, number(seconds, "--seconds"));
+  }
+  std::array<char, 4096> why{};
+  const int result = h5bento_transfer_wait(path.c_str(), file_or_default(file).c_str(), most,
+                                           why.data(), why.size());
+  out.answer()["path"] = path;
+  out.answer()["arrived"] = result == H5BENTO_TRANSFER_ARRIVED;
+  out.answer()["problem"] = why.data();
+  if (result == H5BENTO_TRANSFER_UNKNOWN) return fail(Code::kNotFound, why.data());
+  if (result == H5BENTO_TRANSFER_ARRIVED) return ExitStatus::kDone;
+  out.print("{}: {}\n", path,
+            result == H5BENTO_TRANSFER_LATE ? fmt::format("not yet: {}", why.data()) : why.data());
+  return ExitStatus::kFound;
+}
+
+void add_wait(Tool& tool, Command& group) {
+  struct Options {
+    std::string file, path, seconds;
+  };
+  const auto options = std::make_shared<Options>();
+  tool.add_below(
+          group, "wait", "Wait until a file has arrived",
+          [options](Output& out) {
+            return wait(out, options->file, options->path, options->seconds);
+          },
+          "Exit status 1: it has failed for good, or the time is over. 2: nobody has submitted it, "
+          "or no daemon runs.")
+      .argument("PATH", options->path, "its final name")
+      .option("--seconds", "SECONDS", options->seconds, "to wait at most; default: for ever")
+      .option("--file", "FILE", options->file, kFileHelp);
 }
 
 // ---- show and cancel ----
@@ -221,6 +279,7 @@ void add_transfer(Tool& tool) {
   add_run(tool, group);
   add_submit(tool, group);
   add_transfer_status(tool, group);
+  add_wait(tool, group);
   add_show(tool, group);
   add_cancel(tool, group);
 }

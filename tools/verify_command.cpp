@@ -8,6 +8,7 @@
 #include "core/offline/verify_container.hpp"
 #include "tools/command.hpp"
 #include "tools/dataset_names.hpp"
+#include "tools/joined_text.hpp"
 #include "tools/progress.hpp"
 #include "tools/units.hpp"
 
@@ -92,6 +93,12 @@ Result<ExitStatus> verify(Output& out, const Options& options) {
   Json& list = out.answer()["files"] = Json::array();
   for (const auto& path : options.files) {
     Json& json = list.emplace_back(Json{{"file", path}});
+    if (is_joined_container(path)) {
+      const auto found = joined_verify(out, json, path);
+      if (!found) json["error"] = out.complain(found.error());
+      status = std::max(status, found ? *found : status_of(found.error()));
+      continue;
+    }
     std::unique_ptr<Progress> progress;
     std::uint64_t bytes = 0;
     VerifyOptions how;

@@ -2,10 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "transfer/daemon.hpp"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "transfer/cache_use.hpp"
 #include "transfer/kvtree_file.hpp"
+#include "transfer/work_folder.hpp"
 
 namespace bento::transfer {
 namespace {
@@ -24,13 +23,12 @@ constexpr Seconds kBusyPoll(0.25);
 constexpr Seconds kNap(0.1);
 constexpr Seconds kFirstPause(0.5);
 constexpr Seconds kLongestPause(30);
+// A program that creates its file anew leaves a moment in which the source is missing or holds
+// nothing yet.
+constexpr Seconds kSourceGrace(3);
 constexpr Seconds kRateWindow(10);
 constexpr std::uint64_t kSmallestBurst = std::uint64_t{1} << 20;
 constexpr std::uint64_t kLargestBurst = std::uint64_t{64} << 20;
-
-std::string lock_name(const std::string& transfer_file) {
-  return transfer_file + ".daemon";
-}
 
 /// Missing folders on the way to the transfer file, as SCR makes them.
 Status make_folders(const std::string& path) {
@@ -45,25 +43,6 @@ Status make_folders(const std::string& path) {
 }
 
 }  // namespace
-
-Result<std::optional<DaemonLock>> DaemonLock::take(const std::string& transfer_file) {
-  const std::string name = lock_name(transfer_file);
-  BENTO_ASSIGN(Descriptor file, open_at(AT_FDCWD, name, O_RDWR | O_CREAT | O_NOFOLLOW, 0666, name));
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return std::optional<DaemonLock>();
-    return fail(os_error(errno, "lock of", name));
-  }
-  const std::string text = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(file.get(), 0) == 0)
-    BENTO_TRY(write_whole(file.get(), 0, std::as_bytes(std::span(text)), name));
-  return std::optional<DaemonLock>(DaemonLock(std::move(file)));
-}
-
-bool DaemonLock::held(const std::string& transfer_file) {
-  const std::string name = lock_name(transfer_file);
-  const auto file = open_at(AT_FDCWD, name, O_RDONLY | O_NOFOLLOW, 0, name);
-  return file && ::flock(file->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-}
 
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
   auto daemon = std::unique_ptr<Daemon>(new Daemon(std::move(options)));
@@ -179,13 +158,14 @@ Status Daemon::settle(const std::vector<Entry>& group, const Error& error) {
   if (trouble.ticket != group.front().ticket || trouble.pause.count() == 0)
     trouble = {now(), now(), kFirstPause, group.front().ticket};
   const bool over = options_.give_up > 0 && (now() - trouble.since).count() >= options_.give_up;
-  const bool failed = over || !is_transient(error);
+  const bool created_anew = error.code == Code::kNotFound && now() - trouble.since < kSourceGrace;
+  const bool failed = over || !(is_transient(error) || created_anew);
   trouble.next_try = now() + trouble.pause;
   trouble.pause = std::min(trouble.pause * 2, kLongestPause);
   fmt::print(stderr, "h5bento transfer: {}{}\n", error.text,
              failed ? "; given up"
                     : fmt::format("; next try in {:.1f} s", (trouble.next_try - now()).count()));
-  if (failed) clean_destination(group.front(), allowed_);
+  if (failed) clean_destination(group.front().destination, allowed_);
   return update_kvfile(options_.file, [&](KvTree& tree) -> Status {
     for (Entry entry : group) {
       entry.problem = error.text;
@@ -213,12 +193,17 @@ Status Daemon::say_done() {
 void Daemon::clean_up(const TransferState& state, bool first) {
   if (first)
     for (const auto& entry : state.entries)
-      if (entry.complete() && entry.part == 0) clean_destination(entry, allowed_);
+      if (entry.complete() && entry.part == 0) {
+        clean_destination(entry.destination, allowed_);
+        if (!entry.cached) continue;
+        if (auto settled = settle_copy(entry); !settled)
+          fmt::print(stderr, "h5bento transfer: {}\n", settled.error().text);
+      }
   std::erase_if(begun_, [&](const auto& one) {
     const auto still =
         std::ranges::find(state.entries, one.second.destination, &Entry::destination);
     if (still != state.entries.end()) return still->complete();
-    clean_destination(one.second, allowed_);
+    clean_destination(one.second.destination, allowed_);
     return true;
   });
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "transfer/descriptor.hpp"
+#include "transfer/daemon_lock.hpp"
 #include "transfer/destination.hpp"
 #include "transfer/gate.hpp"
 #include "transfer/job.hpp"
@@ -31,19 +31,6 @@ struct DaemonOptions {
   double idle_exit = 0;              ///< end after so many seconds without work; 0: never
   bool until_done = false;           ///< end as soon as nothing is left to do
   JobOptions job;
-};
-
-/// The lock that a daemon holds, made together with its file.
-class DaemonLock {
- public:
-  /// Nothing if a daemon runs. Errors: kPermission, kNotFound, kIo.
-  static Result<std::optional<DaemonLock>> take(const std::string& transfer_file);
-  /// Does a daemon hold it? Makes no file.
-  static bool held(const std::string& transfer_file);
-
- private:
-  explicit DaemonLock(Descriptor file) : file_(std::move(file)) {}
-  Descriptor file_;
 };
 
 class Daemon final : private Gate {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@
 #include "core/layout/identity.hpp"
 #include "core/layout/plan.hpp"
 #include "transfer/arrival.hpp"
+#include "transfer/cache_use.hpp"
+#include "transfer/outdated_parts.hpp"
 #include "transfer/scr_index.hpp"
 #include "transfer/sparse_copy.hpp"
 
@@ -23,7 +26,7 @@ namespace {
 Status remove_sources(const std::vector<Entry>& entries) {
   // The master last: as long as it is there, somebody can find the others.
   for (std::size_t i = entries.size(); i-- > 0;) {
-    if (!entries[i].evict) continue;
+    if (!entries[i].evict || entries[i].cached) continue;
     if (::unlink(entries[i].source.c_str()) != 0 && errno != ENOENT)
       return fail(os_error(errno, "removal from the cache of", entries[i].source));
   }
@@ -60,12 +63,14 @@ Job::Job(std::vector<Entry> entries, const AllowedFolders& allowed, JobOptions o
 
 std::vector<std::string> Job::names() const {
   std::vector<std::string> all;
+  all.reserve(entries_.size());
   for (const auto& entry : entries_) all.push_back(base_of(entry.destination));
   return all;
 }
 
 std::vector<std::string> Job::sources() const {
   std::vector<std::string> all;
+  all.reserve(entries_.size());
   for (const auto& entry : entries_) all.push_back(entry.source);
   return all;
 }
@@ -206,7 +211,12 @@ Result<JobEnd> Job::verify_copy(WorkFolder& work, Gate& gate, const Report& repo
 }
 
 Status Job::finish(WorkFolder& work, int folder, const Report& report) {
+  std::optional<CacheFolder> held;
+  if (entries_.front().cached && !work.all_named(names())) {
+    BENTO_ASSIGN(held, hold_wanted(entries_.front()));
+  }
   BENTO_TRY(work.name_all(names()));
+  held.reset();
   const Entry& master = entries_.front();
   if (is_container() && options_.scr_files) {
     ArrivedDataset dataset{names().front(), entries_.size(), 0, master.ticket};
@@ -220,15 +230,9 @@ Status Job::finish(WorkFolder& work, int folder, const Report& report) {
   }
   auto told = report(entries_);
   if (!told) return fail(std::move(told).error());
-  return *told ? remove_sources(entries_) : Status{};
-}
-
-void clean_destination(const Entry& master, const AllowedFolders& allowed) {
-  // Nothing is made where there is nothing.
-  if (::access(folder_of(master.destination).c_str(), W_OK) != 0) return;
-  auto folder = allowed.open(folder_of(master.destination));
-  if (!folder || !WorkFolder::exists(folder->get(), master.destination)) return;
-  if (auto work = WorkFolder::open(std::move(*folder), master.destination)) (void)work->abandon();
+  if (!*told) return {};
+  if (master.cached) BENTO_TRY(settle_copy(master));
+  return remove_sources(entries_);
 }
 
 }  // namespace bento::transfer

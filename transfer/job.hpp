@@ -63,9 +63,6 @@ class Job {
 /// is being written.
 bool is_transient(const Error& error);
 
-/// Removes what a job that will never go on has left at its destination.
-void clean_destination(const Entry& master, const AllowedFolders& allowed);
-
 /// The entries that belong together, each group in the order of its parts, groups in the order of
 /// their first entry.
 std::vector<std::vector<Entry>> group_entries(const std::vector<Entry>& entries);

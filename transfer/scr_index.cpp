@@ -89,15 +89,15 @@ Status write_summary(int scr, const std::string& shown, const KvTree& dataset, s
   tree.append("DSET") = dataset;
   BENTO_ASSIGN(const auto bytes, encode_kvtree(tree));
   const std::string next = path + ".next";
+  const std::string shown_next = fmt::format("{}/{}", shown, next);
   {
-    BENTO_ASSIGN(
-        const Descriptor file,
-        open_at(scr, next, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666, shown + "/" + next));
-    BENTO_TRY(write_whole(file.get(), 0, bytes, shown + "/" + next));
-    BENTO_TRY(sync(file.get(), shown + "/" + next));
+    BENTO_ASSIGN(const Descriptor file,
+                 open_at(scr, next, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, 0666, shown_next));
+    BENTO_TRY(write_whole(file.get(), 0, bytes, shown_next));
+    BENTO_TRY(sync(file.get(), shown_next));
   }
   if (::renameat(scr, next.c_str(), scr, path.c_str()) != 0)
-    return fail(os_error(errno, "rename of", shown + "/" + next));
+    return fail(os_error(errno, "rename of", shown_next));
   BENTO_ASSIGN(const Descriptor names,
                open_at(scr, folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, shown + "/" + folder));
   return sync(names.get(), shown + "/" + folder);

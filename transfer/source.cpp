@@ -106,7 +106,7 @@ Result<Source> Source::open(const std::vector<std::string>& paths, bool containe
     BENTO_TRY(check_not_written(paths.front()));
     BENTO_ASSIGN(source.container_, look_at_container(paths.front()));
     if (!source.container_)
-      return fail(Code::kInvalidArgument,
+      return fail(Code::kNotFound,
                   fmt::format("source '{}' was a container, and is none now", paths.front()));
     if (source.container_->files != paths.size())
       return fail(Code::kInvalidArgument,

@@ -148,9 +148,12 @@ Result<bool> SparseCopy::copy(Gate& gate,
     const std::uint64_t want =
         std::min({gate.piece(), hole > offset_ ? hole - offset_ : size_ - offset_, gate.burst()});
     BENTO_ASSIGN(const std::uint64_t got, copy_piece(want));
+    // Cut off or created anew: how long it is meant to be shows when it is opened again.
     if (got == 0 && !kernel_copies_)
-      return fail(Code::kCorrupt, fmt::format("source '{}' ends at byte {}, of {} that it had",
-                                              source_name_, offset_, size_));
+      return fail(Code::kBusy,
+                  fmt::format("source '{}' ends at byte {}, of {} that it had while it was copied",
+                              source_name_, offset_, size_),
+                  EBUSY);
     offset_ += got;
     since += got;
     gate.copied(got);

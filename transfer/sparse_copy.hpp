@@ -26,7 +26,8 @@ class SparseCopy {
   Result<bool> resume(std::uint64_t bytes, Gate& gate);
   /// Copies on. After each burst the target is synced and `durable` called with the length of the
   /// prefix that is there; it returns false to stop. True: all of it is copied and synced. Errors:
-  /// kCorrupt (the source ends before its size), kNoSpace, kIo, those of `durable`.
+  /// kBusy (the source ends before its size: it was cut off, or is created anew), kNoSpace, kIo,
+  /// those of `durable`.
   Result<bool> copy(Gate& gate, const std::function<Result<bool>(std::uint64_t)>& durable);
   /// Where copying stands, in bytes.
   [[nodiscard]] std::uint64_t offset() const { return offset_; }

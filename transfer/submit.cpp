@@ -2,9 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "transfer/submit.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +15,6 @@
 #include "core/io/file_lock.hpp"
 #include "core/layout/names.hpp"
 #include "core/layout/plan.hpp"
-#include "transfer/daemon.hpp"
 #include "transfer/kvtree_file.hpp"
 #include "transfer/source.hpp"
 
@@ -27,10 +24,6 @@ namespace {
 std::string variable(const char* name, const std::string& otherwise) {
   const char* const value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : otherwise;
-}
-
-std::string clean_name(const std::string& name) {
-  return std::filesystem::path(absolute_name(name)).lexically_normal().string();
 }
 
 /// A folder, by a slash at its end or because it is one, gets the name of the source in it.
@@ -76,6 +69,8 @@ Result<std::vector<Entry>> entries_for(const Submission& submission) {
     if (container) entry.container = destination;
     entry.ticket = ticket;
     entry.evict = submission.evict;
+    entry.cached = submission.cached;
+    entry.keep = submission.keep;
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -109,30 +104,11 @@ Status put_all(KvTree& tree, const std::vector<Entry>& entries, const Submission
   return {};
 }
 
-/// Closes what a parent may have open, so that nobody waits for the daemon to close it.
-void close_descriptors_from(int first) {
-  if (::close_range(static_cast<unsigned>(first), ~0U, 0) == 0) return;
-  const long most = ::sysconf(_SC_OPEN_MAX);
-  for (int fd = first; fd < (most > 0 ? most : 1024); ++fd) ::close(fd);
-}
-
-/// In a child of a process that may have threads: nothing but system calls.
-[[noreturn]] void become_daemon(char* const* arguments, const char* log) {
-  if (::setsid() < 0) ::_exit(1);
-  if (const pid_t again = ::fork(); again != 0) ::_exit(again < 0 ? 1 : 0);
-  if (::chdir("/") != 0) ::_exit(1);
-  const int null = ::open("/dev/null", O_RDWR);
-  int out = ::open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
-  if (out < 0) out = null;
-  ::dup2(null, 0);
-  ::dup2(out, 1);
-  ::dup2(out, 2);
-  close_descriptors_from(3);
-  ::execvp(arguments[0], arguments);
-  ::_exit(127);
-}
-
 }  // namespace
+
+std::string clean_name(const std::string& name) {
+  return std::filesystem::path(absolute_name(name)).lexically_normal().string();
+}
 
 std::string default_transfer_file() {
   const std::string named = variable("H5BENTO_TRANSFER_FILE", "");
@@ -164,67 +140,14 @@ Result<std::vector<Entry>> submit(const std::string& transfer_file, const Submis
   return entries;
 }
 
-Result<std::vector<Entry>> cancel(const std::string& transfer_file,
-                                  const std::vector<std::string>& names) {
-  std::vector<Entry> taken;
-  BENTO_TRY(read_kvfile(transfer_file));  // makes none
-  BENTO_TRY(update_kvfile(transfer_file, [&](KvTree& tree) -> Status {
-    const TransferState state = read_state(tree);
-    const auto is_one = [](const Entry& entry, const std::string& name) {
-      return entry.source == name || entry.destination == name || entry.container == name;
-    };
-    std::vector<std::string> wanted;
-    for (const auto& name : names) {
-      wanted.push_back(clean_name(name));
-      const auto found = std::ranges::find_if(
-          state.entries, [&](const Entry& entry) { return is_one(entry, wanted.back()); });
-      if (found == state.entries.end())
-        return fail(Code::kNotFound,
-                    fmt::format("'{}' is neither source nor destination of anything in '{}'", name,
-                                transfer_file));
-      if (!found->container.empty()) wanted.push_back(found->container);
-    }
-    for (const auto& entry : state.entries) {
-      if (!wanted.empty() && std::ranges::none_of(wanted, [&](const std::string& name) {
-            return is_one(entry, name);
-          }))
-        continue;
-      if (!entry.complete()) taken.push_back(entry);
-      remove_entry(tree, entry.source);
-    }
-    if (wanted.empty()) set_command(tree, "STOP");
+Status withdraw(const std::string& transfer_file, const std::string& destination) {
+  if (::access(transfer_file.c_str(), F_OK) != 0) return {};
+  return update_kvfile(transfer_file, [&](KvTree& tree) -> Status {
+    for (const auto& entry : read_state(tree).entries)
+      if (entry.destination == destination || entry.container == destination)
+        remove_entry(tree, entry.source);
     return {};
-  }));
-  BENTO_ASSIGN(const auto lock, DaemonLock::take(transfer_file));
-  if (lock)
-    for (const auto& entry : taken)
-      if (entry.part == 0) clean_destination(entry, AllowedFolders());
-  return taken;
-}
-
-Result<bool> start_daemon(const std::string& program, const std::string& transfer_file,
-                          const std::vector<std::string>& arguments) {
-  if (DaemonLock::held(transfer_file)) return false;
-  std::vector<std::string> words{program, "transfer", "run", "--file", transfer_file};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  std::vector<char*> pointers;
-  for (auto& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  const std::string log = transfer_file + ".log";
-  const pid_t child = ::fork();
-  if (child < 0) return fail(os_error(errno, "fork for the daemon of", transfer_file));
-  if (child == 0) become_daemon(pointers.data(), log.c_str());
-  int status = 0;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  // A second one would find the lock taken and end; so this is about errors, not about doubles.
-  constexpr int kTries = 200;
-  for (int i = 0; i < kTries; ++i) {
-    if (DaemonLock::held(transfer_file)) return true;
-    ::usleep(10'000);
-  }
-  return fail(Code::kIo, fmt::format("the daemon for '{}' did not start ('{}'); '{}' may say why",
-                                     transfer_file, program, log));
+  });
 }
 
 }  // namespace bento::transfer

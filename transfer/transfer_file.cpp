@@ -56,6 +56,8 @@ std::optional<Entry> read_entry(const KvTree::Element& element) {
     entry.failed = ours->find("FAILED") != nullptr;
     entry.named = ours->find("NAMED") != nullptr;
     entry.evict = ours->find("EVICT") != nullptr;
+    entry.cached = ours->find("CACHED") != nullptr;
+    entry.keep = parse_count(std::string(ours->value("KEEP"))).value_or(0);
   }
   return entry;
 }
@@ -68,6 +70,8 @@ KvTree ours_of(const Entry& entry) {
   }
   if (!entry.ticket.empty()) ours.append("TICKET", entry.ticket);
   if (entry.evict) ours.append("EVICT");
+  if (entry.cached) ours.append("CACHED");
+  if (entry.keep > 0) ours.append("KEEP", fmt::format("{}", entry.keep));
   if (!entry.problem.empty()) ours.append("PROBLEM", entry.problem);
   if (entry.failed) ours.append("FAILED");
   if (entry.named) ours.append("NAMED");

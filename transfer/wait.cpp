@@ -11,7 +11,8 @@
 #include <fmt/format.h>
 
 #include "core/layout/names.hpp"
-#include "transfer/daemon.hpp"
+#include "transfer/cache_note.hpp"
+#include "transfer/daemon_lock.hpp"
 #include "transfer/h5bento_transfer.h"
 #include "transfer/kvtree_file.hpp"
 #include "transfer/submit.hpp"
@@ -27,13 +28,15 @@ struct Answer {
   std::string why;
 };
 
-Answer ask(const std::string& file, const std::string& path) {
+Answer ask(const std::string& file, const std::string& path, const std::string& real) {
   const auto tree = read_kvfile(file);
   if (!tree) return {H5BENTO_TRANSFER_UNKNOWN, tree.error().text};
   Answer answer{H5BENTO_TRANSFER_ARRIVED, {}};
   bool known = false;
   for (const auto& entry : read_state(*tree).entries) {
-    if (entry.destination != path && entry.container != path) continue;
+    if (entry.destination != path && entry.container != path && entry.destination != real &&
+        entry.container != real)
+      continue;
     known = true;
     if (entry.failed) return {H5BENTO_TRANSFER_FAILED, entry.problem};
     if (!entry.complete())
@@ -50,8 +53,9 @@ Answer ask(const std::string& file, const std::string& path) {
 
 Answer wait(const std::string& path, const std::string& file, double seconds) {
   const auto begun = Clock::now();
+  const auto real = final_name_of(path);  // what a program has submitted by itself
   for (;;) {
-    Answer answer = ask(file, path);
+    Answer answer = ask(file, path, real ? *real : path);
     const std::chrono::duration<double> passed = Clock::now() - begun;
     if (answer.result != H5BENTO_TRANSFER_LATE || (seconds >= 0 && passed.count() >= seconds))
       return answer;

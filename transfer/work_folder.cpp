@@ -54,7 +54,7 @@ Result<Descriptor> open_own_folder(int parent, const std::string& name, const st
 
 Status move(int from, int to, const std::string& name, const std::string& shown) {
   if (::renameat(from, name.c_str(), to, name.c_str()) != 0)
-    return fail(os_error(errno, "rename of", shown + "/" + name));
+    return fail(os_error(errno, "rename of", fmt::format("{}/{}", shown, name)));
   return {};
 }
 
@@ -78,7 +78,7 @@ std::vector<std::string> names_in(int folder) {
 Status remove_files(int folder, const std::string& shown) {
   for (const auto& name : names_in(folder))
     if (::unlinkat(folder, name.c_str(), 0) != 0 && errno != ENOENT)
-      return fail(os_error(errno, "removal of", shown + "/" + name));
+      return fail(os_error(errno, "removal of", fmt::format("{}/{}", shown, name)));
   return {};
 }
 
@@ -266,6 +266,14 @@ Status WorkFolder::abandon() {
   for (const auto& name : names_in(old_.get()))
     if (!is_there(folder_.get(), name)) BENTO_TRY(move(old_.get(), folder_.get(), name, path_));
   return remove();
+}
+
+void clean_destination(const std::string& destination, const AllowedFolders& allowed) {
+  // Nothing is made where there is nothing.
+  if (::access(folder_of(destination).c_str(), W_OK) != 0) return;
+  auto folder = allowed.open(folder_of(destination));
+  if (!folder || !WorkFolder::exists(folder->get(), destination)) return;
+  if (auto work = WorkFolder::open(std::move(*folder), destination)) (void)work->abandon();
 }
 
 }  // namespace bento::transfer

@@ -13,6 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "transfer/descriptor.hpp"
+#include "transfer/destination.hpp"
 
 namespace bento::transfer {
 
@@ -72,5 +73,9 @@ class WorkFolder {
   std::vector<std::string> names_;  ///< of what is complete
   std::vector<std::string> outdated_;
 };
+
+/// Removes what a job that will never go on has left at its destination. Kept apart from the jobs,
+/// so that who only submits and cancels does not link what copies.
+void clean_destination(const std::string& destination, const AllowedFolders& allowed);
 
 }  // namespace bento::transfer

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vfd/driver.hpp"
 
-#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -13,9 +12,11 @@
 #include <fmt/format.h>
 
 #include "core/io/host.hpp"
+#include "hdf5/base/driver_frame.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/joined/joined_view.hpp"
 #include "vfd/open.hpp"
 #include "vfd/plain.hpp"
 #include "vfd/statistics.hpp"
@@ -24,10 +25,9 @@ namespace bento::vfd {
 
 namespace {
 
+using vol::driver_frame;
 using vol::guard;
-
-constexpr H5FD_class_value_t kDriverValue = static_cast<H5FD_class_value_t>(566);
-constexpr haddr_t kMaxAddress = (static_cast<haddr_t>(1) << 62) - 1;
+using vol::kMaxDriverAddress;
 
 /// One open file: a stream, or an ordinary file.
 struct DriverFile {
@@ -185,7 +185,7 @@ herr_t drv_get_handle(H5FD_t* file, hid_t fapl, void** handle) {
 // -------------------------------------------------------------------------------------------------
 
 Status check_range(haddr_t address, std::size_t size) {
-  if (address > kMaxAddress || size > kMaxAddress - address)
+  if (address > kMaxDriverAddress || size > kMaxDriverAddress - address)
     return fail(Code::kInvalidArgument,
                 fmt::format("{} bytes at address {}: there is no such place", size, address));
   return {};
@@ -244,6 +244,7 @@ herr_t drv_unlock(H5FD_t* file) {
 
 herr_t drv_terminate() {
   write_statistics();
+  vol::joined_view_forget();
   vol::error_class_forget();
   return 0;
 }
@@ -252,12 +253,7 @@ herr_t drv_terminate() {
 
 const H5FD_class_t& driver_class() {
   static const H5FD_class_t instance = [] {
-    H5FD_class_t cls{};
-    cls.version = H5FD_CLASS_VERSION;
-    cls.value = kDriverValue;
-    cls.name = "bento";
-    cls.maxaddr = kMaxAddress;
-    cls.fc_degree = H5F_CLOSE_WEAK;
+    H5FD_class_t cls = driver_frame("bento", 566, H5F_CLOSE_WEAK, H5FD_FLMAP_DICHOTOMY);
     cls.terminate = drv_terminate;
     cls.fapl_size = sizeof(std::string);
     cls.fapl_get = fapl_get;
@@ -278,8 +274,6 @@ const H5FD_class_t& driver_class() {
     cls.lock = drv_lock;
     cls.unlock = drv_unlock;
     cls.del = drv_del;
-    constexpr H5FD_mem_t map[H5FD_MEM_NTYPES] = H5FD_FLMAP_DICHOTOMY;
-    std::copy(std::begin(map), std::end(map), std::begin(cls.fl_map));
     return cls;
   }();
   return instance;

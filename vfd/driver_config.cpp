@@ -36,8 +36,9 @@ Status set_session(DriverConfig& config, std::string_view value) {
   return {};
 }
 
-constexpr std::array<std::string_view, 9> kKeys = {
-    "chunk", "container", "files", "match", "rank", "session", "size", "stats", "timeout"};
+constexpr std::array<std::string_view, 11> kKeys = {"chunk",   "container", "files",    "match",
+                                                    "rank",    "session",   "size",     "stats",
+                                                    "timeout", "view",      "view_copy"};
 
 std::string known_keys() {
   return fmt::format("{}", fmt::join(kKeys, ", "));
@@ -67,6 +68,7 @@ Status set(DriverConfig& config, std::string_view key, std::string_view value) {
 
 Result<DriverConfig> load_driver_config(std::string_view text, const Environment& environment) {
   DriverConfig config;
+  config.shared.view = false;  // of a container that is written by processes that know no other
   for (const auto key : kKeys) {
     std::string name = "H5BENTO_";
     for (const char c : key) name += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

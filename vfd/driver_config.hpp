@@ -23,7 +23,7 @@ struct DriverConfig {
   std::optional<std::uint32_t> rank;  ///< counts only where neither MPI nor a launcher says one
   std::optional<std::uint32_t> size;
   std::string session;  ///< name of the job; empty: what the launcher says
-  Config shared;        ///< chunk, files, timeout, stats
+  Config shared;        ///< chunk, files, timeout, stats, view, view_copy
 };
 
 /// Errors: kInvalidArgument (unknown key: lists the known ones; a bad value: says what is

@@ -3,11 +3,14 @@
 #include "vfd/open.hpp"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "hdf5/joined/joined_view.hpp"
 #include "vfd/plain.hpp"
 #include "vfd/who.hpp"
 
@@ -19,6 +22,49 @@ JoinAccess access_of(unsigned flags) {
   if ((flags & H5F_ACC_EXCL) != 0) return JoinAccess::kNew;
   if ((flags & (H5F_ACC_TRUNC | H5F_ACC_CREAT)) != 0) return JoinAccess::kTruncate;
   return (flags & H5F_ACC_RDWR) != 0 ? JoinAccess::kWrite : JoinAccess::kRead;
+}
+
+/// While the library closes what a program has left open, parts of it are gone that a view needs.
+class LibraryEnd {
+ public:
+  static void watch() {
+    if (state().watched) return;
+    state() = {H5atclose(&note, nullptr) >= 0, false};
+  }
+  static bool begun() { return state().begun; }
+
+ private:
+  struct State {
+    bool watched = false;
+    bool begun = false;
+  };
+  static State& state() {
+    static State instance;
+    return instance;
+  }
+  // The library may be started again.
+  static void note(void*) { state() = {false, true}; }
+};
+
+/// What is said of a view that could not be made, or not whole, goes where the program's own words
+/// go: its files are there and whole without it.
+std::function<void(JoinedFiles&)> view_builder(std::uint64_t copy_bytes) {
+  LibraryEnd::watch();
+  return [copy_bytes](JoinedFiles& files) {
+    if (LibraryEnd::begun())
+      return fmt::print(stderr,
+                        "h5bento: '{}' has no native view, since the program ended without closing "
+                        "its file; 'h5bento view build' makes it\n",
+                        files.path());
+    const auto notes = vol::build_joined_view(files, {copy_bytes});
+    if (!notes)
+      fmt::print(stderr, "h5bento: '{}' has no native view: {}\n", files.path(),
+                 notes.error().text);
+    else if (!notes->empty())
+      fmt::print(stderr, "h5bento: the native view of '{}' is not whole: {}{}\n", files.path(),
+                 notes->front(),
+                 notes->size() > 1 ? fmt::format(" (and {} more)", notes->size() - 1) : "");
+  };
 }
 
 /// Nothing if the name is that of an ordinary file.
@@ -37,6 +83,7 @@ Result<std::optional<JoinRequest>> request_for(const char* name, const DriverCon
   request.files = config.shared.files;
   request.chunk = config.shared.chunk;
   request.timeout = config.shared.timeout;
+  if (config.shared.view) request.when_finished = view_builder(config.shared.view_copy);
   return std::optional<JoinRequest>(std::move(request));
 }
 

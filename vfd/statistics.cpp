@@ -2,11 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vfd/statistics.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include "core/io/private_descriptor.hpp"
+#include "core/io/append_line.hpp"
 
 namespace bento::vfd {
 
@@ -30,11 +28,8 @@ void write_statistics() {
   if (all.path.empty()) return;
   const std::string line = fmt::format("{{\"driver\": {{{}, {}}}}}\n", text("streams", all.streams),
                                        text("plain", all.plain));
-  // One write in append mode: lines of several processes do not mix.
-  const int fd = ::open(all.path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (fd < 0 || ::write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+  if (!append_line(all.path, line))
     fmt::print(stderr, "h5bento: statistics could not be written to '{}'\n", all.path);
-  if (fd >= 0) ::close(fd);
   all = {};
 }
 

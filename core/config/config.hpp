@@ -21,6 +21,12 @@ namespace bento {
 
 enum class Checksum { kXxh3, kMd5, kNone };
 enum class Verify { kSmall, kAll, kNone };
+/// What becomes of a container that was written to the cache, when it is closed.
+enum class Flush {
+  kAsync,  ///< a daemon copies it to its final name
+  kSync,   ///< the same, and the close waits for it
+  kOff,    ///< it stays in the cache until somebody submits it
+};
 
 struct Config {
   std::uint64_t chunk = 0;     ///< bytes; 0 = from what the program declares
@@ -38,6 +44,13 @@ struct Config {
   bool view = true;                 ///< leave a native HDF5 view behind at close
   std::uint64_t view_copy = 0;      ///< bytes copied into it where mappings are too many; 0 = auto
   std::uint64_t view_maps = 4096;   ///< mappings per dataset
+  std::string cache;                ///< folder that new containers are written to, empty = none
+  bool cache_full_fails = false;    ///< a full cache is an error; else files are written directly
+  Flush flush = Flush::kAsync;      ///< from the cache to the final name
+  std::uint64_t bw = 0;             ///< bytes per second at which that is copied, 0 = no limit
+  double percent = 0;               ///< of one CPU that the copying may take, 0 = no limit
+  bool evict = true;                ///< the copy in the cache goes when the file has arrived,
+  std::uint64_t evict_keep = 0;     ///< but for so many that have arrived last
 
   bool operator==(const Config&) const = default;
 };
@@ -100,9 +113,6 @@ Result<Config> load_config(std::string_view text, const Environment& environment
 
 /// The same, and who gave which value.
 Result<RequestedConfig> load_requested(std::string_view text, const Environment& environment);
-
-/// Canonical string: the keys that differ from the defaults, in alphabetical order.
-std::string to_string(const Config& config);
 
 /// Parses a size with an optional binary suffix: 4096, 64K, 64M, 1G, 2T, 64MiB.
 Result<std::uint64_t> parse_size(std::string_view text);

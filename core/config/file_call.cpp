@@ -164,6 +164,8 @@ void put_verdict(ByteWriter& out, const FileDecision& decision, const Config& ow
   out.u8(static_cast<std::uint8_t>(decision.what));
   out.u64(decision.session);
   out.u8(decision.locking);
+  out.u64(decision.place.size());
+  out.bytes(std::as_bytes(std::span(decision.place)));
   // Keys of the same table on both sides; the ranks run the same code.
   for (const auto& key : config_keys()) {
     if (key.scope == Scope::kProcess) continue;
@@ -173,18 +175,23 @@ void put_verdict(ByteWriter& out, const FileDecision& decision, const Config& ow
   }
 }
 
+Result<std::string> take_text(ByteReader& in) {
+  BENTO_ASSIGN(const std::uint64_t length, in.u64());
+  BENTO_ASSIGN(const auto bytes, in.bytes(length));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
 Result<AgreedCall> take_verdict(ByteReader& in, const Config& own) {
   AgreedCall agreed;
   BENTO_ASSIGN(const std::uint8_t what, in.u8());
   agreed.decision.what = static_cast<FileDecision::What>(what);
   BENTO_ASSIGN(agreed.decision.session, in.u64());
   BENTO_ASSIGN(agreed.decision.locking, in.u8());
+  BENTO_ASSIGN(agreed.decision.place, take_text(in));
   for (const auto& key : config_keys()) {
     std::string text = value_text(own, key.name);
     if (key.scope != Scope::kProcess) {
-      BENTO_ASSIGN(const std::uint64_t length, in.u64());
-      BENTO_ASSIGN(const auto bytes, in.bytes(length));
-      text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      BENTO_ASSIGN(text, take_text(in));
     }
     if (!text.empty()) BENTO_TRY(set_value(agreed.config, key.name, text));
   }

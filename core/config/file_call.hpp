@@ -39,6 +39,7 @@ struct FileDecision {
   What what = What::kPass;
   std::uint64_t session = 0;
   std::uint8_t locking = 0;  ///< the caller's; as rank 0's list and environment want it
+  std::string place;         ///< where the file is, if not under its name; else empty
 };
 
 /// Asked on rank 0, when all ranks make the same call and every rank's settings are well-formed.

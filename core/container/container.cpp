@@ -183,7 +183,8 @@ std::uint64_t Container::largest_record() const {
   const std::uint64_t chunk = layout_fixed_
                                   ? state_.plan.file(state_.plan.file_of(my_writer())).chunk_bytes
                                   : state_.plan.choose_chunk(0, state_.options.chunk_bytes);
-  const std::uint64_t in_front = StreamWriter::bytes_in_front(state_.options.stream);
+  const std::uint64_t in_front =
+      StreamWriter::bytes_in_front(state_.options.stream, state_.root.stream_rules());
   return chunk > in_front ? chunk - in_front : 0;
 }
 
@@ -272,27 +273,29 @@ Result<std::vector<std::byte>> Container::read_stored(const Record& record) {
 }
 
 // Who writes holds the lock, so nobody else goes on. A reader asks whether the root is still the
-// same: its first slot is what a commit writes first.
+// same: its first slot is what a commit writes first. A container that another program creates in
+// its place counts its roots from the beginning again, so the number alone would not tell.
 Result<bool> Container::confirm_read(bool well) {
   constexpr unsigned kMostAgain = 100;
   if (state_.writable && !inherited()) return true;
   BENTO_ASSIGN(File* const first, files_.file(0));
-  std::array<std::byte, 8> bytes{};
-  constexpr std::uint64_t kSequenceAt = 16;
-  BENTO_TRY(first->read_at(state_.plan.file(0).root_address(0) + kSequenceAt, bytes));
-  ByteReader in(bytes);
-  BENTO_ASSIGN(const std::uint64_t sequence, in.u64());
+  RootMark mark{};
+  BENTO_TRY(first->read_at(state_.plan.file(0).root_address(0) + kRootMarkAt, mark));
   const auto given_out = [this] {
     has_read_ = true;
     reads_again_ = 0;
     return true;
   };
-  if (sequence == state_.root.sequence) return given_out();
+  if (mark == mark_of(state_.root)) return given_out();
   BENTO_ASSIGN(const Probe seen, probe(*first));
-  if (seen.kind != FileKind::kContainer || seen.root.file_id != state_.root.file_id)
+  // A smaller number: an older copy was written over it.
+  if (seen.kind != FileKind::kContainer || seen.root.file_id != state_.root.file_id ||
+      seen.root.sequence < state_.root.sequence)
     return fail(
         Code::kBusy,
-        fmt::format("'{}': the file was replaced while it was read; open it again", state_.path));
+        fmt::format("'{}': the file was replaced while it was read: close all of it, and open it "
+                    "again",
+                    state_.path));
   if (seen.root.oldest <= step().number()) {
     // All records of the step are in place. The pages of the index that led to them may not be:
     // newer roots have their own copies.

@@ -189,7 +189,7 @@ void Container::follow_plan() {
   if (stream_.attached())
     retired_.push_back({old, stream_.fill(), stream_.orphans()});
   else if (!begun)
-    retired_.push_back({old, {fti::v11::kFileBlockBytes}, {}});
+    retired_.push_back({old, {state_.root.stream_rules().head_bytes()}, {}});
   stream_.become(my_writer());
 }
 
@@ -199,12 +199,13 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
   const auto ranks = state_.ranks;
   std::set<std::uint32_t> written;  // physical files
   const auto mark = [&](std::uint32_t writer, const ChunkFill& fill,
-                        std::span<const Position> orphans) -> Status {
+                        std::span<const Position> orphans, bool mine) -> Status {
     const std::uint32_t index = state_.plan.file_of(writer);
     BENTO_ASSIGN(File* const handle, files_.file(index));
     written.insert(index);
-    return mark_stream({handle, state_.plan.file(index), state_.plan.local_task(writer), writer},
-                       fill, plan, orphans, state_.root.record_hash(), state_.clock.now_ns());
+    return mark_stream({handle, state_.plan.file(index), state_.plan.local_task(writer), writer,
+                        state_.root.stream_rules()},
+                       fill, plan, orphans, mine, state_.clock.now_ns());
   };
   std::set<std::uint32_t> own;
   for (const auto& old : retired_) own.insert(old.writer);
@@ -212,11 +213,11 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
   for (const auto& entry : plan.live)
     if (entry.first < state_.fills.size() &&
         state_.plan.rank_of_writer(entry.first) % ranks == my_rank() && !own.contains(entry.first))
-      BENTO_TRY(mark(entry.first, state_.fills[entry.first], {}));
-  for (const auto& old : retired_) BENTO_TRY(mark(old.writer, old.fill, old.orphans));
+      BENTO_TRY(mark(entry.first, state_.fills[entry.first], {}, false));
+  for (const auto& old : retired_) BENTO_TRY(mark(old.writer, old.fill, old.orphans, true));
   if (stream_.attached()) {
     if (plan.live.contains(stream_.writer()) || !stream_.orphans().empty() || stream_.reused()) {
-      BENTO_TRY(mark(stream_.writer(), stream_.fill(), stream_.orphans()));
+      BENTO_TRY(mark(stream_.writer(), stream_.fill(), stream_.orphans(), true));
     } else if (changed) {
       BENTO_TRY(stream_.write_file_block(state_.clock.now_ns(), true));
       written.insert(state_.plan.file_of(stream_.writer()));

@@ -65,14 +65,15 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
 
 void Container::accept_rule() {
   files_.expect_root();
-  stream_.set_rule(state_.root.record_hash());
-  reader_.set_rule(state_.root.record_hash());
+  stream_.set_rules(state_.root.stream_rules());
+  reader_.set_rules(state_.root.stream_rules());
 }
 
 // Where rank 0 found the files; and where its own name leads, for a rank that sees them elsewhere.
 Status Container::accept_names(ByteReader& in) {
   BENTO_ASSIGN(state_.names, ContainerNames::decode(in));
   state_.names.also(absolute_name(state_.path));
+  if (!state_.options.other_name.empty()) state_.names.also(state_.options.other_name);
   return {};
 }
 

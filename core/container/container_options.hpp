@@ -43,6 +43,8 @@ struct ContainerOptions {
   /// Open for writing although another program changed the native view: the next close replaces it.
   bool drop_edited_view = false;
   FileOpener opener = &open_posix_file;
+  /// Where the same files may come to be while they are read; empty: nowhere else.
+  std::string other_name;
 };
 
 /// How errors of a commit call a dataset: its path, empty if it has none. Without it: its number.

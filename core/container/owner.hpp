@@ -80,6 +80,7 @@ class Owner {
   Result<Bytes> open_once();
   Result<std::unique_ptr<File>> open_first();
   Result<Probe> find_root();
+  Result<bool> edited_view();
   Status begin_writing(const Probe& seen);
   Status begin_session();
   bool root_moved();
@@ -94,12 +95,15 @@ class Owner {
   Status check_members(const CommitMessage& message) const;
   // owner_space.cpp
   Result<Bytes> find_space(const CommitMessage& message, const Root& next);
-  Result<Bytes> liveness(const Root& next, std::uint64_t most_records = kAnyRecords);
+  Result<Bytes> liveness(const Root& next, bool closing, std::uint64_t most_records = kAnyRecords);
   Status sweep(File& first);
   // owner_view.cpp
   Status complete(const ViewBuilder& view, Root& next);
   Result<NativeView> build_view(const ViewBuilder& view, Root& next,
                                 std::vector<CatalogueSpace*>& spaces);
+  Result<NativeView> view_or_note(const ViewBuilder& view, Root& next,
+                                  std::vector<CatalogueSpace*>& spaces);
+  Status show_view(const NativeView& built, const Superblock& before, const Superblock& after);
   Status check_names();
   Status skip_view(std::span<const ViewSpace> spaces, Root& next);
 

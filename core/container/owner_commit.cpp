@@ -40,7 +40,7 @@ ByteWriter Owner::answer(const Bytes& merged, bool first_round, bool closing,
     BENTO_TRY(lost);
     Root next = state_.root;
     BENTO_TRY(commit(message, closing, view, next));
-    BENTO_ASSIGN(const Bytes dead, closing ? liveness(next) : find_space(message, next));
+    BENTO_ASSIGN(const Bytes dead, closing ? liveness(next, true) : find_space(message, next));
     out.bytes(encode_root(next));
     out.u8(slots_.mirrored() ? 1 : 0);
     out.bytes(dead);

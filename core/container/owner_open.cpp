@@ -47,7 +47,7 @@ Result<Probe> Owner::find_root() {
   files_.drop();
   BENTO_ASSIGN(auto first, open_first());
   state_.names = ContainerNames::of(*first);
-  BENTO_ASSIGN(const Probe seen, probe(*first));
+  BENTO_ASSIGN(Probe seen, probe(*first));
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kCorrupt,
                 fmt::format("'{}' holds no valid h5bento root: {}", state_.path, seen.problem));
@@ -109,14 +109,7 @@ Result<Bytes> Owner::open_once() {
   BENTO_ASSIGN(declared.datasets, opened->steps().datasets());
   const auto declarations = encode_entries(declared);
 
-  BENTO_ASSIGN(const bool edited, view_edited(first, plan, state_.root, state_.writable));
-  if (edited && state_.writable && !state_.options.drop_edited_view)
-    return fail(Code::kPermission,
-                fmt::format("'{}' was changed by another program through its native HDF5 view: "
-                            "h5bento does not write to it before that change is taken over or "
-                            "dropped (it can be opened for reading; errno = {})",
-                            state_.path, EACCES),
-                EACCES);
+  BENTO_ASSIGN(const bool edited, edited_view());
   if (state_.writable) BENTO_TRY(begin_writing(seen));
 
   ByteWriter out;
@@ -133,6 +126,22 @@ Result<Bytes> Owner::open_once() {
   out.bytes(image.bytes());
   out.bytes(declarations);
   return std::move(out).take();
+}
+
+// Whether another program changed what it sees of the container; an error if this session was to
+// write.
+Result<bool> Owner::edited_view() {
+  File& first = *files_.opened(0);
+  BENTO_ASSIGN(const bool edited,
+               view_edited(first, state_.plan.file(0), state_.root, state_.writable));
+  if (edited && state_.writable && !state_.options.drop_edited_view)
+    return fail(Code::kPermission,
+                fmt::format("'{}' was changed by another program through its native HDF5 view: "
+                            "h5bento does not write to it before that change is taken over or "
+                            "dropped (it can be opened for reading; errno = {})",
+                            state_.path, EACCES),
+                EACCES);
+  return edited;
 }
 
 // Nothing is touched before everything was asked that may refuse the open.

@@ -38,9 +38,11 @@ Result<Bytes> Owner::newer() {
   BENTO_ASSIGN(File* const first, files_.file(0));
   for (int tries = 1;; ++tries) {
     BENTO_ASSIGN(const Probe seen, probe(*first));
-    if (seen.kind != FileKind::kContainer || seen.root.file_id != state_.root.file_id)
+    if (seen.kind != FileKind::kContainer || seen.root.file_id != state_.root.file_id ||
+        seen.root.sequence < state_.root.sequence)
       return fail(Code::kBusy,
-                  fmt::format("'{}': the file was replaced; open it again", state_.path));
+                  fmt::format("'{}': the file was replaced: close all of it, and open it again",
+                              state_.path));
     if (seen.root.sequence == state_.root.sequence) return Bytes{};
     BENTO_ASSIGN(const ContainerPlan plan, ContainerPlan::of(seen.root.groups, seen.root.fs_block));
     auto read = read_metadata(*first, plan.file(0), seen.root);

@@ -27,7 +27,7 @@ Result<Bytes> Owner::find_space(const CommitMessage& message, const Root& next) 
   unsearched_bytes_ = 0;
   Bytes found;
   auto searched = guarded([&]() -> Status {
-    BENTO_ASSIGN(found, liveness(next, kMostRecords));
+    BENTO_ASSIGN(found, liveness(next, false, kMostRecords));
     return {};
   });
   if (searched) return found;
@@ -35,16 +35,18 @@ Result<Bytes> Owner::find_space(const CommitMessage& message, const Root& next) 
   return Bytes{};
 }
 
-Result<Bytes> Owner::liveness(const Root& next, std::uint64_t most_records) {
+Result<Bytes> Owner::liveness(const Root& next, bool closing, std::uint64_t most_records) {
   // What a session left behind that did not come to its close is marked even if nothing changes.
-  if (!touched_.all() && (next.sequence == state_.root.sequence || touched_.datasets().empty()))
-    return Bytes{};
+  const bool changed = next.sequence != state_.root.sequence;
+  const bool gates = closing && next.stream_rules().for_fti && (changed || touched_.all());
+  if (!gates && !touched_.all() && (!changed || touched_.datasets().empty())) return Bytes{};
   BENTO_ASSIGN(File* const first, files_.file(0));
   BENTO_ASSIGN(CommittedIndex newest,
                CommittedIndex::open(*first, state_.plan.file(0), next.index));
   newest.set_room([this] { return files_.room(); });
-  BENTO_ASSIGN(const LivenessPlan plan, plan_liveness(newest, state_.datasets(), touched_,
-                                                      state_.plan.writers(), most_records));
+  BENTO_ASSIGN(LivenessPlan plan, plan_liveness(newest, state_.datasets(), touched_,
+                                                state_.plan.writers(), most_records));
+  if (gates) plan_gates(newest, state_.datasets(), state_.plan.writers(), plan);
   return encode_liveness(plan);
 }
 

@@ -12,6 +12,7 @@
 #include "core/catalogue/sion_view.hpp"
 #include "core/container/owner.hpp"
 #include "core/container/published_view.hpp"
+#include "core/stream/stream_gate.hpp"
 
 namespace bento {
 
@@ -55,21 +56,7 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
   const bool old_one = hash_before == next.superblock_before && hash_before != next.superblock;
   next.view_before = old_one ? next.view_before : next.view;
   next.view = {};
-  NativeView built;
-  if (view) {
-    auto made = without_exceptions([&] { return build_view(view, next, spaces); });
-    if (made) {
-      built = std::move(*made);
-    } else if (is_io_error(made.error())) {
-      return fail(std::move(made).error());
-    } else {
-      notes_.push_back(
-          fmt::format("no native view, only h5bento can read this file: {}", made.error().text));
-      next.view = {};
-    }
-  }
-  built.superblocks.resize(state_.plan.files());
-  std::move(built.notes.begin(), built.notes.end(), std::back_inserter(notes_));
+  BENTO_ASSIGN(NativeView built, view_or_note(view, next, spaces));
 
   // Of several files, file 0 is no SION container while the others change.
   if (state_.plan.files() > 1) {
@@ -98,6 +85,34 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
   next.flags |= kRootClosed;
   BENTO_TRY(slots_.write(*first, next));
 
+  return show_view(built, before, after);
+}
+
+// A view that cannot be made is a note: the container is whole without it. Only a failing file is
+// an error.
+Result<NativeView> Owner::view_or_note(const ViewBuilder& view, Root& next,
+                                       std::vector<CatalogueSpace*>& spaces) {
+  NativeView built;
+  if (view) {
+    auto made = without_exceptions([&] { return build_view(view, next, spaces); });
+    if (made) {
+      built = std::move(*made);
+    } else if (is_io_error(made.error())) {
+      return fail(std::move(made).error());
+    } else {
+      notes_.push_back(
+          fmt::format("no native view, only h5bento can read this file: {}", made.error().text));
+      next.view = {};
+    }
+  }
+  built.superblocks.resize(state_.plan.files());
+  std::move(built.notes.begin(), built.notes.end(), std::back_inserter(notes_));
+  return built;
+}
+
+// The superblock of file 0 comes last: it is what leads stock HDF5 to the new view.
+Status Owner::show_view(const NativeView& built, const Superblock& before,
+                        const Superblock& after) {
   for (std::uint32_t index = state_.plan.files(); index-- > 1;) {
     if (!built.superblocks[index]) continue;
     BENTO_ASSIGN(File* const handle, files_.file(index));
@@ -106,6 +121,7 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
     BENTO_TRY(files_.make_durable(*handle));
   }
   if (after == before) return {};
+  BENTO_ASSIGN(File* const first, files_.file(0));
   BENTO_TRY(files_.make_durable(*first));
   BENTO_TRY(first->write_at(state_.plan.file(0).superblock_address(), after));
   return files_.make_durable(*first);
@@ -174,8 +190,10 @@ Status Owner::skip_view(std::span<const ViewSpace> spaces, Root& next) {
     for (std::uint32_t local = 0; local < part.writers; ++local) {
       ChunkFill& fill = fills[part.first_writer + local];
       if (stream_bytes(fill) == 0) {
-        fill.assign(1, fti::v11::kFileBlockBytes);
-        const StreamPlace place{&spaces[index].file(), part, local, part.first_writer + local};
+        const StreamPlace place{&spaces[index].file(), part, local, part.first_writer + local,
+                                next.stream_rules()};
+        fill.assign(1, place.rules.head_bytes());
+        if (place.rules.for_fti) BENTO_TRY(write_gate(place, {}));
         BENTO_TRY(write_file_block(place, fill, fti::HashKind::kNone, {}, state_.clock.now_ns()));
       }
       if (fill.size() >= chunks) continue;

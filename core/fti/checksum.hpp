@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Which hash fills the hash fields of an FTI-FF file, and the text form of a file checksum.
+/// What fills the hash fields of an FTI-FF file, and the text form of a file checksum.
 #pragma once
 
 #include <array>
@@ -11,19 +11,13 @@
 #include <span>
 
 #include "core/base/hash.hpp"
+#include "core/base/hash_kind.hpp"
 #include "core/fti/granules.hpp"
 #include "core/fti/md5.hpp"
 
 namespace bento::fti {
 
-/// Value of the connector's `checksum=` key.
-enum class HashKind : std::uint8_t {
-  kNone,  ///< all hash fields are zero
-  kMd5,   ///< as FTI computes them
-  /// XXH3-128 of granules (granules.hpp); only in the 1.1 layout, announced in its pad bytes; FTI
-  /// cannot verify it.
-  kXxh3,
-};
+using bento::HashKind;
 
 inline constexpr std::size_t kChecksumTextBytes = 33;
 /// 32 lower-case hex digits and a NUL, as stored.

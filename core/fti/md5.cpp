@@ -30,7 +30,7 @@ Md5::Md5() : state_(std::make_unique<State>()) {
 Md5::~Md5() = default;
 Md5::Md5(const Md5& other) : state_(std::make_unique<State>(*other.state_)) {}
 Md5& Md5::operator=(const Md5& other) {
-  *state_ = *other.state_;
+  if (this != &other) *state_ = *other.state_;
   return *this;
 }
 Md5::Md5(Md5&&) noexcept = default;

@@ -124,6 +124,12 @@ std::string_view to_string(Layout layout) {
   return layout == Layout::kV11 ? "FTI-FF 1.1" : "FTI-FF 1.6";
 }
 
+const Container* find_gate(const Checkpoint& checkpoint) {
+  if (checkpoint.layout != Layout::kV11 || checkpoint.blocks.empty()) return nullptr;
+  const auto& first = checkpoint.blocks.front().containers;
+  return first.size() == 1 && first.front().containersize == 0 ? &first.front() : nullptr;
+}
+
 HashKind hash_kind(const Checkpoint& checkpoint) {
   return checkpoint.layout == Layout::kV11 ? v11::hash_kind(to_v11(checkpoint.meta))
                                            : HashKind::kMd5;

@@ -82,6 +82,10 @@ struct Checkpoint {
   bool operator==(const Checkpoint&) const = default;
 };
 
+/// The gate of one of our streams for FTI (docs/format.md, "Streams for FTI"): a first block of one
+/// container without room. Null if there is none.
+const Container* find_gate(const Checkpoint& checkpoint);
+
 /// Which hash the hash fields hold: what the 1.1 file block says, MD5 in the 1.6 layout.
 HashKind hash_kind(const Checkpoint& checkpoint);
 

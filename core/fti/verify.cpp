@@ -3,12 +3,15 @@
 #include "core/fti/verify.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/fti/md5_pair.hpp"
 #include "core/fti/walk.hpp"
 
 namespace bento::fti {
@@ -89,6 +92,74 @@ void check_order_stream(const Checkpoint& checkpoint, Findings& findings) {
   }
 }
 
+/// A stream with a gate: where FTI puts what it restores and what it writes next must be the same
+/// if the gate is open, and the gate must keep it out if not.
+class GateCheck {
+ public:
+  GateCheck(const Checkpoint& checkpoint, const Container& gate, Findings& findings)
+      : checkpoint_(checkpoint), gate_(gate), findings_(findings) {}
+
+  void run() {
+    const bool open = gate_.id != kFillerId;
+    if (open ? !gate_.hascontent || gate_.containerid != 0 || gate_.dptr != 0 || gate_.idx != 0
+             : gate_.hascontent || gate_.hash != Digest{})
+      wrong(gate_, 0, 48, "the gate of the stream is neither open nor closed");
+    for_each_container(checkpoint_, [&](const Container& c) { look_at(c, open); });
+    if (!open) return;
+    std::int32_t place = 0;
+    std::map<std::int32_t, std::int32_t> places;
+    for (const auto& [id, variable] : variables_) places[id] = place++;
+    for (const auto& [id, variable] : variables_)
+      if (variable.live == 0 || (variable.astray && *variable.astray < variable.live))
+        wrong(*variable.first, 16, 8,
+              fmt::format("the gate is open, but FTI would write {} bytes of variable {} elsewhere "
+                          "than it reads them",
+                          variable.live, id));
+    for_each_container(checkpoint_, [&](const Container& c) {
+      if (c.idx != places[c.id])
+        wrong(c, 4, 4,
+              fmt::format("the gate is open, and idx is {}, want {}", c.idx, places[c.id]));
+    });
+  }
+
+ private:
+  struct Variable {
+    const Container* first = nullptr;
+    std::uint64_t live = 0, reserved = 0;
+    std::optional<std::uint64_t> astray;  ///< capacities in front of the first such container
+  };
+
+  void look_at(const Container& c, bool open) {
+    if (is_filler(c)) {
+      if (open) wrong(c, 0, 4, "the gate is open, but FTI would take a filler for a variable");
+      return;
+    }
+    Variable& variable = variables_[c.id];
+    if (variable.first == nullptr) {
+      variable.first = &c;
+      if (open && c.id < variables_.rbegin()->first)
+        wrong(c, 0, 4,
+              "the gate is open, but the variables do not begin in the order of their ids");
+    }
+    if (!c.hascontent && c.dptr != variable.reserved)
+      wrong(c, 16, 8,
+            fmt::format("variable {}: dptr is {} in a container without content, want {}", c.id,
+                        c.dptr, variable.reserved));
+    if (c.dptr != variable.reserved && !variable.astray) variable.astray = variable.reserved;
+    variable.live += c.chunksize;
+    variable.reserved += std::min(c.containersize, UINT64_MAX - variable.reserved);
+  }
+
+  void wrong(const Container& c, std::uint64_t at, std::uint64_t bytes, std::string text) {
+    findings_.add(Damage::kOrder, c.record_offset + at, bytes, std::move(text));
+  }
+
+  const Checkpoint& checkpoint_;
+  const Container& gate_;
+  Findings& findings_;
+  std::map<std::int32_t, Variable> variables_;
+};
+
 void check_empty(const Checkpoint& checkpoint, Findings& findings) {
   const RecordFields field = record_fields(checkpoint.layout);
   for_each_container(checkpoint, [&](const Container& c) {
@@ -99,6 +170,8 @@ void check_empty(const Checkpoint& checkpoint, Findings& findings) {
   });
 }
 
+constexpr std::uint64_t kPieceBytes = 256u << 10;
+
 class DataCheck {
  public:
   DataCheck(Source& source, std::uint64_t size, Rules rules, Verdict& verdict)
@@ -107,11 +180,16 @@ class DataCheck {
         size_(size),
         verdict_(verdict),
         kind_(verdict.hash_kind),
-        empty_(empty_chunk_hash(kind_)) {
+        empty_(empty_chunk_hash(kind_)),
+        buffer_(static_cast<std::size_t>(std::min(kPieceBytes, size))) {
     if (kind_ == HashKind::kXxh3) hashes_.emplace();
   }
 
   Status run() {
+    if (kind_ == HashKind::kMd5 && verdict_.checkpoint.layout == Layout::kV11) {
+      file_end_ = std::min(verdict_.checkpoint.meta.fs, size_);
+      together_.emplace();
+    }
     for (const Block& block : verdict_.checkpoint.blocks)
       for (const Container& container : block.containers) BENTO_TRY(chunk(container));
     return verdict_.checkpoint.layout == Layout::kV11 ? checksum_v11() : checksum_v16();
@@ -123,10 +201,7 @@ class DataCheck {
     const bool inside = c.fptr <= size_ && c.chunksize <= size_ - c.fptr;
     // Out of range: walk() has already found fault with this record.
     if (inside && c.chunksize > 0 && kind_ != HashKind::kNone && !not_computed(c)) {
-      ChunkHasher hasher(kind_);
-      BENTO_TRY(for_each_piece(source_, c.fptr, c.fptr + c.chunksize,
-                               [&](std::span<const std::byte> piece) { hasher.update(piece); }));
-      found = hasher.digest();
+      BENTO_ASSIGN(found, hash_of(c.fptr, c.fptr + c.chunksize));
     }
     const bool ok = inside && found == c.hash;
     verdict_.chunk_ok.push_back(ok);
@@ -135,6 +210,40 @@ class DataCheck {
     if (c.hascontent && hashes_) hashes_->add(c.hash);
     if (c.hascontent && not_computed(c)) ++verdict_.unhashed;
     if (!ok && must_match(c)) report(c);
+    return {};
+  }
+
+  Result<Digest> hash_of(std::uint64_t begin, std::uint64_t end) {
+    // Chunks come in file order, unless the file is damaged.
+    if (together_ && begin >= file_at_ && end <= file_end_) {
+      BENTO_TRY(rest_of_file(begin));
+      together_->restart_second();
+      BENTO_TRY(pieces(begin, end, [&](auto piece) { together_->update_both(piece); }));
+      file_at_ = end;
+      return together_->second();
+    }
+    ChunkHasher hasher(kind_);
+    BENTO_TRY(pieces(begin, end, [&](auto piece) { hasher.update(piece); }));
+    return hasher.digest();
+  }
+
+  /// Hands the bytes [begin, end) to `use` in pieces that stay in the processor's cache.
+  template <class Use>
+  Status pieces(std::uint64_t begin, std::uint64_t end, const Use& use) {
+    for (std::uint64_t at = begin; at < end;) {
+      const auto piece =
+          std::span(buffer_).first(static_cast<std::size_t>(std::min(kPieceBytes, end - at)));
+      BENTO_TRY(source_.read_at(at, piece));
+      use(std::span<const std::byte>(piece));
+      at += piece.size();
+    }
+    return {};
+  }
+
+  /// What the file's checksum covers, from where the last chunk ended.
+  Status rest_of_file(std::uint64_t end) {
+    BENTO_TRY(pieces(file_at_, end, [&](auto piece) { together_->update_first(piece); }));
+    file_at_ = std::max(file_at_, end);
     return {};
   }
 
@@ -184,9 +293,9 @@ class DataCheck {
       checksum(ok, ok, 0, kChecksumTextBytes,
                "the XXH3-128 of the hashes of all containers with content");
     } else if (kind_ == HashKind::kMd5) {
-      const std::uint64_t end = std::min(verdict_.checkpoint.meta.fs, size_);
-      BENTO_ASSIGN(const ChecksumText found, md5_text(source_, v11::kFileBlockBytes, end));
-      ok = found == stored;
+      const std::uint64_t end = file_end_;
+      BENTO_TRY(rest_of_file(end));
+      ok = to_text(together_->first()) == stored;
       checksum(ok, ok, v11::kFileBlockBytes,
                end - std::min<std::uint64_t>(end, v11::kFileBlockBytes),
                fmt::format("the MD5 of the bytes [{}, {})", v11::kFileBlockBytes, end));
@@ -215,6 +324,10 @@ class DataCheck {
   Md5 stored_;   // all stored hashes: writer's rule of FTI 1.6
   Md5 content_;  // recomputed hashes of chunks with content: its reader's rule
   std::optional<v11::HashOfHashes> hashes_;  // stored hashes of chunks with content: our XXH3 rule
+  std::optional<Md5Pair> together_;          // FTI 1.1: the file, and the chunk that is read
+  std::uint64_t file_at_ = v11::kFileBlockBytes;  // up to here together_ has hashed the file
+  std::uint64_t file_end_ = 0;
+  std::vector<std::byte> buffer_;
 };
 
 }  // namespace
@@ -237,6 +350,9 @@ Result<Verdict> verify(Source& source, const VerifyOptions& options) {
     check_order_fti(verdict.checkpoint, verdict.findings);
   else
     check_order_stream(verdict.checkpoint, verdict.findings);
+  const Container* const gate = find_gate(verdict.checkpoint);
+  if (options.rules == Rules::kStream && gate != nullptr)
+    GateCheck(verdict.checkpoint, *gate, verdict.findings).run();
   if (options.data) BENTO_TRY(DataCheck(source, size, options.rules, verdict).run());
   return verdict;
 }

@@ -51,8 +51,8 @@ struct Verdict {
   [[nodiscard]] bool sound() const { return layout.has_value() && findings.empty(); }
   /// Do all hash checks of the FTI release of this layout pass? FTI 1.6 rejects some sound files of
   /// its own (docs/formats/fti-ff.md, section 1); no release knows XXH3. Needs `data`. A program
-  /// must still protect the very ids of the file, and FTI takes fillers for one more variable:
-  /// export first.
+  /// must still protect the very ids of the file, and FTI takes fillers and a closed gate for one
+  /// more variable.
   [[nodiscard]] bool fti_accepts() const {
     return sound() && hash_kind == HashKind::kMd5 && checksum_reader_rule_ok && unhashed == 0;
   }

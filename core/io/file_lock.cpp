@@ -12,54 +12,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/io/range_lock.hpp"
+
 namespace bento {
 
 namespace {
 
 static_assert(std::numeric_limits<off_t>::max() > FileLock::kRangeAt);
 
-struct flock range(short kind) {
-  struct flock lock{};
-  lock.l_type = kind;
-  lock.l_whence = SEEK_SET;
-  lock.l_start = FileLock::kRangeAt;
-  lock.l_len = 1;
-  return lock;
-}
-
-// An interrupted call says nothing about the lock: network file systems let a signal through.
-template <class Call>
-int errno_of(const Call& call) {
-  int status = 0;
-  do {
-    status = call();
-  } while (status != 0 && errno == EINTR);
-  return status == 0 ? 0 : errno;
-}
-
 int set_range(int fd, short kind) {
-  return errno_of([&] {
-    struct flock lock = range(kind);
-    return ::fcntl(fd, F_OFD_SETLK, &lock);
-  });
-}
-
-int set_flock(int fd, int kind) {
-  return errno_of([&] { return ::flock(fd, kind | LOCK_NB); });
-}
-
-bool says_held(int os_errno) {
-  return os_errno == EWOULDBLOCK || os_errno == EAGAIN || os_errno == EACCES;
+  return set_range_lock(fd, kind, FileLock::kRangeAt, 1);
 }
 
 /// Would an exclusive lock be refused?
 bool somebody_holds(int fd) {
-  struct flock lock = range(F_WRLCK);
-  const int failed = errno_of([&] {
-    lock = range(F_WRLCK);
-    return ::fcntl(fd, F_OFD_GETLK, &lock);
-  });
-  return failed == 0 && lock.l_type != F_UNLCK;
+  bool held = false;
+  return ask_range_lock(fd, FileLock::kRangeAt, 1, held) == 0 && held;
 }
 
 constexpr std::string_view kPlainWriter =
@@ -84,24 +52,8 @@ Status no_locks(int os_errno, const std::string& path, Locking locking) {
 
 }  // namespace
 
-// The very file that `file` has open, whatever its name leads to by now; else by name, and
-// compared.
 Result<std::unique_ptr<FileLock>> FileLock::begin(const File& file) {
-  const std::string by_descriptor = fmt::format("/proc/self/fd/{}", file.descriptor());
-  const auto open = [](const std::string& name) {
-    return PrivateDescriptor([&] { return ::open(name.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY); });
-  };
-  PrivateDescriptor own = open(by_descriptor);
-  if (own.get() < 0) own = open(file.path());
-  if (own.get() < 0) return fail(os_error(errno, "open for locking of", file.path()));
-  struct stat ours{};
-  struct stat theirs{};
-  if (::fstat(own.get(), &ours) != 0 || ::fstat(file.descriptor(), &theirs) != 0)
-    return fail(os_error(errno, "fstat of", file.path()));
-  if (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino)
-    return fail(Code::kBusy,
-                fmt::format("'{}' was replaced by another file while it was opened; try again",
-                            file.path()));
+  BENTO_ASSIGN(PrivateDescriptor own, open_again(file, O_RDWR));
   return std::unique_ptr<FileLock>(new FileLock(std::move(own), file.path()));
 }
 

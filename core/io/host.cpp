@@ -6,11 +6,13 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cstdint>
+#include <cstring>
 #include <functional>
-#include <random>
 
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <time.h>
 #include <unistd.h>
 
 namespace bento {
@@ -50,9 +52,15 @@ Status remove_file(const std::string& path) {
 }
 
 std::array<std::byte, 16> random_id() {
-  std::random_device device;
   std::array<std::byte, 16> id{};
-  for (auto& byte : id) byte = static_cast<std::byte>(device() & 0xFFu);
+  if (::getentropy(id.data(), id.size()) == 0) return id;
+  // A kernel, or a sandbox, that gives none: no other process has these at this moment.
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::array<std::int64_t, 2> unique = {
+      now.tv_sec * 1'000'000'000 + now.tv_nsec,
+      std::int64_t{::getpid()} << 32 ^ reinterpret_cast<std::intptr_t>(&id)};
+  std::memcpy(id.data(), unique.data(), id.size());
   return id;
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
+#include "core/io/posix_file.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,8 +14,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "core/io/posix_file.hpp"
 
 namespace bento {
 namespace {
@@ -148,7 +148,8 @@ std::unique_ptr<File> take_descriptor(std::string path, int descriptor) {
 Result<std::unique_ptr<File>> open_posix_file(const std::string& path, OpenMode mode) {
   int fd = -1;
   do {
-    fd = ::open(path.c_str(), open_flags(mode) | O_CLOEXEC, 0666);
+    // Without O_NONBLOCK, the open of a named pipe waits until somebody writes into it.
+    fd = ::open(path.c_str(), open_flags(mode) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0)
     return fail(os_error(
@@ -158,9 +159,11 @@ Result<std::unique_ptr<File>> open_posix_file(const std::string& path, OpenMode 
   struct stat about{};
   // Read-only opens of a folder succeed and fail only when read, with a message that names no
   // reason.
-  if (mode != OpenMode::kDirectory && ::fstat(fd, &about) == 0 && S_ISDIR(about.st_mode)) {
+  if (mode != OpenMode::kDirectory && ::fstat(fd, &about) == 0 &&
+      (S_ISDIR(about.st_mode) || S_ISFIFO(about.st_mode))) {
     ::close(fd);
-    return fail(os_error(EISDIR, "open of", path));
+    if (S_ISDIR(about.st_mode)) return fail(os_error(EISDIR, "open of", path));
+    return fail(Code::kInvalidArgument, fmt::format("'{}' is a pipe, no regular file", path));
   }
   return std::unique_ptr<File>(std::make_unique<PosixFile>(path, fd));
 }

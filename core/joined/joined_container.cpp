@@ -91,7 +91,8 @@ JoinedContainer::JoinedContainer(std::unique_ptr<File> first, JoinLocks locks, b
       locks_(std::move(locks)),
       writable_(writable),
       job_(request.job.substr(0, kJobBytes)),
-      timeout_(request.timeout) {}
+      timeout_(request.timeout),
+      when_finished_(request.when_finished) {}
 
 Status JoinedContainer::enter_gate() {
   if (gate_depth_ == 0) {
@@ -148,12 +149,21 @@ void JoinedContainer::leave_writers() {
   locks_.leave_flock();
 }
 
-Status JoinedContainer::finish_if_last() {
-  if (writers_ > 0 || !files_) return {};
+Result<bool> JoinedContainer::finish_if_last() {
+  if (writers_ > 0 || !files_) return false;
   BENTO_ASSIGN(const bool others, locks_.others_write());
-  if (others) return {};
+  if (others) return false;
   // Who comes now waits at the gate.
-  return files_->finish();
+  BENTO_TRY(files_->finish());
+  return true;
+}
+
+Status JoinedContainer::tell_finished() {
+  if (!when_finished_) return {};
+  BENTO_ASSIGN(const JoinedView view, files_->view_of(0));
+  if (view == JoinedView::kThere) return {};
+  when_finished_(*files_);
+  return {};
 }
 
 Status JoinedContainer::leave(Slot& slot, bool changed) {
@@ -168,7 +178,8 @@ Status JoinedContainer::leave(Slot& slot, bool changed) {
   locks_.leave_task(slot.task);
   leave_writers();
   if (!done) return done;
-  return finish_if_last();
+  BENTO_ASSIGN(const bool last, finish_if_last());
+  return last ? tell_finished() : Status{};
 }
 
 // --- what streams do
@@ -246,7 +257,10 @@ Status JoinedContainer::remove(const JoinRequest& request) {
     return !any;
   }));
   BENTO_ASSIGN(const bool used, locks_.others_use_tasks(files_->tasks()));
-  if (any || used || writers_ > 0) return finish_if_last();
+  if (any || used || writers_ > 0) {
+    BENTO_TRY(finish_if_last());
+    return {};
+  }
   return remove_container(request.container, files_->root(), open_posix_file);
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,6 +33,8 @@ struct JoinRequest {
   std::uint32_t files = 1;  ///< physical files of a new container
   std::uint64_t chunk = 0;  ///< of a new container; 0: 64 MiB
   double timeout = 300;     ///< seconds at the gate
+  /// Called by who leaves last, while all others wait, where there is no native view.
+  std::function<void(JoinedFiles& files)> when_finished;
 };
 
 enum class JoinAccess {
@@ -95,7 +98,9 @@ class JoinedContainer : public std::enable_shared_from_this<JoinedContainer> {
   void unload();
   Status join_writers();
   void leave_writers();
-  Status finish_if_last();
+  /// Was this process the last one that might write?
+  Result<bool> finish_if_last();
+  Status tell_finished();
   Status withdraw(const Slot& slot);
   Result<std::optional<Slot>> find(const std::string& name, std::uint32_t rank);
   Result<Slot> slot_to_create(const JoinRequest& request, JoinAccess access,
@@ -113,6 +118,7 @@ class JoinedContainer : public std::enable_shared_from_this<JoinedContainer> {
   bool writable_ = false;
   std::string job_;
   double timeout_ = 300;
+  std::function<void(JoinedFiles&)> when_finished_;
   int gate_depth_ = 0;
   int writers_ = 0;  ///< streams of this process that may write
   std::map<std::uint32_t, std::weak_ptr<JoinedStream>> streams_;

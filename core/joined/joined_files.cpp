@@ -182,8 +182,12 @@ Status JoinedFiles::visit(const std::function<bool(const Slot&)>& each) {
   return visit_slots(first(), plan_.file(0), layout(), tasks(), each);
 }
 
+Result<std::optional<Slot>> JoinedFiles::find(std::string_view name) {
+  return find_slot(first(), plan_.file(0), layout(), tasks(), name);
+}
+
 Result<std::string> JoinedFiles::job() {
-  return read_joined_header(first(), plan_.file(0), layout()).map([](JoinedHeader header) {
+  return read_joined_header(first(), plan_.file(0), layout()).map([](const JoinedHeader& header) {
     return header.job;
   });
 }
@@ -201,6 +205,10 @@ Status JoinedFiles::ensure_length(std::uint32_t index, std::uint64_t bytes) {
   BENTO_ASSIGN(JoinedHeader header, read_joined_header(*handle, plan_.file(index), layout()));
   BENTO_ASSIGN(const std::uint64_t now, handle->size());
   if (header.length >= bytes && now >= bytes) return {};
+  if (header.view_at != 0) {
+    BENTO_TRY(drop_view(index));
+    BENTO_ASSIGN(header, read_joined_header(*handle, plan_.file(index), layout()));
+  }
   header.length = std::max(header.length, bytes);
   BENTO_TRY(write_joined_header(*handle, plan_.file(index), header));
   return restore(index);
@@ -213,6 +221,10 @@ Status JoinedFiles::restore(std::uint32_t index) {
   if (header.length < plan.block_address(1) || header.length > 2 * kMaxLogicalBytes)
     return fail(Code::kCorrupt, fmt::format("'{}': its header says a length of {} bytes",
                                             handle->path(), header.length));
+  if (header.view_at != 0) {
+    BENTO_ASSIGN(const JoinedView view, view_of(index));
+    return view == JoinedView::kThere ? Status{} : drop_view(index);
+  }
   BENTO_ASSIGN(const bool whole, has_placeholder(*handle, plan, header.length));
   if (!whole)
     BENTO_TRY(handle->write_at(plan.superblock_address(),
@@ -222,6 +234,7 @@ Status JoinedFiles::restore(std::uint32_t index) {
 }
 
 Status JoinedFiles::withdraw(std::uint32_t index) {
+  BENTO_TRY(drop_view(index));
   BENTO_ASSIGN(File* const handle, file(index));
   return suspend_sion(*handle, plan_, index);
 }

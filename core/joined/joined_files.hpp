@@ -17,6 +17,7 @@
 #include "core/layout/names.hpp"
 #include "core/layout/plan.hpp"
 #include "core/layout/root.hpp"
+#include "core/layout/superblock.hpp"
 
 namespace bento {
 
@@ -28,6 +29,13 @@ enum class JoinedState {
 /// Errors: kExists (another file, which must not be lost: says what it is), kUnsupported (a newer
 /// format), kIo.
 Result<JoinedState> joined_state(File& first);
+
+/// What stock HDF5 sees of a physical file.
+enum class JoinedView {
+  kNone,    ///< the placeholder
+  kThere,   ///< the files that the streams are, as they are now
+  kEdited,  ///< the same, changed by a program without the driver
+};
 
 struct JoinedLayout {
   std::uint32_t tasks = 1;
@@ -60,6 +68,8 @@ class JoinedFiles {
   Status write(Slot& slot);
   /// All slots in task order, until `each` returns false.
   Status visit(const std::function<bool(const Slot&)>& each);
+  /// The slot of the stream with this name.
+  Result<std::optional<Slot>> find(std::string_view name);
   /// The job that uses the container now.
   Result<std::string> job();
   Status set_job(const std::string& job);
@@ -69,12 +79,24 @@ class JoinedFiles {
   /// Undoes what stock HDF5 may have done to a physical file, or a process that was killed while it
   /// made it longer.
   Status restore(std::uint32_t index);
-  /// SION readers refuse the file until finish().
+  /// SION readers refuse the file until finish(), and its native view is gone.
   Status withdraw(std::uint32_t index);
   /// Does META1 lead to a META2?
   Result<bool> finished(std::uint32_t index);
   /// META2 of all files that were withdrawn, file 0 last. Nobody may be writing.
   Status finish();
+
+  // The native view: bytes behind everything else in a physical file, to which P leads. Whoever
+  // makes it holds the gate, and nobody writes.
+
+  Result<JoinedView> view_of(std::uint32_t index);
+  /// P holds the placeholder again, and the file ends where the view began.
+  Status drop_view(std::uint32_t index);
+  /// Drops the view that there is. Returns where a new one begins; ensure_length() makes room.
+  Result<std::uint64_t> begin_view(std::uint32_t index);
+  /// What lies from `begin` to `end` is the view from now on, and the file ends there.
+  Status publish_view(std::uint32_t index, std::uint64_t begin, std::uint64_t end,
+                      Superblock superblock);
 
  private:
   Status make_plan(const JoinedLayout& layout);

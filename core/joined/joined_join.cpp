@@ -87,16 +87,11 @@ Result<std::optional<Slot>> JoinedContainer::find(const std::string& name, std::
     BENTO_ASSIGN(Slot slot, files_->slot(rank));
     if (slot.used() && slot.name == name) return std::optional<Slot>(std::move(slot));
   }
-  std::optional<Slot> found;
-  BENTO_TRY(files_->visit([&](const Slot& slot) {
-    if (slot.used() && slot.name == name) found = slot;
-    return !found;
-  }));
-  return found;
+  return files_->find(name);
 }
 
 Result<std::shared_ptr<JoinedStream>> JoinedContainer::open_found(Slot slot, JoinAccess access) {
-  if (const auto open = streams_[slot.task].lock()) {
+  if (auto open = streams_[slot.task].lock()) {
     open->opened_again();
     return open;
   }

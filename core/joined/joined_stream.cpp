@@ -24,48 +24,21 @@ JoinedStream::JoinedStream(std::shared_ptr<JoinedContainer> container, Slot slot
                            bool begun)
     : container_(std::move(container)),
       slot_(std::move(slot)),
+      place_(container_->files(), slot_.task),
       size_(slot_.length()),
       writable_(writable),
-      begun_(begun) {
-  const ContainerPlan& plan = container_->files().plan();
-  file_index_ = plan.file_of(slot_.task);
-  local_task_ = plan.local_task(slot_.task);
-}
+      begun_(begun) {}
 
 // A stream that nobody closed is left as its last write left it, like the file of a process that
 // was killed: the locks go with the container's object.
 JoinedStream::~JoinedStream() = default;
 
-const FilePlan& JoinedStream::plan() const {
-  return container_->files().plan().file(file_index_);
-}
-
-JoinedStream::Run JoinedStream::run_at(std::uint64_t offset, std::uint64_t bytes) const {
-  const FilePlan& where = plan();
-  const std::uint64_t rest = where.chunk_bytes - offset % where.chunk_bytes;
-  return {where.address(local_task_, offset), std::min(rest, bytes)};
-}
-
 Result<File*> JoinedStream::file() {
-  return container_->files().file(file_index_);
+  return container_->files().file(place_.file());
 }
 
 Status JoinedStream::read(std::uint64_t offset, std::span<std::byte> into) {
-  const std::uint64_t there =
-      offset < size_ ? std::min<std::uint64_t>(into.size(), size_ - offset) : 0;
-  const auto behind = into.subspan(static_cast<std::size_t>(there));
-  std::fill(behind.begin(), behind.end(), std::byte{0});
-  into = into.first(static_cast<std::size_t>(there));
-  if (into.empty()) return {};
-  BENTO_ASSIGN(File* const handle, file());
-  while (!into.empty()) {
-    const Run run = run_at(offset, into.size());
-    const auto bytes = static_cast<std::size_t>(run.bytes);
-    BENTO_TRY(handle->read_at(run.address, into.first(bytes)));
-    into = into.subspan(bytes);
-    offset += run.bytes;
-  }
-  return {};
+  return place_.read(size_, offset, into);
 }
 
 Status JoinedStream::check_may_write() const {
@@ -109,7 +82,7 @@ Status JoinedStream::write(std::uint64_t offset, std::span<const std::byte> from
   BENTO_TRY(reach(end));
   BENTO_ASSIGN(File* const handle, file());
   while (!from.empty()) {
-    const Run run = run_at(offset, from.size());
+    const JoinedPlace::Run run = place_.run_at(offset, from.size());
     const auto bytes = static_cast<std::size_t>(run.bytes);
     BENTO_TRY(handle->write_at(run.address, from.first(bytes)));
     from = from.subspan(bytes);
@@ -141,7 +114,7 @@ Status JoinedStream::set_size(std::uint64_t bytes) {
 Status JoinedStream::zero(std::uint64_t begin, std::uint64_t end) {
   BENTO_ASSIGN(File* const handle, file());
   while (begin < end) {
-    const Run run = run_at(begin, end - begin);
+    const JoinedPlace::Run run = place_.run_at(begin, end - begin);
     BENTO_TRY(zero_range(*handle, run.address, run.bytes));
     begin += run.bytes;
   }
@@ -161,8 +134,8 @@ Status JoinedStream::enter_block(std::uint64_t block) {
   BENTO_ASSIGN(File* const handle, file());
   BENTO_ASSIGN(const std::uint64_t now, handle->size());
   if (now < where.block_address(block + 1))
-    BENTO_TRY(container_->ensure_length(file_index_, where.block_address(block + 1)));
-  return zero_range(*handle, where.address(local_task_, block * where.chunk_bytes),
+    BENTO_TRY(container_->ensure_length(place_.file(), where.block_address(block + 1)));
+  return zero_range(*handle, place_.run_at(block * where.chunk_bytes, 1).address,
                     where.chunk_bytes);
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// One HDF5 file in a joined container: addresses are offsets in a task's stream. Its chunks are
-/// filled to the last byte, so a stream offset needs no table to become a file address. Bytes that
-/// were never written read as zeros, as in an ordinary file.
+/// One HDF5 file in a joined container: addresses are offsets in a task's stream. Bytes that were
+/// never written read as zeros, as in an ordinary file.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +12,7 @@
 
 #include "core/base/error.hpp"
 #include "core/joined/joined_container.hpp"
+#include "core/joined/joined_place.hpp"
 
 namespace bento {
 
@@ -48,12 +48,7 @@ class JoinedStream {
   void opened_again() { ++opens_; }
 
  private:
-  struct Run {
-    std::uint64_t address = 0;
-    std::uint64_t bytes = 0;
-  };
-  [[nodiscard]] const FilePlan& plan() const;
-  [[nodiscard]] Run run_at(std::uint64_t offset, std::uint64_t bytes) const;
+  [[nodiscard]] const FilePlan& plan() const { return place_.plan(); }
   Result<File*> file();
   Status check_may_write() const;
   Result<bool> holds_already(std::uint64_t offset, std::span<const std::byte> from);
@@ -64,8 +59,7 @@ class JoinedStream {
 
   std::shared_ptr<JoinedContainer> container_;
   Slot slot_;
-  std::uint32_t file_index_ = 0;
-  std::uint32_t local_task_ = 0;
+  JoinedPlace place_;
   std::uint64_t size_ = 0;
   bool writable_ = false;
   bool begun_ = false;  ///< the container knows that the stream is being changed

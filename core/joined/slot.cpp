@@ -18,6 +18,8 @@ namespace {
 constexpr std::array<char, 8> kHeaderMagic = {'B', 'N', 'T', 'O', 'J', 'O', 'I', 'N'};
 constexpr std::array<char, 8> kSlotMagic = {'B', 'N', 'T', 'O', 'S', 'L', 'O', 'T'};
 constexpr std::size_t kHashAt = kSlotBytes - 16;
+constexpr std::size_t kViewAt = 304;  // of a header
+constexpr std::size_t kNameAt = 80;   // of a slot
 constexpr std::uint64_t kPairBytes = 2 * kSlotBytes;
 
 using Place = std::array<std::byte, kSlotBytes>;
@@ -60,6 +62,9 @@ Result<JoinedHeader> header_fields(std::span<const std::byte> place) {
   BENTO_ASSIGN(const std::uint32_t job, in.u32());
   if (job > kJobBytes) return fail(Code::kCorrupt, "header: job");
   BENTO_ASSIGN(header.job, get_text(in, job));
+  ByteReader behind(place.subspan(kViewAt), std::endian::little, "header");
+  BENTO_ASSIGN(header.view_at, behind.u64());
+  BENTO_TRY(get(behind, header.view));
   return header;
 }
 
@@ -79,6 +84,15 @@ Result<Slot> slot_fields(std::span<const std::byte> place) {
   if (name > kJoinedNameBytes) return fail(Code::kCorrupt, "slot: name");
   BENTO_ASSIGN(slot.name, get_text(in, name));
   return slot;
+}
+
+template <class T>
+std::optional<T> decoded(std::span<const std::byte> place, const std::array<char, 8>& magic,
+                         Result<T> (*fields)(std::span<const std::byte> place)) {
+  if (!is_whole(place, magic)) return std::nullopt;
+  auto found = fields(place);
+  if (!found) return std::nullopt;
+  return std::move(*found);
 }
 
 /// Where in the catalogue's chunk the places of header or slot begin. They cross no chunk end,
@@ -131,6 +145,35 @@ Result<Slot> slot_of(const File& first, const FilePlan& plan, std::span<const st
   return slot;
 }
 
+/// Goes through the pairs of places of all tasks, a MiB at a time, until `each` says false.
+template <class Each>
+Status for_each_pair(File& first, const FilePlan& plan, std::uint32_t tasks, const Each& each) {
+  constexpr std::uint32_t kAtOnce = (1u << 20) / kPairBytes;
+  std::vector<std::byte> bytes;
+  for (std::uint32_t task = 0; task < tasks;) {
+    // Not beyond the chunk that holds the first of them.
+    const std::uint64_t position = kJoinedHeaderBytes + kPairBytes * task;
+    const std::uint64_t in_chunk = (plan.chunk_bytes - position % plan.chunk_bytes) / kPairBytes;
+    const auto count = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>({kAtOnce, tasks - task, std::max<std::uint64_t>(in_chunk, 1)}));
+    bytes.resize(count * kPairBytes);
+    BENTO_TRY(first.read_at(slot_address(plan, task), bytes));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto pair = std::span<const std::byte>(bytes).subspan(i * kPairBytes, kPairBytes);
+      BENTO_ASSIGN(const bool go_on, each(task + i, pair));
+      if (!go_on) return {};
+    }
+    task += count;
+  }
+  return {};
+}
+
+/// Spares the hashes of almost all places.
+bool may_have_name(std::span<const std::byte> place, std::string_view name) {
+  return name.size() <= kJoinedNameBytes &&
+         std::memcmp(place.data() + kNameAt, name.data(), name.size()) == 0;
+}
+
 }  // namespace
 
 std::uint64_t joined_catalogue_bytes(std::uint32_t file, std::uint32_t tasks) {
@@ -146,14 +189,14 @@ Place encode_joined_header(const JoinedHeader& header) {
   out.u64(header.length);
   out.u32(static_cast<std::uint32_t>(job.size()));
   out.bytes(std::as_bytes(std::span(job)));
+  out.zeros(kViewAt - out.size());
+  out.u64(header.view_at);
+  out.bytes(header.view);
   return sealed(out);
 }
 
 std::optional<JoinedHeader> decode_joined_header(std::span<const std::byte> place) {
-  if (!is_whole(place, kHeaderMagic)) return std::nullopt;
-  auto header = header_fields(place);
-  if (!header) return std::nullopt;
-  return std::move(*header);
+  return decoded(place, kHeaderMagic, &header_fields);
 }
 
 Place encode_slot(const Slot& slot) {
@@ -174,10 +217,7 @@ Place encode_slot(const Slot& slot) {
 }
 
 std::optional<Slot> decode_slot(std::span<const std::byte> place) {
-  if (!is_whole(place, kSlotMagic)) return std::nullopt;
-  auto slot = slot_fields(place);
-  if (!slot) return std::nullopt;
-  return std::move(*slot);
+  return decoded(place, kSlotMagic, &slot_fields);
 }
 
 Result<JoinedHeader> read_joined_header(File& file, const FilePlan& plan, const SessionId& layout) {
@@ -209,24 +249,25 @@ Result<Slot> read_slot(File& first, const FilePlan& plan, const SessionId& layou
 
 Status visit_slots(File& first, const FilePlan& plan, const SessionId& layout, std::uint32_t tasks,
                    const std::function<bool(const Slot&)>& each) {
-  constexpr std::uint32_t kAtOnce = (1u << 20) / kPairBytes;
-  std::vector<std::byte> bytes;
-  for (std::uint32_t task = 0; task < tasks;) {
-    // Not beyond the chunk that holds the first of them.
-    const std::uint64_t position = kJoinedHeaderBytes + kPairBytes * task;
-    const std::uint64_t in_chunk = (plan.chunk_bytes - position % plan.chunk_bytes) / kPairBytes;
-    const auto count = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>({kAtOnce, tasks - task, std::max<std::uint64_t>(in_chunk, 1)}));
-    bytes.resize(count * kPairBytes);
-    BENTO_TRY(first.read_at(slot_address(plan, task), bytes));
-    for (std::uint32_t i = 0; i < count; ++i) {
-      const auto pair = std::span<const std::byte>(bytes).subspan(i * kPairBytes, kPairBytes);
-      BENTO_ASSIGN(const Slot slot, slot_of(first, plan, pair, layout, task + i));
-      if (!each(slot)) return {};
-    }
-    task += count;
-  }
-  return {};
+  return for_each_pair(first, plan, tasks,
+                       [&](std::uint32_t task, std::span<const std::byte> pair) -> Result<bool> {
+                         BENTO_ASSIGN(const Slot slot, slot_of(first, plan, pair, layout, task));
+                         return each(slot);
+                       });
+}
+
+Result<std::optional<Slot>> find_slot(File& first, const FilePlan& plan, const SessionId& layout,
+                                      std::uint32_t tasks, std::string_view name) {
+  std::optional<Slot> found;
+  BENTO_TRY(for_each_pair(
+      first, plan, tasks, [&](std::uint32_t task, std::span<const std::byte> pair) -> Result<bool> {
+        if (!may_have_name(pair, name) && !may_have_name(pair.subspan(kSlotBytes), name))
+          return true;
+        BENTO_ASSIGN(Slot slot, slot_of(first, plan, pair, layout, task));
+        if (slot.used() && slot.name == name) found = std::move(slot);
+        return !found;
+      }));
+  return found;
 }
 
 Status write_slot(File& first, const FilePlan& plan, Slot& slot) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/base/error.hpp"
 #include "core/base/hash.hpp"
@@ -36,6 +37,9 @@ struct JoinedHeader {
   std::uint64_t length = 0;  ///< bytes of the physical file, which the superblock at P says, too
   std::uint64_t turn = 0;    ///< grows with each writing; of two valid ones the larger counts
   std::string job;           ///< that uses the container now; file 0 only. Empty: has no name
+  /// Where the bytes of the native view begin, behind everything else; 0: there is none.
+  std::uint64_t view_at = 0;
+  Hash128 view{};  ///< of the superblock at P that leads to it
 
   bool operator==(const JoinedHeader&) const = default;
 };
@@ -84,6 +88,9 @@ Result<Slot> read_slot(File& first, const FilePlan& plan, const SessionId& layou
 /// time.
 Status visit_slots(File& first, const FilePlan& plan, const SessionId& layout, std::uint32_t tasks,
                    const std::function<bool(const Slot&)>& each);
+/// The slot of the stream with this name, if there is one. Reads all of them, and decodes few.
+Result<std::optional<Slot>> find_slot(File& first, const FilePlan& plan, const SessionId& layout,
+                                      std::uint32_t tasks, std::string_view name);
 /// Writes a slot, to the place that does not hold the newest. `turn` is set.
 Status write_slot(File& first, const FilePlan& plan, Slot& slot);
 

@@ -45,6 +45,26 @@ Result<CatalogueRef> get_ref(ByteReader& in) {
   return ref;
 }
 
+// A provisional root may name chunks whose size nobody has chosen yet.
+Result<std::vector<FileGroup>> decode_groups(ByteReader& in, bool provisional) {
+  BENTO_ASSIGN(const std::uint32_t count, in.u32());
+  BENTO_TRY(in.skip(4));
+  if (count == 0 || count > kMaxGroups)
+    return fail(Code::kCorrupt, fmt::format("root: {} groups of files", count));
+  std::vector<FileGroup> groups(count);
+  for (FileGroup& group : groups) {
+    BENTO_ASSIGN(group.writers, in.u32());
+    BENTO_ASSIGN(group.files, in.u32());
+    BENTO_ASSIGN(group.chunk_bytes, in.u64());
+    BENTO_ASSIGN(group.first_rank, in.u32());
+    BENTO_TRY(in.skip(4));
+    if (group.chunk_bytes > kMaxLogicalBytes || group.chunk_bytes % kSectorBytes != 0 ||
+        (group.chunk_bytes == 0 && !provisional))
+      return fail(Code::kCorrupt, fmt::format("root: chunk of {} bytes", group.chunk_bytes));
+  }
+  return groups;
+}
+
 }  // namespace
 
 std::uint32_t Root::files() const {
@@ -53,10 +73,19 @@ std::uint32_t Root::files() const {
   return files;
 }
 
+RootMark mark_of(const Root& root) {
+  ByteWriter out;
+  out.u64(root.sequence);
+  out.bytes(root.file_id);
+  RootMark mark{};
+  std::copy(out.view().begin(), out.view().end(), mark.begin());
+  return mark;
+}
+
 std::array<std::byte, kSectorBytes> encode_root(const Root& root) {
   ByteWriter out;
   out.bytes(std::as_bytes(std::span(kMagic)));
-  out.u32(kFormatVersion);
+  out.u32(root.version);
   out.u32(root.flags);
   out.u64(root.sequence);
   out.bytes(root.file_id);
@@ -106,11 +135,12 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   const Hash128 hash = hash128(sector.first(kHashAt));
   if (!std::equal(hash.begin(), hash.end(), sector.begin() + kHashAt))
     return fail(Code::kCorrupt, "root: checksum does not match");
-  if (version != kFormatVersion)
+  if (version < kOldestFormatVersion || version > kFormatVersion)
     return fail(Code::kUnsupported,
-                fmt::format("container format version {}, this h5bento reads version {}", version,
-                            kFormatVersion));
+                fmt::format("container format version {}, this h5bento reads versions {} to {}",
+                            version, kOldestFormatVersion, kFormatVersion));
   Root root;
+  root.version = version;
   BENTO_ASSIGN(root.flags, in.u32());
   BENTO_ASSIGN(root.sequence, in.u64());
   BENTO_ASSIGN(const auto id, in.bytes(root.file_id.size()));
@@ -131,22 +161,7 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   BENTO_ASSIGN(root.superblock, get_hash(in));
   BENTO_ASSIGN(root.superblock_before, get_hash(in));
 
-  BENTO_ASSIGN(const std::uint32_t groups, in.u32());
-  BENTO_TRY(in.skip(4));
-  if (groups == 0 || groups > kMaxGroups)
-    return fail(Code::kCorrupt, fmt::format("root: {} groups of files", groups));
-  for (std::uint32_t i = 0; i < groups; ++i) {
-    FileGroup group;
-    BENTO_ASSIGN(group.writers, in.u32());
-    BENTO_ASSIGN(group.files, in.u32());
-    BENTO_ASSIGN(group.chunk_bytes, in.u64());
-    BENTO_ASSIGN(group.first_rank, in.u32());
-    BENTO_TRY(in.skip(4));
-    if (group.chunk_bytes > kMaxLogicalBytes || group.chunk_bytes % kSectorBytes != 0 ||
-        (group.chunk_bytes == 0 && (root.flags & kRootProvisional) == 0))
-      return fail(Code::kCorrupt, fmt::format("root: chunk of {} bytes", group.chunk_bytes));
-    root.groups.push_back(group);
-  }
+  BENTO_ASSIGN(root.groups, decode_groups(in, (root.flags & kRootProvisional) != 0));
   BENTO_TRY(in.skip(kSessionAt - in.offset()));
   BENTO_ASSIGN(root.session, get_hash(in));
   BENTO_TRY(in.skip(kViewBeforeAt - in.offset()));

@@ -15,13 +15,19 @@
 
 #include "core/base/error.hpp"
 #include "core/base/hash.hpp"
-#include "core/fti/checksum.hpp"
+#include "core/base/hash_kind.hpp"
 #include "core/io/file.hpp"
 #include "core/layout/plan.hpp"
+#include "core/layout/stream_rules.hpp"
 
 namespace bento {
 
-inline constexpr std::uint32_t kFormatVersion = 3;
+/// What new containers have.
+inline constexpr std::uint32_t kFormatVersion = 4;
+/// The oldest that is read. A container that is written on keeps its version.
+inline constexpr std::uint32_t kOldestFormatVersion = 3;
+/// From here on streams with MD5 are laid out for FTI; all else is as before.
+inline constexpr std::uint32_t kFirstVersionForFti = 4;
 
 /// Random number of a container, fixed at create.
 using FileId = std::array<std::byte, 16>;
@@ -49,6 +55,7 @@ enum RootFlags : std::uint32_t {
 };
 
 struct Root {
+  std::uint32_t version = kFormatVersion;
   std::uint32_t flags = 0;
   std::uint64_t sequence = 0;  ///< grows by one with every root written
   FileId file_id{};
@@ -71,12 +78,22 @@ struct Root {
   CatalogueRef view_before;
 
   /// What the hashes of records are; one that is zero was not computed.
-  [[nodiscard]] fti::HashKind record_hash() const {
-    return (flags & kRootMd5) != 0 ? fti::HashKind::kMd5 : fti::HashKind::kXxh3;
+  [[nodiscard]] HashKind record_hash() const {
+    return (flags & kRootMd5) != 0 ? HashKind::kMd5 : HashKind::kXxh3;
+  }
+  [[nodiscard]] StreamRules stream_rules() const {
+    const bool for_fti = record_hash() == HashKind::kMd5 && version >= kFirstVersionForFti;
+    return {record_hash(), for_fti};
   }
   /// Physical files of all groups.
   [[nodiscard]] std::uint32_t files() const;
 };
+
+/// The bytes of a root slot that tell one root from all others, also from those of another
+/// container: its number and the container's id. What a reader looks at after each read.
+inline constexpr std::uint64_t kRootMarkAt = 16;
+using RootMark = std::array<std::byte, sizeof(std::uint64_t) + sizeof(FileId)>;
+RootMark mark_of(const Root& root);
 
 /// One sector. decode() errors: kCorrupt (magic, checksum, impossible numbers), kUnsupported
 /// (version: says found and known).

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/offline/export_fti.hpp"
 
-#include <algorithm>
 #include <limits>
 #include <map>
 #include <optional>
@@ -10,94 +9,16 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "core/catalogue/committed_index.hpp"
+#include "core/fti/evolve.hpp"
 #include "core/fti/names.hpp"
 #include "core/fti/writer.hpp"
-#include "core/offline/live_records.hpp"
 #include "core/offline/offline.hpp"
+#include "core/offline/rank_share.hpp"
 
 namespace bento {
 
 namespace {
-
-/// A live record of one writer.
-struct Live {
-  Position position = 0;
-  DatasetNumber dataset = 0;
-  std::size_t record = 0;   ///< in the index
-  std::uint64_t dptr = 0;   ///< in its variable
-  std::uint64_t bytes = 0;  ///< decoded
-};
-
-/// Reads the live records of one writer, each once and from front to back, and verifies them.
-class RankData {
- public:
-  RankData(OfflineContainer& container, StreamPlace place, std::span<const Live> records,
-           const DecodeRecord& decode)
-      : container_(container), place_(std::move(place)), records_(records), decode_(decode) {}
-
-  Status read(std::int32_t id, std::uint64_t offset, std::span<std::byte> into) {
-    // Asked in file order: it is the record at hand, or the next one that is not empty.
-    while (next_ < records_.size() && !holds(records_[next_], id, offset)) {
-      ++next_;
-      decoded_.clear();
-      hasher_.reset();
-    }
-    if (next_ == records_.size())
-      return fail(Code::kInternal,
-                  fmt::format("export: byte {} of variable {} was not expected", offset, id));
-    const Live& live = records_[next_];
-    const Record record = container_.index().record(live.dataset, live.record);
-    const std::uint64_t skip = offset - live.dptr;
-    if (record.encoding != Encoding::kPlain) {
-      if (skip == 0) BENTO_TRY(decode(record, live));
-      std::copy_n(decoded_.begin() + static_cast<std::ptrdiff_t>(skip), into.size(), into.begin());
-      return {};
-    }
-    if (skip == 0) hasher_.emplace(container_.root().record_hash());
-    BENTO_TRY(place_.file->read_at(place_.address(live.position) + skip, into));
-    hasher_->update(into);
-    if (skip + into.size() < live.bytes) return {};
-    return check(record, hasher_->digest());
-  }
-
- private:
-  static bool holds(const Live& live, std::int32_t id, std::uint64_t offset) {
-    return live.dataset == static_cast<DatasetNumber>(id) && offset >= live.dptr &&
-           offset - live.dptr < live.bytes;
-  }
-
-  [[nodiscard]] std::string where(const Record& record) const {
-    return fmt::format("'{}': record of dataset {} at byte {} ({} bytes, stream of writer {})",
-                       place_.file->path(), record.dataset, place_.address(record.where.offset),
-                       record.stored_bytes, place_.writer);
-  }
-
-  Status check(const Record& record, const Hash128& found) const {
-    if (record.hash == Hash128{} || found == record.hash) return {};
-    return fail(Code::kCorrupt, where(record) + " does not match its checksum");
-  }
-
-  Status decode(const Record& record, const Live& live) {
-    std::vector<std::byte> stored(static_cast<std::size_t>(record.stored_bytes));
-    BENTO_TRY(place_.file->read_at(place_.address(record.where.offset), stored));
-    BENTO_TRY(check(record, fti::chunk_hash(container_.root().record_hash(), stored)));
-    auto decoded = decode_(record, std::move(stored));
-    if (!decoded) return fail(std::move(decoded).error().with_context(where(record)));
-    if (decoded->size() != live.bytes)
-      return fail(Code::kCorrupt, fmt::format("{}: {} bytes behind the filters, want {}",
-                                              where(record), decoded->size(), live.bytes));
-    decoded_ = std::move(*decoded);
-    return {};
-  }
-
-  OfflineContainer& container_;
-  StreamPlace place_;
-  std::span<const Live> records_;
-  const DecodeRecord& decode_;
-  std::size_t next_ = 0;
-  std::optional<fti::ChunkHasher> hasher_;
-  std::vector<std::byte> decoded_;
-};
 
 class Exporter {
  public:
@@ -118,29 +39,20 @@ class Exporter {
   /// All are looked at before the first file is begun: what must be refused is refused at once.
   Status list_records() {
     const Index& index = container_.index();
-    live_.resize(container_.plan().writers());
+    shares_.resize(container_.plan().writers());
     for (const DatasetNumber dataset : index.datasets()) {
-      const std::uint64_t element_bytes = index.find(dataset)->element_bytes;
-      BENTO_ASSIGN(const auto live, live_records(index, dataset));
-      for (std::size_t i = 0; i < live.size(); ++i) {
-        if (!live[i]) continue;
-        const Record record = index.record(dataset, i);
+      const DatasetDeclaration& declared = *index.find(dataset);
+      BENTO_ASSIGN(const Lookup seen, index.find(dataset, whole_space(declared.rank)));
+      if (!seen.pieces.empty()) variables_.push_back(dataset);
+      for (const Piece& piece : seen.pieces) {
+        const Record record = index.record(dataset, piece.record);
         BENTO_TRY(acceptable(record));
-        Live found{record.where.offset, dataset, i, 0, record.stored_bytes};
-        if (record.encoding != Encoding::kPlain) {
-          BENTO_ASSIGN(found.bytes, checked_mul(record.box.elements(), element_bytes));
-        }
-        live_[record.where.task].push_back(found);
-      }
-    }
-    for (auto& records : live_) {
-      std::sort(records.begin(), records.end(),
-                [](const Live& a, const Live& b) { return a.position < b.position; });
-      std::map<DatasetNumber, std::uint64_t> sizes;
-      for (Live& record : records) {
-        std::uint64_t& size = sizes[record.dataset];
-        record.dptr = size;
-        BENTO_ASSIGN(size, checked_add(size, record.bytes));
+        BENTO_ASSIGN(const std::uint64_t bytes,
+                     checked_mul(piece.part.elements(), declared.element_bytes));
+        Variable& variable = shares_[record.where.task][dataset];
+        variable.element_bytes = declared.element_bytes;
+        BENTO_ASSIGN(variable.bytes, checked_add(variable.bytes, bytes));
+        variable.parts.push_back({record, piece.part});
       }
     }
     return {};
@@ -175,45 +87,43 @@ class Exporter {
     return {};
   }
 
-  [[nodiscard]] Result<fti::Checkpoint> checkpoint(std::span<const Live> records) const {
-    fti::Checkpoint made;
-    made.layout = options_.layout;
-    std::map<DatasetNumber, std::int32_t> ids;  // how many containers so far; later: idx
-    for (const Live& record : records) ids[record.dataset] = 0;
-    std::map<DatasetNumber, std::int32_t> places;
-    for (const auto& [dataset, none] : ids)
-      places.emplace(dataset, static_cast<std::int32_t>(places.size()));
-    if (!records.empty()) made.blocks.resize(1);
-    for (const Live& record : records) {
-      fti::Container container;
-      container.id = static_cast<std::int32_t>(record.dataset);
-      container.idx = options_.layout == fti::Layout::kV11 ? places[record.dataset] : 0;
-      container.containerid = ids[record.dataset]++;
-      container.hascontent = true;
-      container.dptr = record.dptr;
-      container.chunksize = container.containersize = record.bytes;
-      made.blocks[0].containers.push_back(container);
+  /// As FTI itself would have written its first checkpoint: one container for each variable, in
+  /// the order in which a program protects them.
+  [[nodiscard]] Result<fti::Checkpoint> checkpoint(std::uint32_t writer) const {
+    std::vector<fti::Protected> all;
+    for (const DatasetNumber dataset : variables_) {
+      const auto share = shares_[writer].find(dataset);
+      all.push_back({static_cast<std::int32_t>(dataset),
+                     share == shares_[writer].end() ? 0 : share->second.bytes});
     }
-    BENTO_TRY(fti::place(made));
-    return made;
+    if (!all.empty()) return fti::first_checkpoint(options_.layout, all);
+    fti::Checkpoint none;
+    none.layout = options_.layout;
+    BENTO_TRY(fti::place(none));
+    return none;
   }
 
   Result<ExportedRank> one(std::uint32_t writer) {
-    const std::vector<Live>& records = live_[writer];
-    BENTO_ASSIGN(fti::Checkpoint made, checkpoint(records));
+    BENTO_ASSIGN(fti::Checkpoint made, checkpoint(writer));
     ExportedRank rank;
     rank.path = folder_ + "/" + fti::format_name({fti::FileKind::kRank, options_.ckpt_id, writer});
-    rank.containers = records.size();
+    rank.containers = variables_.size();
     fti::WriteOptions how;
     how.timestamp = options_.timestamp_ns;
     how.ckpt_id = options_.ckpt_id;
     BENTO_ASSIGN(const StreamPlace place, container_.place(writer));
-    RankData data(container_, place, records, options_.decode);
+    std::optional<RankShare> share;
     BENTO_ASSIGN(const auto out, options_.write(rank.path, OpenMode::kCreate));
     BENTO_TRY(fti::write_checkpoint(
         *out, made,
-        [&data](std::int32_t id, std::uint64_t offset, std::span<std::byte> into) {
-          return data.read(id, offset, into);
+        [&](std::int32_t id, std::uint64_t offset, std::span<std::byte> into) -> Status {
+          // Asked in file order: each variable once, from front to back.
+          if (offset == 0) {
+            Variable& variable = shares_[writer][static_cast<DatasetNumber>(id)];
+            share.emplace(container_.root().record_hash(), place, variable.element_bytes,
+                          std::move(variable.parts), options_.decode);
+          }
+          return share->read(into);
         },
         how));
     rank.bytes = made.meta.ckpt_size;
@@ -221,10 +131,18 @@ class Exporter {
     return rank;
   }
 
+  /// What a writer holds of one dataset.
+  struct Variable {
+    std::uint64_t element_bytes = 0;
+    std::uint64_t bytes = 0;  ///< of all parts, decoded
+    std::vector<SharePart> parts;
+  };
+
   OfflineContainer& container_;
   const std::string& folder_;
   const ExportFtiOptions& options_;
-  std::vector<std::vector<Live>> live_;  ///< per writer, in the order of its stream
+  std::vector<DatasetNumber> variables_;  ///< datasets of which some writer holds something
+  std::vector<std::map<DatasetNumber, Variable>> shares_;  ///< per writer
 };
 
 }  // namespace

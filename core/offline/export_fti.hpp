@@ -7,20 +7,15 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/fti/model.hpp"
 #include "core/io/file.hpp"
-#include "core/records/record.hpp"
+#include "core/offline/rank_share.hpp"
 
 namespace bento {
-
-/// Stored bytes of a filtered record to its elements, in row-major order of its box.
-using DecodeRecord = std::function<Result<std::vector<std::byte>>(const Record& record,
-                                                                  std::vector<std::byte> stored)>;
 
 struct ExportFtiOptions {
   fti::Layout layout = fti::Layout::kV16;  ///< of the FTI that shall restart from it
@@ -37,12 +32,13 @@ struct ExportedRank {
   std::uint64_t bytes = 0;  ///< of the file
 };
 
-/// Writes FOLDER/CkptC-RankR.fti for each writer R; FOLDER must exist. A file has one block with a
-/// container for each of the writer's records of which some part is visible, in the order of its
-/// stream: id = dataset number, dptr = bytes of this id before it, idx = place of the id among the
-/// file's ids in ascending order (the order in which a program must protect them). A visible record
-/// is exported whole. A writer without any gives a file without blocks. The data are verified on
-/// the way, one MiB at a time (a filtered record is held whole); nothing is synced.
+/// Writes FOLDER/CkptC-RankR.fti for each writer R; FOLDER must exist. A file is what FTI itself
+/// would have written as its first checkpoint: one block, and in it a container for each dataset
+/// that any writer holds something of. id = dataset number, ascending; idx = its place among them,
+/// the order in which a program must protect them. The container holds the elements of the dataset
+/// that lie in this writer's stream and can be seen, in row-major order, whatever order and pieces
+/// they were written in; none if there are none. The data are verified on the way, one MiB at a
+/// time (a filtered record is held whole); nothing is synced.
 /// Errors: those of OfflineContainer::open; kCorrupt (a record that does not have its hash, or lies
 /// outside its chunk: names file, byte and writer); kUnsupported (a filtered record without
 /// `decode`; a dataset number beyond FTI's ids); those of the files. After an error the last file

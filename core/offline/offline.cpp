@@ -149,7 +149,8 @@ Result<std::unique_ptr<File>> OfflineContainer::open_file(std::uint32_t index, O
 Result<StreamPlace> OfflineContainer::place(std::uint32_t writer) {
   const std::uint32_t index = plan_.file_of(writer);
   BENTO_ASSIGN(File* const handle, file(index));
-  return StreamPlace{handle, plan_.file(index), plan_.local_task(writer), writer};
+  return StreamPlace{handle, plan_.file(index), plan_.local_task(writer), writer,
+                     root_.stream_rules()};
 }
 
 }  // namespace bento

@@ -68,10 +68,10 @@ Status go_through_streams(const std::string& path, const FileOpener& opener,
     const std::uint32_t first = plan.file(index).first_writer;
     for (std::uint32_t local = 0; local < plan.file(index).writers; ++local) {
       const std::uint32_t writer = first + local;
-      const StreamPlace place{file.get(), plan.file(index), local, writer};
+      const StreamPlace place{file.get(), plan.file(index), local, writer,
+                              container->root().stream_rules()};
       const ChunkFill& fill = container->fill(writer);
-      BENTO_ASSIGN(RepairedStream repaired,
-                   repair_stream(place, fill, records[writer], container->root().record_hash()));
+      BENTO_ASSIGN(RepairedStream repaired, repair_stream(place, fill, records[writer]));
       append(report.rebuilt, std::move(repaired.rebuilt));
       append(report.beyond_repair, std::move(repaired.beyond_repair));
       BENTO_ASSIGN(auto lost, find_uncommitted(place, fill));

@@ -47,8 +47,8 @@ bool agrees(const StreamBlock& block, std::span<const Record> inside) {
 class ChunkRepair {
  public:
   ChunkRepair(const StreamPlace& place, Position end, std::span<const Record> records,
-              fti::HashKind rule, RepairedStream& result)
-      : place_(place), end_(end), records_(records), rule_(rule), result_(result) {}
+              RepairedStream& result)
+      : place_(place), end_(end), records_(records), result_(result) {}
 
   Status run(Position at) {
     while (at < end_) {
@@ -170,8 +170,9 @@ class ChunkRepair {
 
   /// Bytes of the granules' hashes that lie behind a record's data.
   [[nodiscard]] std::uint64_t hashes_behind(const Record& record) const {
-    return record.encoding == Encoding::kPlain ? granule_table_bytes(rule_, record.stored_bytes)
-                                               : 0;
+    return record.encoding == Encoding::kPlain
+               ? granule_table_bytes(place_.rules, record.stored_bytes)
+               : 0;
   }
 
   /// The records of a block [at, end) that holds `group`; nothing if there is none. A container
@@ -200,7 +201,7 @@ class ChunkRepair {
     Position next = at + header_of(numvars);
     const auto fill_up = [&](std::uint64_t index, Position until) {
       while (vars.size() < index) {
-        vars.push_back(fti::v11::make_filler(0, until - next, rule_));
+        vars.push_back(fti::v11::make_filler(0, until - next, place_.rules.hash));
         next = until;
       }
       if (!vars.empty()) vars.back().containersize += until - next;
@@ -231,7 +232,8 @@ class ChunkRepair {
 
   Result<Position> write_filler(Position at, Position end) {
     if (end - at < header_bytes(1)) return at;
-    BENTO_TRY(write(at, {fti::v11::make_filler(0, end - at - header_bytes(1), rule_)}, {}));
+    BENTO_TRY(
+        write(at, {fti::v11::make_filler(0, end - at - header_bytes(1), place_.rules.hash)}, {}));
     return end;
   }
 
@@ -250,7 +252,7 @@ class ChunkRepair {
   /// The hash of a container's data, and of its granules where there is room for theirs.
   Status hash_anew(DbVar& var, Position data) {
     constexpr std::uint64_t kPieceBytes = 1u << 20;
-    fti::ChunkHasher hasher(rule_);
+    fti::ChunkHasher hasher(place_.rules.hash);
     fti::GranuleHasher granules;
     std::vector<std::byte> piece;
     for (std::uint64_t done = 0; done < var.chunksize; done += piece.size()) {
@@ -260,16 +262,15 @@ class ChunkRepair {
       granules.update(piece);
     }
     var.hash = hasher.digest();
-    const std::uint64_t table = granule_table_bytes(rule_, var.chunksize);
+    const std::uint64_t table = granule_table_bytes(place_.rules, var.chunksize);
     if (table == 0 || table > var.containersize - var.chunksize) return {};
     return place_.file->write_at(place_.address(data) + var.chunksize,
-                                 encode_granule_table(rule_, granules.hashes(), var.hash));
+                                 encode_granule_table(place_.rules, granules.hashes(), var.hash));
   }
 
   const StreamPlace& place_;
   Position end_;
   std::span<const Record> records_;
-  fti::HashKind rule_;
   RepairedStream& result_;
 };
 
@@ -302,12 +303,12 @@ Status renumber(const StreamPlace& place, const ChunkFill& fill, RepairedStream&
 }  // namespace
 
 Result<RepairedStream> repair_stream(const StreamPlace& place, const ChunkFill& fill,
-                                     std::span<const Record> records, fti::HashKind rule) {
+                                     std::span<const Record> records) {
   RepairedStream result;
   for (std::size_t chunk = 0; chunk < fill.size(); ++chunk) {
     const Position begin = chunk * place.plan.chunk_bytes;
-    ChunkRepair repair(place, begin + fill[chunk], records, rule, result);
-    BENTO_TRY(repair.run(begin + (chunk == 0 ? fti::v11::kFileBlockBytes : 0)));
+    ChunkRepair repair(place, begin + fill[chunk], records, result);
+    BENTO_TRY(repair.run(begin + (chunk == 0 ? place.rules.head_bytes() : 0)));
   }
   if (result.beyond_repair.empty()) BENTO_TRY(renumber(place, fill, result));
   return result;
@@ -319,7 +320,7 @@ Result<std::vector<StreamSpot>> find_uncommitted(const StreamPlace& place, const
   BENTO_ASSIGN(const std::uint64_t file_bytes, place.file->size());
   const bool begun = stream_bytes(fill) != 0;
   std::uint64_t chunk = begun ? fill.size() - 1 : 0;
-  std::uint64_t at = begun ? fill.back() : fti::v11::kFileBlockBytes;
+  std::uint64_t at = begun ? fill.back() : place.rules.head_bytes();
   for (;; ++chunk, at = 0) {
     bool any = false;
     while (place.plan.chunk_bytes - at >= header_bytes(1)) {

@@ -42,7 +42,7 @@ struct RepairedStream {
 /// `records` are those of this writer that some kept step shows, by position. Errors: kIo,
 /// kNoSpace.
 Result<RepairedStream> repair_stream(const StreamPlace& place, const ChunkFill& fill,
-                                     std::span<const Record> records, fti::HashKind rule);
+                                     std::span<const Record> records);
 
 /// Whole blocks behind the end of `fill`, in the chunk that it ends in and in those behind: the
 /// records of a session that ended before its commit. Absent if there are none. Errors: kIo.

@@ -138,6 +138,7 @@ Status Survey::look() {
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kBusy, fmt::format("'{}' was replaced while it was read", path_));
   root_ = seen.root;
+  BENTO_TRY(refuse_joined(path_, root_));
   names_ = ContainerNames::of(*first_);
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
   holder_ = read_holder_note(*first_);

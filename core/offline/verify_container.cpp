@@ -38,8 +38,9 @@ class Check {
     for (const auto& text : survey_.problems()) problem(text);
     bool whole = true;
     for (const auto& file : survey_.files()) whole = whole && file.found;
-    if (whole) sion();
+    // Before the first commit the root does not know how the file is laid out.
     if (!survey_.committed()) return std::move(verdict_);
+    if (whole) sion();
     steps();
     view();
     if (whole) BENTO_TRY(streams());
@@ -69,14 +70,11 @@ class Check {
     for (std::uint32_t index = 0; index < survey_.plan().files(); ++index) {
       const std::string& name = survey_.files()[index].path;
       const auto file = options_.opener(name, OpenMode::kRead);
-      const Status same =
-          file ? check_meta1(**file, survey_.plan(), index, survey_.committed() && survey_.closed())
-               : Status(fail(file.error()));
+      const Status same = file ? check_meta1(**file, survey_.plan(), index, survey_.closed())
+                               : Status(fail(file.error()));
       if (!same) add(DamagedPart::kSion, name, same.error().text);
     }
-    if (!survey_.committed() || !survey_.closed() || survey_.writing() == Writing::kNow ||
-        survey_.fills().empty())
-      return;
+    if (!survey_.closed() || survey_.writing() == Writing::kNow || survey_.fills().empty()) return;
     const auto reader = SionReader::open(options_.opener, survey_.files().front().path);
     if (!reader)
       add(DamagedPart::kSion, survey_.path(), reader.error().text);

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <thread>
 
@@ -14,9 +15,11 @@
 
 #include "core/base/guarded.hpp"
 #include "core/fti/verify.hpp"
+#include "core/offline/index_shares.hpp"
 #include "core/offline/live_records.hpp"
 #include "core/offline/offline.hpp"
 #include "core/stream/granule_table.hpp"
+#include "core/stream/stream_gate.hpp"
 
 namespace bento {
 
@@ -27,14 +30,18 @@ using fti::Damage;
 /// A stream whose file block may be older than its blocks: shows what a commit would write.
 class UnfinishedSource final : public fti::Source {
  public:
-  UnfinishedSource(StreamSource& stream, std::uint64_t bytes, fti::HashKind kind)
+  UnfinishedSource(StreamSource& stream, std::uint64_t bytes, const StreamRules& rules)
       : stream_(stream) {
     fti::v11::FileBlock block;
     block.checksum = fti::to_text({});  // compared with nothing, see judge()
-    fti::v11::set_hash_kind(block, kind);
+    fti::v11::set_hash_kind(block, rules.hash);
     block.ckpt_size = block.fs = bytes;
     fti::v11::seal(block);
-    head_ = fti::v11::encode(block);
+    const auto encoded = fti::v11::encode(block);
+    head_.assign(encoded.begin(), encoded.end());
+    if (!rules.for_fti) return;
+    const auto gate = encode_gate({});
+    head_.insert(head_.end(), gate.begin(), gate.end());
   }
   Result<std::uint64_t> size() override { return stream_.size(); }
   [[nodiscard]] std::string name() const override { return stream_.name(); }
@@ -47,7 +54,7 @@ class UnfinishedSource final : public fti::Source {
 
  private:
   StreamSource& stream_;
-  std::array<std::byte, fti::v11::kFileBlockBytes> head_{};
+  std::vector<std::byte> head_;
 };
 
 /// A record of the index by where it lies.
@@ -93,7 +100,8 @@ class OwnFiles {
       BENTO_ASSIGN(file_, container_.open_file(index, OpenMode::kRead));
       index_ = index;
     }
-    return StreamPlace{file_.get(), plan.file(index), plan.local_task(writer), writer};
+    return StreamPlace{file_.get(), plan.file(index), plan.local_task(writer), writer,
+                       container_.root().stream_rules()};
   }
 
  private:
@@ -106,8 +114,9 @@ class OwnFiles {
 /// The streams of some writers, one after the other. Only reads what several of these share.
 class StreamJudge {
  public:
-  StreamJudge(OfflineContainer& container, std::mutex& opening, const VerifyStreamsOptions& options)
-      : container_(container), files_(container, opening), options_(options) {}
+  StreamJudge(OfflineContainer& container, std::mutex& opening, const VerifyStreamsOptions& options,
+              const FtiShares& shares)
+      : container_(container), files_(container, opening), options_(options), shares_(shares) {}
 
   Result<StreamsVerdict> run(std::uint32_t writer, std::span<const Indexed> records) {
     verdict_ = {};
@@ -123,12 +132,12 @@ class StreamJudge {
     BENTO_ASSIGN(const StreamPlace place, files_.place(writer));
     StreamSource source(place, fill, container_.path());
     fti::Findings findings;
-    if (bytes < fti::v11::kFileBlockBytes) {
+    if (bytes < container_.root().stream_rules().head_bytes()) {
       findings.add(Damage::kSize, 0, bytes,
                    fmt::format("{} bytes are no stream, {} records should lie there", bytes,
                                records.size()));
     } else {
-      BENTO_TRY(judge(source, bytes, records, findings));
+      BENTO_TRY(judge(writer, source, bytes, records, findings));
     }
     ++verdict_.streams;
     verdict_.count += findings.count();
@@ -139,11 +148,11 @@ class StreamJudge {
     return {};
   }
 
-  Status judge(StreamSource& source, std::uint64_t bytes, std::span<const Indexed> records,
-               fti::Findings& findings) {
+  Status judge(std::uint32_t writer, StreamSource& source, std::uint64_t bytes,
+               std::span<const Indexed> records, fti::Findings& findings) {
     fti::VerifyOptions options;
     options.rules = fti::Rules::kStream;
-    UnfinishedSource unfinished(source, bytes, container_.root().record_hash());
+    UnfinishedSource unfinished(source, bytes, container_.root().stream_rules());
     fti::Source& seen = container_.closed() ? static_cast<fti::Source&>(source) : unfinished;
     CountedSource counted(seen, options_);
     BENTO_ASSIGN(const fti::Verdict verdict, fti::verify(counted, options));
@@ -157,13 +166,28 @@ class StreamJudge {
       if (!may_lag(finding) && !keeps_hash(verdict.checkpoint, finding))
         findings.add(finding.damage, finding.offset, finding.bytes, finding.text, finding.record);
     compare(verdict.checkpoint, records, source, findings);
+    check_gate(verdict.checkpoint, writer, findings);
     return check_tables(source, records, findings);
+  }
+
+  /// Is FTI let in where its restart would give other data than the rank's shares?
+  void check_gate(const fti::Checkpoint& checkpoint, std::uint32_t writer,
+                  fti::Findings& findings) const {
+    const fti::Container* const gate = fti::find_gate(checkpoint);
+    if (!container_.closed() || gate == nullptr || gate->id == fti::kFillerId) return;
+    std::set<DatasetNumber> ids;
+    for (const auto& block : checkpoint.blocks)
+      for (const auto& c : block.containers) ids.insert(static_cast<DatasetNumber>(c.id));
+    if (shares_.writers.contains(writer) && ids == shares_.datasets) return;
+    findings.add(Damage::kOrder, gate->record_offset, 4,
+                 "the gate is open, but the records are not the rank's shares of all datasets in "
+                 "row-major order");
   }
 
   /// The hashes behind the data of large plain records, with which a reader verifies parts of it.
   Status check_tables(const StreamSource& source, std::span<const Indexed> records,
                       fti::Findings& findings) {
-    const fti::HashKind rule = container_.root().record_hash();
+    const StreamRules rule = container_.root().stream_rules();
     for (const Indexed& indexed : records) {
       const Record record = container_.index().record(indexed.dataset, indexed.record);
       if (!indexed.live || record.encoding != Encoding::kPlain || record.hash == Hash128{} ||
@@ -203,7 +227,7 @@ class StreamJudge {
     };
     for (const auto& block : checkpoint.blocks)
       for (const auto& c : block.containers) {
-        if (fti::is_filler(c)) continue;
+        if (fti::is_filler(c) || &c == fti::find_gate(checkpoint)) continue;
         while (next != records.end() && source.offset(next->position) < c.fptr) missing(*next++);
         if (next == records.end() || source.offset(next->position) != c.fptr) {
           if (c.hascontent && container_.closed())
@@ -237,6 +261,7 @@ class StreamJudge {
   OfflineContainer& container_;
   OwnFiles files_;
   const VerifyStreamsOptions& options_;
+  const FtiShares& shares_;
   StreamsVerdict verdict_;
 };
 
@@ -247,6 +272,9 @@ class Verifier {
 
   Result<StreamsVerdict> run() {
     BENTO_TRY(list_records());
+    if (container_.root().stream_rules().for_fti) {
+      BENTO_ASSIGN(shares_, shares_in(container_.index(), container_.plan().writers()));
+    }
     verdicts_.resize(by_writer_.size());
     const std::size_t jobs = std::clamp<std::size_t>(options_.jobs, 1, by_writer_.size());
     std::vector<Status> results(jobs);
@@ -273,7 +301,7 @@ class Verifier {
 
  private:
   Status some_streams() {
-    StreamJudge judge(container_, opening_, options_);
+    StreamJudge judge(container_, opening_, options_, shares_);
     while (!failed_) {
       const std::size_t writer = next_.fetch_add(1);
       if (writer >= by_writer_.size()) return {};
@@ -337,6 +365,7 @@ class Verifier {
 
   OfflineContainer& container_;
   const VerifyStreamsOptions& options_;
+  FtiShares shares_;
   std::vector<Indexed> records_;
   std::vector<std::span<const Indexed>> by_writer_;
   std::vector<StreamsVerdict> verdicts_;

@@ -41,7 +41,7 @@ std::uint32_t BoxTree::build_node(std::span<const std::uint64_t> corners, std::u
                                   std::uint32_t count) {
   const auto self = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back({first, count, 0});
-  std::array<std::uint64_t, 2 * kMaxRank> bound{};
+  std::array<std::uint64_t, std::size_t{2} * kMaxRank> bound{};
   for (unsigned d = 0; d < rank_; ++d) bound[d] = ~0ull;
   for (std::uint32_t i = first; i < first + count; ++i) {
     const std::uint64_t* const corner = &corners[order_[i] * std::size_t{2} * rank_];
@@ -50,7 +50,7 @@ std::uint32_t BoxTree::build_node(std::span<const std::uint64_t> corners, std::u
       bound[rank_ + d] = std::max(bound[rank_ + d], corner[d] + corner[rank_ + d]);
     }
   }
-  bounds_.insert(bounds_.end(), bound.begin(), bound.begin() + 2 * rank_);
+  bounds_.insert(bounds_.end(), bound.begin(), bound.begin() + 2 * std::ptrdiff_t{rank_});
   if (count <= kLeaf || rank_ == 0) return self;
 
   unsigned widest = 0;

@@ -83,6 +83,7 @@ Status MemberWriteTable::append(const MemberWriteTable& other) {
   if (other.rank_ != rank_ || other.words_ != words_)
     return fail(Code::kCorrupt, "member writes: the ranks disagree on a dataset's members");
   std::vector<std::uint32_t> renamed;
+  renamed.reserve(other.sets_.size());
   for (const auto& set : other.sets_) renamed.push_back(intern(set));
   corners_.insert(corners_.end(), other.corners_.begin(), other.corners_.end());
   for (Write write : other.writes_) {

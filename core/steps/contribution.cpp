@@ -136,8 +136,9 @@ bool ContributionBuilder::set_layers(const PerDataset& entry,
     if (shape.rank == 0) return false;
     std::vector<std::uint64_t> corners;
     for (std::size_t i = 0; i < count; ++i)
-      corners.insert(corners.end(), rows.begin() + static_cast<std::ptrdiff_t>(i * width),
-                     rows.begin() + static_cast<std::ptrdiff_t>(i * width + 2 * shape.rank));
+      corners.insert(
+          corners.end(), rows.begin() + static_cast<std::ptrdiff_t>(i * width),
+          rows.begin() + static_cast<std::ptrdiff_t>(i * width + std::size_t{2} * shape.rank));
     BoxTree tree;
     tree.build(corners, shape.rank, count);
     if (!tree.for_each_overlap(corners, [](std::size_t, std::size_t) { return false; }))

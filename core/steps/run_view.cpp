@@ -165,7 +165,7 @@ Status RunView::find_in(const std::vector<Node>& list, Row row, std::uint64_t or
 }
 
 bool RunView::keeps_shape(const Node& node) const {
-  return std::all_of(node.shift.begin() + rank_, node.shift.begin() + 2 * rank_,
+  return std::all_of(node.shift.begin() + rank_, node.shift.begin() + 2 * std::ptrdiff_t{rank_},
                      [](std::uint64_t value) { return value == 0; });
 }
 

@@ -73,6 +73,24 @@ Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
   return {};
 }
 
+// The previous root with the steps that are kept from this commit on.
+Result<StepIndexRoot> root_of(SegmentSource& source, const BlobRef& previous,
+                              const StepCommit& commit) {
+  StepIndexRoot root;
+  if (previous.bytes != 0) {
+    BENTO_ASSIGN(const Blob blob, source.read(previous));
+    BENTO_ASSIGN(root, decode_step_index_root(*blob));
+  }
+  if (commit.step <= root.newest)
+    return fail(Code::kInvalidArgument,
+                fmt::format("step {} after step {}", commit.step.number(), root.newest.number()));
+  if (root.oldest == AbsoluteStep()) root.oldest = commit.step;
+  if (commit.keep != 0 && commit.step.number() >= commit.keep)
+    root.oldest = std::max(root.oldest, AbsoluteStep(commit.step.number() - commit.keep + 1));
+  root.newest = commit.step;
+  return root;
+}
+
 }  // namespace
 
 Result<std::vector<DatasetNumber>> datasets_that_need_exact_times(
@@ -102,18 +120,7 @@ Result<std::vector<DatasetNumber>> datasets_that_ranks_share(
 
 Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, const BlobRef& previous,
                                   const StepCommit& commit) {
-  StepIndexRoot root;
-  if (previous.bytes != 0) {
-    BENTO_ASSIGN(const Blob blob, source.read(previous));
-    BENTO_ASSIGN(root, decode_step_index_root(*blob));
-  }
-  if (commit.step <= root.newest)
-    return fail(Code::kInvalidArgument,
-                fmt::format("step {} after step {}", commit.step.number(), root.newest.number()));
-  if (root.oldest == AbsoluteStep()) root.oldest = commit.step;
-  if (commit.keep != 0 && commit.step.number() >= commit.keep)
-    root.oldest = std::max(root.oldest, AbsoluteStep(commit.step.number() - commit.keep + 1));
-  root.newest = commit.step;
+  BENTO_ASSIGN(StepIndexRoot root, root_of(source, previous, commit));
 
   std::vector<ContributionPart> parts;
   if (!commit.contribution.empty()) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "core/records/box_tree.hpp"
+#include "core/steps/page_tree.hpp"
 #include "core/steps/segment_order.hpp"
 
 namespace bento {
@@ -14,30 +15,8 @@ namespace bento {
 namespace {
 
 enum SegmentFlags : std::uint8_t { kExactTimes = 1, kHasRanges = 2 };
-/// Persistent: never renumber.
-enum PagePlace : std::uint8_t { kNoPage = 0, kPageInside = 1, kPageOutside = 2 };
-constexpr std::size_t kInsideBytes = 1024;
 /// Changes of extent in one step; each takes a hundred times its stored bytes in memory.
 constexpr std::uint64_t kMostExtents = 1u << 18;
-
-void grow(Box& bounds, const Box& box, bool first) {
-  if (first) {
-    bounds = box;
-    return;
-  }
-  for (unsigned d = 0; d < box.rank(); ++d) {
-    const std::uint64_t end =
-        std::max(bounds.start[d] + bounds.count[d], box.start[d] + box.count[d]);
-    bounds.start[d] = std::min(bounds.start[d], box.start[d]);
-    bounds.count[d] = end - bounds.start[d];
-  }
-}
-
-Result<PageEntry> store_page(SegmentSink& sink, std::span<const std::byte> page,
-                             std::uint64_t records, const Box& bounds) {
-  BENTO_ASSIGN(const BlobRef ref, sink.append(page));
-  return PageEntry{ref, records, bounds};
-}
 
 /// Calls visit(a, b) for pairs of boxes that overlap until it says false.
 bool all_pairs(std::span<const std::uint64_t> corners, unsigned rank, std::size_t boxes,
@@ -122,34 +101,10 @@ Result<bool> ranks_may_overlap(const ContributionPart& part) {
   return may_overlap(part, RunView::Overlap::kOfOneRank);
 }
 
-Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content) {
-  const unsigned rank = content.shape.rank;
-  const unsigned width = content.shape.width();
-  const SortedRuns sorted = sort_out(content.runs, width);
-  SegmentEntry entry;
-  entry.bounds = {Dims(rank), Dims(rank)};
+namespace {
 
-  // Leaves: runs first, then single records.
-  std::vector<PageEntry> level;
-  std::vector<std::byte> only;  // the first page, for as long as it is the only one
-  const auto add = [&](std::vector<std::byte> page, std::uint64_t records,
-                       const Box& bounds) -> Status {
-    grow(entry.bounds, bounds, entry.records == 0);
-    entry.records += records;
-    if (level.empty() && only.empty() && page.size() <= kInsideBytes) {
-      only = std::move(page);
-      level.push_back({{}, records, bounds});
-      return {};
-    }
-    if (!only.empty()) {
-      BENTO_ASSIGN(level.front(),
-                   store_page(sink, only, level.front().records, level.front().bounds));
-      only.clear();
-    }
-    BENTO_ASSIGN(const PageEntry stored, store_page(sink, page, records, bounds));
-    level.push_back(stored);
-    return {};
-  };
+// Also notes what the entry says of a segment that is one regular run.
+Status add_runs(PageTree& tree, SegmentEntry& entry, const SortedRuns& sorted, unsigned rank) {
   const bool alone = sorted.origin.empty() && sorted.runs.size() == 1;
   for (std::size_t i = 0; i < sorted.runs.size();) {
     std::vector<const RecordRun*> page;
@@ -169,75 +124,79 @@ Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& cont
       page.push_back(&run);
     }
     entry.regular += records;
-    BENTO_TRY(add(encode_run_page(page), records, bounds));
+    BENTO_TRY(tree.add_leaf(encode_run_page(page), records, bounds));
   }
-  const auto order = spatial_order(sorted, rank, width);
+  return {};
+}
+
+Status add_singles(PageTree& tree, const SegmentContent& content, const SortedRuns& sorted,
+                   std::span<const std::size_t> order) {
+  const unsigned width = content.shape.width();
   for (std::size_t first = 0; first < order.size(); first += kPageRecords) {
-    const auto picked =
-        std::span(order).subspan(first, std::min(kPageRecords, order.size() - first));
+    const auto picked = order.subspan(first, std::min(kPageRecords, order.size() - first));
     Box bounds;
     for (const std::size_t i : picked)
-      grow(bounds, row_box(std::span(sorted.rows).subspan(i * width, width), rank),
+      grow(bounds, row_box(std::span(sorted.rows).subspan(i * width, width), content.shape.rank),
            i == picked.front());
-    BENTO_TRY(add(encode_record_page(content.shape, sorted.rows, picked), picked.size(), bounds));
+    BENTO_TRY(tree.add_leaf(encode_record_page(content.shape, sorted.rows, picked), picked.size(),
+                            bounds));
   }
-  while (level.size() > 1) {
-    std::vector<PageEntry> above;
-    for (std::size_t first = 0; first < level.size(); first += kPageChildren) {
-      const auto children =
-          std::span(level).subspan(first, std::min(kPageChildren, level.size() - first));
-      std::uint64_t records = 0;
-      Box bounds;
-      for (const auto& child : children) {
-        grow(bounds, child.bounds, records == 0);
-        records += child.records;
-      }
-      BENTO_ASSIGN(const PageEntry stored,
-                   store_page(sink, encode_inner_page(children), records, bounds));
-      above.push_back(stored);
-    }
-    level = std::move(above);
-  }
+  return {};
+}
 
-  BlobRef ranges;
-  if (!content.ranges.empty()) {
-    std::vector<ValueRange> permuted;
-    permuted.reserve(content.ranges.size());
-    for (std::size_t i = 0; i < sorted.runs.size(); ++i) {
-      const auto own =
-          std::span(content.ranges)
-              .subspan(sorted.run_origin[i], static_cast<std::size_t>(sorted.runs[i]->records()));
-      permuted.insert(permuted.end(), own.begin(), own.end());
-    }
-    for (const std::size_t i : order) permuted.push_back(content.ranges[sorted.origin[i]]);
-    BENTO_ASSIGN(ranges, write_ranges(sink, permuted));
+/// The value ranges, in the order in which the records stand in the pages.
+Result<BlobRef> store_ranges(SegmentSink& sink, const SegmentContent& content,
+                             const SortedRuns& sorted, std::span<const std::size_t> order) {
+  if (content.ranges.empty()) return BlobRef{};
+  std::vector<ValueRange> permuted;
+  permuted.reserve(content.ranges.size());
+  for (std::size_t i = 0; i < sorted.runs.size(); ++i) {
+    const auto own =
+        std::span(content.ranges)
+            .subspan(sorted.run_origin[i], static_cast<std::size_t>(sorted.runs[i]->records()));
+    permuted.insert(permuted.end(), own.begin(), own.end());
   }
+  for (const std::size_t i : order) permuted.push_back(content.ranges[sorted.origin[i]]);
+  return write_ranges(sink, permuted);
+}
 
-  ByteWriter out;
+void put_header(ByteWriter& out, const SegmentContent& content, std::uint64_t records,
+                const BlobRef& ranges) {
   out.u8(kStepSegmentVersion);
   out.varint(content.dataset);
   out.varint(content.step.number());
-  out.varint(rank);
+  out.varint(content.shape.rank);
   out.varint(content.shape.element_bytes);
   out.u8(static_cast<std::uint8_t>((content.exact_times ? kExactTimes : 0) |
                                    (ranges.bytes != 0 ? kHasRanges : 0)));
   out.bytes(content.digest.sum);
-  out.varint(entry.records);
+  out.varint(records);
   out.varint(content.extents.size());
   for (const auto& event : content.extents) {
     out.varint(event.collective);
     for (const auto value : event.extent.view()) out.varint(value);
   }
   if (ranges.bytes != 0) put_ref(out, ranges);
-  if (level.empty()) {
-    out.u8(kNoPage);
-  } else if (!only.empty()) {
-    out.u8(kPageInside);
-    out.bytes(only);
-  } else {
-    out.u8(kPageOutside);
-    put_ref(out, level.front().ref);
-  }
+}
+
+}  // namespace
+
+Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content) {
+  const unsigned rank = content.shape.rank;
+  const unsigned width = content.shape.width();
+  const SortedRuns sorted = sort_out(content.runs, width);
+  const auto order = spatial_order(sorted, rank, width);
+  SegmentEntry entry;
+  PageTree tree(sink, rank);
+  BENTO_TRY(add_runs(tree, entry, sorted, rank));
+  BENTO_TRY(add_singles(tree, content, sorted, order));
+  BENTO_TRY(tree.join());
+  entry.records = tree.records();
+  entry.bounds = tree.bounds();
+  BENTO_ASSIGN(const BlobRef ranges, store_ranges(sink, content, sorted, order));
+  ByteWriter out;
+  put_header(out, content, entry.records, ranges);
+  tree.put_root(out);
   BENTO_ASSIGN(entry.ref, sink.append(out.view()));
   return entry;
 }

@@ -20,17 +20,18 @@ Hash128 hash_of(const Box& box) {
   return hash_of(numbers);
 }
 
-/// A filler and one container: how a large record lies in its block.
+/// One container, mostly behind a filler: how a large record lies in its block.
 bool is_large(const StreamBlockShape& block) {
-  return block.capacities.size() == 2 && block.capacities[1] >= (64u << 10);
+  return block.capacities.size() <= 2 && block.capacities.back() >= (64u << 10);
 }
 
 }  // namespace
 
 void BlockReuse::add_free(StreamBlockShape block) {
   if (is_large(block)) {
-    large_bytes_ += block.capacities[1];
-    large_.emplace(block.capacities[1], std::move(block));
+    large_bytes_ += block.capacities.back();
+    const std::uint64_t capacity = block.capacities.back();
+    large_.emplace(capacity, std::move(block));
     return;
   }
   small_[hash_of(block.capacities)].push_back(std::move(block));

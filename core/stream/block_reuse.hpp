@@ -34,7 +34,7 @@ class BlockReuse {
   /// A block that was written now, and where its records lie.
   void note_written(StreamBlockShape block, std::span<const Position> records);
 
-  /// A free block for one large record (a filler, then a container) of `bytes`: its container has
+  /// A free block for one large record of `bytes`: its last container has
   /// at least that and at most a seventh more. It is the caller's from now on.
   std::optional<StreamBlockShape> take_large(std::uint64_t bytes);
   /// Where none fits though as much is free: the largest block for a part of `bytes`, of at least

@@ -10,6 +10,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/stream/granule_table.hpp"
+#include "core/stream/stream_gate.hpp"
 
 namespace bento {
 
@@ -47,7 +48,7 @@ Status BlockWriter::attach(const FilePlan& plan, std::uint32_t local_task, File&
   file_ = &file;
   fill_ = std::move(fill);
   if (fill_.empty() || stream_bytes(fill_) == 0) {
-    fill_.assign(1, fti::v11::kFileBlockBytes);
+    fill_.assign(1, rules_.head_bytes());
     return {};
   }
   return resume(reuse_dead);
@@ -91,7 +92,8 @@ Status BlockWriter::next_chunk() {
 }
 
 std::uint64_t BlockWriter::data_at(std::uint64_t used) const {
-  return round_up(used + header_bytes(2), options_.align);
+  const std::uint64_t behind = used + header_bytes(rules_.large_containers());
+  return rules_.for_fti ? behind : round_up(behind, options_.align);
 }
 
 std::uint64_t BlockWriter::room_behind(std::uint64_t used) const {
@@ -119,9 +121,9 @@ Status BlockWriter::write_hashed(std::uint64_t address, std::span<const std::byt
   }
   const auto hashes = granules.hashes();
   record.hash = md5 ? md5->digest() : fti::hash_of_granules(hashes);
-  if (record.encoding != Encoding::kPlain || granule_table_bytes(rule_, data.size()) == 0)
+  if (record.encoding != Encoding::kPlain || granule_table_bytes(rules_, data.size()) == 0)
     return {};
-  return file_->write_at(address + data.size(), encode_granule_table(rule_, hashes, record.hash));
+  return file_->write_at(address + data.size(), encode_granule_table(rules_, hashes, record.hash));
 }
 
 DbVar BlockWriter::next_var(DatasetNumber dataset, std::uint64_t bytes, const Hash128& hash,
@@ -227,9 +229,11 @@ Result<std::vector<BlockWriter::Placed>> BlockWriter::write_block(
 Status BlockWriter::write_file_block(std::uint64_t time_ns, bool complete) {
   if (miscounted_) BENTO_TRY(resume(false));
   // The container's rule also after a session without hashes, if some records have one.
-  fti::HashKind kind = hashed_ ? rule_ : record_kind();
+  fti::HashKind kind = hashed_ ? rules_.hash : record_kind();
   if ((kind == fti::HashKind::kMd5 || reused_) && !complete) kind = fti::HashKind::kNone;
   fti::ChecksumText checksum = hash_of_hashes_.text();
+  // Whether FTI may come in is for the close to say, which knows the whole index.
+  if (rules_.for_fti) BENTO_TRY(write_gate(place(), {}));
   if (kind == fti::HashKind::kMd5) {
     BENTO_ASSIGN(checksum, md5_of_stream(place(), fill_));
   }

@@ -30,7 +30,8 @@ struct StreamOptions {
   /// Small records share blocks of at most so many bytes. The distance from a dbvar to its data has
   /// 32 bits in the index.
   std::uint64_t block_bytes = 1u << 30;
-  std::uint64_t align = 4096;  ///< large records begin at a multiple of this, a power of two
+  /// Large records begin at a multiple of this, a power of two. Not where streams are for FTI.
+  std::uint64_t align = 4096;
   /// kNone: this session's records get no hash. Else a new container's rule; an existing one keeps
   /// its own.
   fti::HashKind hash = fti::HashKind::kXxh3;
@@ -45,9 +46,8 @@ class BlockWriter {
   BlockWriter(std::uint32_t writer, const StreamOptions& options, std::uint64_t limit)
       : writer_(writer), options_(options), limit_(limit) {}
 
-  /// Which hash the container's records carry (kMd5 or kXxh3), whatever the options say; before
-  /// anything is written.
-  void set_rule(fti::HashKind rule) { rule_ = rule; }
+  /// The container's, whatever the options say; before anything is written.
+  void set_rules(const StreamRules& rules) { rules_ = rules; }
   /// Gives the stream its chunks. `fill` is empty for a new stream; else the stream goes on behind
   /// its last used byte, and its blocks are walked once so that the FTI numbering continues.
   /// `reuse_dead`: the containers without content are dead and nobody reads them, so that blocks of
@@ -129,15 +129,15 @@ class BlockWriter {
   [[nodiscard]] std::uint64_t data_at(std::uint64_t used) const;
   [[nodiscard]] std::uint64_t room_behind(std::uint64_t used) const;
   [[nodiscard]] fti::HashKind record_kind() const {
-    return options_.hash == fti::HashKind::kNone ? fti::HashKind::kNone : rule_;
+    return options_.hash == fti::HashKind::kNone ? fti::HashKind::kNone : rules_.hash;
   }
-  [[nodiscard]] StreamPlace place() const { return {file_, plan_, local_task_, writer_}; }
+  [[nodiscard]] StreamPlace place() const { return {file_, plan_, local_task_, writer_, rules_}; }
 
   std::uint32_t writer_;
   StreamOptions options_;
   std::uint64_t limit_;
   bool beyond_limit_ = false;
-  fti::HashKind rule_ = fti::HashKind::kXxh3;
+  StreamRules rules_;
   FilePlan plan_;
   std::uint32_t local_task_ = 0;
   File* file_ = nullptr;

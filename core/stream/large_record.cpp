@@ -41,7 +41,7 @@ Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
 }  // namespace
 
 struct BlockWriter::LargeSizes {
-  fti::HashKind rule;
+  StreamRules rules;
   bool sliceable;  ///< plain data; a filtered record stays whole
   std::uint64_t element_bytes;
   std::uint64_t stored_bytes;  ///< of a filtered record
@@ -52,7 +52,7 @@ struct BlockWriter::LargeSizes {
   }
   /// With the hashes of the granules, which lie behind a large plain record.
   [[nodiscard]] std::uint64_t container_of(std::uint64_t bytes) const {
-    return sliceable ? bytes + granule_table_bytes(rule, bytes) : bytes;
+    return sliceable ? bytes + granule_table_bytes(rules, bytes) : bytes;
   }
   [[nodiscard]] std::uint64_t smallest() const {
     return container_of(sliceable ? element_bytes : stored_bytes);
@@ -74,7 +74,7 @@ std::optional<StreamBlockShape> BlockWriter::take_free(const LargeSizes& sizes, 
   free = reuse_.take_for_part(sizes.container_of(bytes), sizes.smallest());
   if (free) {
     const std::uint64_t most =
-        std::min(data_bytes_within(rule_, free->capacities[1]), bytes - kLargeRecordBytes);
+        std::min(data_bytes_within(rules_, free->capacities.back()), bytes - kLargeRecordBytes);
     box = cut_front(box, most / sizes.element_bytes, rest);
   }
   return free;
@@ -91,13 +91,13 @@ Result<bool> BlockWriter::cut_to_chunk(const LargeSizes& sizes, Box& box, std::v
     BENTO_TRY(next_chunk());
     return false;
   }
-  box = cut_front(box, data_bytes_within(rule_, here) / sizes.element_bytes, rest);
+  box = cut_front(box, data_bytes_within(rules_, here) / sizes.element_bytes, rest);
   return true;
 }
 
 Status BlockWriter::write_parts(const Record& record, std::uint64_t element_bytes,
                                 std::span<const std::byte> data, std::vector<Record>& placed) {
-  const LargeSizes sizes{rule_, record.encoding == Encoding::kPlain, element_bytes, data.size(),
+  const LargeSizes sizes{rules_, record.encoding == Encoding::kPlain, element_bytes, data.size(),
                          room_behind(0)};
   if (sizes.smallest() > sizes.largest)
     return fail(Code::kNoSpace,
@@ -120,7 +120,7 @@ Status BlockWriter::write_parts(const Record& record, std::uint64_t element_byte
     }
     part.stored_bytes = sizes.data_of(part.box);
     const auto bytes = data.first(static_cast<std::size_t>(part.stored_bytes));
-    BENTO_TRY(write_part(part, bytes, free ? free->capacities[1] : sizes.capacity_of(part.box),
+    BENTO_TRY(write_part(part, bytes, free ? free->capacities.back() : sizes.capacity_of(part.box),
                          free ? &*free : nullptr, placed));
     data = data.subspan(bytes.size());
   }
@@ -144,35 +144,44 @@ Status BlockWriter::write_part(Record part, std::span<const std::byte> data, std
   const std::uint64_t begin = into != nullptr ? into->position % plan_.chunk_bytes : fill_.back();
   const Position block =
       into != nullptr ? into->position : (fill_.size() - 1) * plan_.chunk_bytes + begin;
-  const std::uint64_t filler_bytes =
-      into != nullptr ? into->capacities[0] : data_at(begin) - begin - header_bytes(2);
-  part.where = {writer_, block + header_bytes(2) + filler_bytes};
+  const std::uint64_t header = header_bytes(rules_.large_containers());
+  const bool aligned = !rules_.for_fti;
+  std::uint64_t filler_bytes = 0;
+  if (aligned)
+    filler_bytes = into != nullptr ? into->capacities[0] : data_at(begin) - begin - header;
+  part.where = {writer_, block + header + filler_bytes};
   part.header_distance = static_cast<std::uint32_t>(fti::v11::kDbVarBytes + filler_bytes);
   BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), data, part));
 
   if (miscounted_) BENTO_TRY(resume(false));
-  const std::uint64_t filler_at = stream_offset(fill_, plan_.chunk_bytes, block) + header_bytes(2);
-  const std::array<DbVar, 2> vars = {
-      fti::v11::make_filler(filler_at, filler_bytes, record_kind()),
-      next_var(part.dataset, part.stored_bytes, part.hash, filler_at + filler_bytes, capacity)};
+  const std::uint64_t filler_at = stream_offset(fill_, plan_.chunk_bytes, block) + header;
+  std::vector<DbVar> vars;
+  StreamBlockShape shape{block, {}};
+  if (aligned) {
+    vars.push_back(fti::v11::make_filler(filler_at, filler_bytes, record_kind()));
+    shape.capacities.push_back(filler_bytes);
+  }
+  vars.push_back(
+      next_var(part.dataset, part.stored_bytes, part.hash, filler_at + filler_bytes, capacity));
+  shape.capacities.push_back(capacity);
   miscounted_ = true;
   if (into != nullptr) {
     reused_ = true;
-    BENTO_TRY(rewrite_vars(place(), {block, {vars.begin(), vars.end()}}));
+    BENTO_TRY(rewrite_vars(place(), {block, vars}));
   } else {
     // The last byte of the slack, so that the file is as long as the stream says.
     const std::uint64_t hashes = part.encoding == Encoding::kPlain && part.hash != Hash128{}
-                                     ? granule_table_bytes(rule_, part.stored_bytes)
+                                     ? granule_table_bytes(rules_, part.stored_bytes)
                                      : 0;
     if (capacity > part.stored_bytes + hashes)
       BENTO_TRY(file_->write_at(plan_.address(local_task_, part.where.offset) + capacity - 1,
                                 std::array{std::byte{0}}));
     BENTO_TRY(file_->write_at(plan_.address(local_task_, block), fti::v11::encode_header(vars)));
-    fill_.back() = begin + header_bytes(2) + filler_bytes + capacity;
+    fill_.back() = begin + header + filler_bytes + capacity;
   }
   miscounted_ = false;
   bytes_written_ += part.stored_bytes;
-  reuse_.note_written({block, {filler_bytes, capacity}}, std::array{part.where.offset});
+  reuse_.note_written(std::move(shape), std::array{part.where.offset});
   placed.push_back(part);
   return {};
 }

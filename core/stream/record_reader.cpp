@@ -80,7 +80,7 @@ Status RecordReader::read_whole(const Record& record, const Source& source,
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
   BENTO_ASSIGN(const Hash128 wanted, wanted_hash(record, source, address));
   if (wanted == Hash128{}) return source.file->read_at(address, into);
-  fti::ChunkHasher hasher(rule_);
+  fti::ChunkHasher hasher(rules_.hash);
   BENTO_TRY(read_hashed(*source.file, address, into, hasher));
   if (hasher.digest() == wanted) return {};
   return mismatch(record, *source.file, address, 0, record.stored_bytes);
@@ -156,7 +156,7 @@ Result<RecordReader::Place> RecordReader::place_of(const Record& record, const S
     granule_.clear();
     BENTO_ASSIGN(const Hash128 wanted, wanted_hash(record, source, address));
     if (wanted == Hash128{}) return place;
-    BENTO_ASSIGN(granules_, read_granule_table(*source.file, address, record, rule_, wanted));
+    BENTO_ASSIGN(granules_, read_granule_table(*source.file, address, record, rules_, wanted));
     granules_at_ = record.where;
   }
   place.granules = granules_;

@@ -47,7 +47,7 @@ class RecordReader {
         hashes_wanted_(verification == Verification::kAll) {}
 
   /// What the records' hashes are.
-  void set_rule(fti::HashKind rule) { rule_ = rule; }
+  void set_rules(const StreamRules& rules) { rules_ = rules; }
 
   /// Copies the elements of `part` into the row-major buffer of `to_box` (part lies in both boxes).
   /// Errors: kCorrupt (hash, location outside its chunk or the file), kUnsupported (everything is
@@ -89,7 +89,7 @@ class RecordReader {
   const StreamWriter* own_;
   Verification verification_;
   bool hashes_wanted_;  ///< a record without a hash is an error
-  fti::HashKind rule_ = fti::HashKind::kXxh3;
+  StreamRules rules_;
 
   // What was read last, for who reads on next to it.
   Location cached_at_;

@@ -7,6 +7,7 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/stream/stream_gate.hpp"
 
 namespace bento {
 
@@ -46,6 +47,20 @@ Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
   return plan;
 }
 
+void plan_gates(CommittedIndex& committed, std::span<const DatasetDeclaration> datasets,
+                std::uint32_t writers, LivenessPlan& plan) {
+  ShareFinder finder(writers);
+  bool known = true;
+  for (const auto& dataset : datasets) {
+    auto seen = committed.find_all(dataset.number, dataset.rank);
+    known = known && seen.has_value();
+    if (!known) break;
+    finder.add(dataset.number, *seen);
+  }
+  plan.shares = known ? std::move(finder).take() : FtiShares{};
+  for (std::uint32_t writer = 0; writer < writers; ++writer) plan.live[writer];
+}
+
 // Numbers are varints, sorted ones differences to the one before.
 Bytes encode_liveness(const LivenessPlan& plan) {
   ByteWriter out;
@@ -58,12 +73,17 @@ Bytes encode_liveness(const LivenessPlan& plan) {
       before = number;
     }
   };
-  out.u8(static_cast<std::uint8_t>((plan.all ? 1 : 0) | (plan.older_kept ? 2 : 0)));
+  out.u8(static_cast<std::uint8_t>((plan.all ? 1 : 0) | (plan.older_kept ? 2 : 0) |
+                                   (plan.shares ? 4 : 0)));
   put_sorted(plan.marked);
   out.varint(plan.live.size());
   for (const auto& [writer, positions] : plan.live) {
     out.varint(writer);
     put_sorted(positions);
+  }
+  if (plan.shares) {
+    put_sorted(plan.shares->datasets);
+    put_sorted(plan.shares->writers);
   }
   return std::move(out).take();
 }
@@ -94,6 +114,13 @@ Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes) {
     auto& positions = plan.live[static_cast<std::uint32_t>(writer)];
     BENTO_TRY(get_sorted([&](std::uint64_t number) { positions.push_back(number); }));
   }
+  if ((flags & 4) != 0) {
+    FtiShares& shares = plan.shares.emplace();
+    BENTO_TRY(get_sorted(
+        [&](std::uint64_t number) { shares.datasets.insert(static_cast<DatasetNumber>(number)); }));
+    BENTO_TRY(get_sorted(
+        [&](std::uint64_t number) { shares.writers.insert(static_cast<std::uint32_t>(number)); }));
+  }
   return plan;
 }
 
@@ -101,13 +128,13 @@ namespace {
 
 class Marker {
  public:
-  Marker(const StreamPlace& place, const LivenessPlan& plan, std::span<const Position> orphans,
-         fti::HashKind rule)
+  Marker(const StreamPlace& place, const LivenessPlan& plan, std::span<const Position> orphans)
       : place_(place),
         plan_(plan),
         orphans_(orphans.begin(), orphans.end()),
-        empty_(fti::empty_chunk_hash(rule)),
-        keep_hashes_(plan.older_kept && rule != fti::HashKind::kMd5) {
+        empty_(fti::empty_chunk_hash(place.rules.hash)),
+        keep_hashes_(plan.older_kept && place.rules.hash != fti::HashKind::kMd5),
+        keeper_(plan.shares ? &*plan.shares : nullptr, place.writer) {
     const auto found = plan.live.find(place.writer);
     concerned_ = found != plan.live.end();
     if (concerned_) live_ = found->second;
@@ -118,15 +145,21 @@ class Marker {
     Position at =
         block.position + fti::v11::header_bytes(static_cast<std::uint32_t>(block.vars.size()));
     for (auto& var : block.vars) {
-      if (var.id != fti::kFillerId) changed = mark(var, at) || changed;
+      if (var.id != fti::kFillerId)
+        changed = mark(var, at) || changed;
+      else
+        keeper_.filler();
       at += var.containersize;
       any_ = true;
       hashed_ = hashed_ || var.hash != fti::Digest{};
       if (var.hascontent) hashes_.add(var.hash);
     }
+    changed_ = changed_ || changed;
     return changed ? rewrite_vars(place_, block) : Status{};
   }
 
+  [[nodiscard]] bool changed() const { return changed_; }
+  [[nodiscard]] Gate gate() const { return keeper_.verdict(); }
   /// What FB announces and, with XXH3, its checksum.
   [[nodiscard]] fti::HashKind kind(fti::HashKind rule) const {
     return hashed_ || !any_ ? rule : fti::HashKind::kNone;
@@ -144,10 +177,14 @@ class Marker {
       if (var.hash != fti::Digest{} && !keep_hashes_) var.hash = empty_;
     }
     // Space that was used again may hold a newer container in front of older ones.
-    var.containerid = containers_[var.id]++;
-    std::uint64_t& bytes = bytes_[var.id];
-    var.dptr = bytes;
-    bytes += var.chunksize;
+    if (place_.rules.for_fti) {
+      keeper_.number(var);
+    } else {
+      var.containerid = containers_[var.id]++;
+      std::uint64_t& bytes = bytes_[var.id];
+      var.dptr = bytes;
+      bytes += var.chunksize;
+    }
     return !(var == before);
   }
 
@@ -166,23 +203,45 @@ class Marker {
   std::span<const Position> live_;
   std::unordered_map<std::int32_t, std::int32_t> containers_;  ///< so far, by dataset
   std::unordered_map<std::int32_t, std::uint64_t> bytes_;      ///< live ones so far, by dataset
+  GateKeeper keeper_;
+  bool changed_ = false;
   bool any_ = false;
   bool hashed_ = false;
   fti::v11::HashOfHashes hashes_;
 };
 
+/// Has the stream a head as a close leaves it, with this gate? Its blocks have not changed.
+Result<bool> head_is_right(const StreamPlace& place, const ChunkFill& fill, Gate gate) {
+  const auto wanted = encode_gate(gate);
+  std::vector<std::byte> head(static_cast<std::size_t>(place.rules.head_bytes()));
+  BENTO_TRY(place.file->read_at(place.address(0), head));
+  const auto block = fti::v11::decode_file_block(head);
+  return block && block->ckpt_size == stream_bytes(fill) &&
+         block->checksum != fti::ChecksumText{} &&
+         std::equal(wanted.begin(), wanted.end(), head.begin() + fti::v11::kFileBlockBytes);
+}
+
 }  // namespace
 
 Status mark_stream(const StreamPlace& place, const ChunkFill& fill, const LivenessPlan& plan,
-                   std::span<const Position> orphans, fti::HashKind rule, std::uint64_t time_ns) {
+                   std::span<const Position> orphans, bool written, std::uint64_t time_ns) {
   if (stream_bytes(fill) == 0) return {};  // never begun
-  Marker marker(place, plan, orphans, rule);
+  Marker marker(place, plan, orphans);
   BENTO_TRY(walk_stream(place, fill, [&](StreamBlock& block) { return marker.block(block); }));
-  const fti::HashKind kind = marker.kind(rule);
+  const fti::HashKind kind = marker.kind(place.rules.hash);
+  if (place.rules.for_fti && kind == fti::HashKind::kMd5 && !written && !plan.all &&
+      !marker.changed()) {
+    BENTO_ASSIGN(const bool right, head_is_right(place, fill, marker.gate()));
+    if (right) return {};  // without reading it all
+  }
   fti::ChecksumText checksum = marker.hash_of_hashes();
   if (kind == fti::HashKind::kMd5) {
+    // The checksum covers the gate.
+    if (place.rules.for_fti) BENTO_TRY(write_gate(place, marker.gate()));
     BENTO_ASSIGN(checksum, md5_of_stream(place, fill));
+    return write_file_block(place, fill, kind, checksum, time_ns);
   }
+  if (place.rules.for_fti) BENTO_TRY(write_gate(place, {}));
   return write_file_block(place, fill, kind, checksum, time_ns);
 }
 

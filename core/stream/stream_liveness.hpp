@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "core/base/error.hpp"
 #include "core/catalogue/committed_index.hpp"
 #include "core/comm/communicator.hpp"
+#include "core/stream/fti_shares.hpp"
 #include "core/stream/stream_walk.hpp"
 
 namespace bento {
@@ -45,6 +47,9 @@ struct LivenessPlan {
   /// Per writer with something to mark: positions of the live records of the marked datasets,
   /// ascending.
   std::map<std::uint32_t, std::vector<Position>> live;
+  /// Where streams are for FTI, at a close: what decides about their gates. Then every writer has
+  /// something to mark.
+  std::optional<FtiShares> shares;
 
   [[nodiscard]] bool empty() const { return live.empty(); }
 };
@@ -59,15 +64,21 @@ Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
                                    const TouchedDatasets& touched, std::uint32_t writers,
                                    std::uint64_t most_records = kAnyRecords);
 
+/// Owner, at a close of a container whose streams are for FTI: adds the shares. If the index cannot
+/// be asked, all gates stay closed.
+void plan_gates(CommittedIndex& committed, std::span<const DatasetDeclaration> datasets,
+                std::uint32_t writers, LivenessPlan& plan);
+
 /// For the closing broadcast; an empty plan takes no bytes. Errors of the reverse: kCorrupt.
 Bytes encode_liveness(const LivenessPlan& plan);
 Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes);
 
 /// Marks one writer's stream: hascontent, chunksize and hash of containers that died, dptr of those
-/// behind them, then FB. Only records that differ are written. `orphans` are positions of records
-/// that no index knows. Task-local; nobody else may write this stream.
+/// behind them, the gate, then FB. Only records that differ are written. `orphans` are positions of
+/// records that no index knows; `written`: this session wrote blocks of the stream. Task-local;
+/// nobody else may write this stream.
 /// Errors: kIo, kNoSpace, kCorrupt (blocks that contradict their chunk).
 Status mark_stream(const StreamPlace& place, const ChunkFill& fill, const LivenessPlan& plan,
-                   std::span<const Position> orphans, fti::HashKind rule, std::uint64_t time_ns);
+                   std::span<const Position> orphans, bool written, std::uint64_t time_ns);
 
 }  // namespace bento

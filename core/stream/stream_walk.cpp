@@ -68,7 +68,7 @@ Result<StreamBlock> read_block(const StreamPlace& place, Position position, std:
 
 Status walk_stream(const StreamPlace& place, const ChunkFill& fill, const UseBlock& use) {
   for (std::size_t chunk = 0; chunk < fill.size(); ++chunk) {
-    std::uint64_t at = chunk == 0 ? fti::v11::kFileBlockBytes : 0;
+    std::uint64_t at = chunk == 0 ? place.rules.head_bytes() : 0;
     while (at < fill[chunk]) {
       BENTO_ASSIGN(StreamBlock block,
                    read_block(place, chunk * place.plan.chunk_bytes + at, fill[chunk] - at));

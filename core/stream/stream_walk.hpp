@@ -17,6 +17,7 @@
 #include "core/io/file.hpp"
 #include "core/layout/chunk_fill.hpp"
 #include "core/layout/plan.hpp"
+#include "core/layout/stream_rules.hpp"
 
 namespace bento {
 
@@ -26,6 +27,7 @@ struct StreamPlace {
   FilePlan plan;
   std::uint32_t local_task = 0;
   std::uint32_t writer = 0;  ///< global number, for error texts
+  StreamRules rules{};       ///< the container's
 
   [[nodiscard]] std::uint64_t address(Position at) const { return plan.address(local_task, at); }
 };
@@ -43,8 +45,8 @@ using UseBlock = std::function<Status(StreamBlock& block)>;
 /// chunk holds. Errors: kIo, kCorrupt (contradicts that; names its address).
 Result<StreamBlock> read_block(const StreamPlace& place, Position position, std::uint64_t left);
 
-/// Hands the blocks of a stream to `use`, in order; reads no data. Errors: those of `use`, kIo,
-/// kCorrupt (a block that contradicts its chunk; names its address).
+/// Hands the blocks of a stream to `use`, in order, the gate left out; reads no data. Errors: those
+/// of `use`, kIo, kCorrupt (a block that contradicts its chunk; names its address).
 Status walk_stream(const StreamPlace& place, const ChunkFill& fill, const UseBlock& use);
 
 /// Writes the container records of a block over the old ones: the same number of them.

@@ -115,8 +115,9 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
   bytes_committed_ = bytes_written();
 }
 
-std::uint64_t StreamWriter::bytes_in_front(const StreamOptions& options) {
-  return round_up(fti::v11::kFileBlockBytes + fti::v11::header_bytes(2), options.align);
+std::uint64_t StreamWriter::bytes_in_front(const StreamOptions& options, const StreamRules& rules) {
+  const std::uint64_t bytes = rules.head_bytes() + fti::v11::header_bytes(rules.large_containers());
+  return rules.for_fti ? bytes : round_up(bytes, options.align);
 }
 
 Status StreamWriter::flush(bool beyond_limit) {

@@ -35,9 +35,8 @@ class StreamWriter {
   StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
                std::uint64_t limit = kMaxLogicalBytes);
 
-  /// Which hash the container's records carry (kMd5 or kXxh3), whatever the options say; before
-  /// anything is written.
-  void set_rule(fti::HashKind rule) { blocks_.set_rule(rule); }
+  /// The container's, whatever the options say; before anything is written.
+  void set_rules(const StreamRules& rules) { blocks_.set_rules(rules); }
 
   /// Other ranks write, too: remembers when the parts of records that grow were written, until they
   /// are committed.
@@ -73,7 +72,8 @@ class StreamWriter {
   Result<bool> write_parts(const std::set<DatasetNumber>& datasets, const ReadRecord& read);
 
   /// Bytes of a chunk that a record of its own cannot have: FB and header, up to the alignment.
-  [[nodiscard]] static std::uint64_t bytes_in_front(const StreamOptions& options);
+  [[nodiscard]] static std::uint64_t bytes_in_front(const StreamOptions& options,
+                                                    const StreamRules& rules);
 
   /// Writes the buffer out. Errors as write(); unwritten records stay buffered. What is buffered
   /// when a commit asks for it may go `beyond_limit`: it is little, and could go nowhere else.

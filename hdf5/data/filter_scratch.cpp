@@ -11,6 +11,7 @@
 #include <H5VLnative.h>
 #include <fmt/format.h>
 
+#include "hdf5/base/chunk_arguments.hpp"
 #include "hdf5/base/library_state.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/data/value_range.hpp"
@@ -24,8 +25,8 @@ constexpr std::size_t kSlots = 8;
 constexpr std::size_t kFileIncrement = 1u << 20;
 constexpr std::array<hsize_t, kMaxRank> kOrigin{};
 
-herr_t optional(void* dataset, int operation, H5VL_native_dataset_optional_args_t& native) {
-  H5VL_optional_args_t args{operation, &native};
+herr_t optional(void* dataset, int operation, void* native) {
+  H5VL_optional_args_t args{operation, native};
   return H5VLdataset_optional(dataset, native_connector(), &args, H5P_DATASET_XFER_DEFAULT,
                               nullptr);
 }
@@ -193,14 +194,13 @@ Status FilterScratch::filter(const Dims& shape, std::span<const std::byte> eleme
   hsize_t bytes = 0;
   H5VL_native_dataset_optional_args_t args{};
   args.get_chunk_storage_size = {kOrigin.data(), &bytes};
-  if (optional(scratch, H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, args) < 0)
+  if (optional(scratch, H5VL_NATIVE_DATASET_GET_CHUNK_STORAGE_SIZE, &args) < 0)
     return fail(Code::kInternal, "filtered bytes unreadable");
   stored.resize(static_cast<std::size_t>(bytes));
-  args = {};
-  args.chunk_read = {kOrigin.data(), 0, stored.data()};
-  if (optional(scratch, H5VL_NATIVE_DATASET_CHUNK_READ, args) < 0)
+  auto read = ChunkArguments::read(kOrigin.data(), stored.data());
+  if (optional(scratch, H5VL_NATIVE_DATASET_CHUNK_READ, read.get()) < 0)
     return fail(Code::kInternal, "filtered bytes unreadable");
-  mask = args.chunk_read.filters;
+  mask = read.filters();
   return {};
 }
 
@@ -222,12 +222,11 @@ Status FilterScratch::unfilter(const Dims& shape, std::span<const std::byte> sto
   if (stored.size() > std::numeric_limits<std::uint32_t>::max())
     return fail(Code::kCorrupt, fmt::format("{} bytes stored for one chunk", stored.size()));
   BENTO_ASSIGN(void* scratch, dataset(shape, Use::kRead, mask));
-  H5VL_native_dataset_optional_args_t args{};
-  args.chunk_write = {kOrigin.data(), 0, static_cast<std::uint32_t>(stored.size()), stored.data()};
+  auto write = ChunkArguments::write(kOrigin.data(), 0, stored.size(), stored.data());
   hid_t type = type_;
   hid_t all = H5S_ALL;
   void* to = elements;
-  if (optional(scratch, H5VL_NATIVE_DATASET_CHUNK_WRITE, args) < 0 ||
+  if (optional(scratch, H5VL_NATIVE_DATASET_CHUNK_WRITE, write.get()) < 0 ||
       H5VLdataset_read(1, &scratch, native_connector(), &type, &all, &all, H5P_DATASET_XFER_DEFAULT,
                        &to, nullptr) < 0)
     return fail(Code::kCorrupt, "the stored bytes do not pass the dataset's filters");

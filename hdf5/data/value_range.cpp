@@ -76,6 +76,7 @@ Extremes<T> extremes(std::span<const std::byte> bytes, Key key) {
       low[i] = lanes[i] < low[i] ? lanes[i] : low[i];
       high[i] = lanes[i] > high[i] ? lanes[i] : high[i];
       if constexpr (std::is_floating_point_v<T>)
+        // NOLINTNEXTLINE(misc-redundant-expression): a NaN is what differs from itself
         nan[i] = static_cast<std::uint8_t>(nan[i] | (lanes[i] != lanes[i] ? 1 : 0));
     }
   };
@@ -280,17 +281,17 @@ std::optional<ValueRange> ValueOrder::between(const Number& low, const Number& h
 
 bool filters_keep_values(hid_t dcpl) {
   // Those with numbers are registered: bzip2, lzf, blosc, lz4, bitshuffle, zstd.
-  constexpr std::array<H5Z_filter_t, 11> lossless = {H5Z_FILTER_DEFLATE,
-                                                     H5Z_FILTER_SHUFFLE,
-                                                     H5Z_FILTER_FLETCHER32,
-                                                     H5Z_FILTER_SZIP,
-                                                     307,
-                                                     32000,
-                                                     32001,
-                                                     32004,
-                                                     32008,
-                                                     32015,
-                                                     H5Z_FILTER_NBIT};
+  constexpr std::array<H5Z_filter_t, 11> kLossless = {H5Z_FILTER_DEFLATE,
+                                                      H5Z_FILTER_SHUFFLE,
+                                                      H5Z_FILTER_FLETCHER32,
+                                                      H5Z_FILTER_SZIP,
+                                                      307,
+                                                      32000,
+                                                      32001,
+                                                      32004,
+                                                      32008,
+                                                      32015,
+                                                      H5Z_FILTER_NBIT};
   const int filters = H5Pget_nfilters(dcpl);
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0;
@@ -301,7 +302,7 @@ bool filters_keep_values(hid_t dcpl) {
     if (id == H5Z_FILTER_SCALEOFFSET && values[0] == H5Z_SO_INT &&
         values[1] == H5Z_SO_INT_MINBITS_DEFAULT)
       continue;
-    if (std::find(lossless.begin(), lossless.end(), id) == lossless.end()) return false;
+    if (std::find(kLossless.begin(), kLossless.end(), id) == kLossless.end()) return false;
   }
   return true;
 }

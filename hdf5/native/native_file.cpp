@@ -9,12 +9,11 @@
 
 #include "core/geometry/box_run.hpp"
 #include "core/layout/superblock.hpp"
-#include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_state.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/native/virtual_place.hpp"
 #include "hdf5/skeleton/skeleton_copy.hpp"
-#include "hdf5/view/group_properties.hpp"
+#include "hdf5/view/open_view.hpp"
 
 namespace bento::vol {
 
@@ -23,43 +22,6 @@ namespace {
 // The skeleton is in memory, too, and what the library writes is a little more than that.
 constexpr std::uint64_t kMetadataSlack = 256u << 20;
 constexpr std::uint64_t kMetadataPerSkeleton = 4;
-
-/// The HDF5 file while it is made. Whatever happens, it is closed before its place goes.
-class OpenFile {
- public:
-  explicit OpenFile(File& store) : place(store), view(std::make_shared<ViewFile>(place)) {}
-  ~OpenFile() {
-    const ErrorStackKeeper keep;
-    view->give_up();
-    (void)close();
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  Status create(hid_t like, const std::string& name) {
-    const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
-    const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
-    if (set_fapl_view(access.get(), view) < 0)
-      return fail(Code::kInternal, "the driver of the assembled file is refused");
-    const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
-    BENTO_TRY(copy_group_properties(root.get(), creation.get()));
-    file = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
-    BENTO_TRY(view->failure());
-    return file.valid() ? Status{} : fail(Code::kInternal, "no HDF5 file can be assembled");
-  }
-  Status close() {
-    const hid_t id = file.release();
-    if (id < 0 || H5Fclose(id) >= 0) return {};
-    const std::string why = innermost_error();
-    view->give_up();
-    if (H5Iis_valid(id) > 0) (void)H5Fclose(id);
-    return fail(Code::kInternal, fmt::format("the assembled file cannot be closed ({})", why));
-  }
-
-  VirtualPlace place;
-  std::shared_ptr<ViewFile> view;
-  FileHandle file;
-};
 
 }  // namespace
 
@@ -91,26 +53,24 @@ Status NativeFile::assemble_once() {
   BENTO_TRY(store_->truncate(0));  // of a try before this one
   BENTO_ASSIGN(const FileHandle skeleton,
                open_skeleton_copy(container_->path(), container_->skeleton()));
-  OpenFile open(*store_);
-  BENTO_TRY(open.create(skeleton.get(), fmt::format("{} as of step {}", container_->path(),
-                                                    container_->step().number())));
-  NativeDatasets datasets(container_->datasets(), records_, open.place, *open.view, open.file.get(),
+  VirtualPlace place(*store_);
+  OpenView open(place);
+  BENTO_TRY(
+      open.create(fmt::format("{} as of step {}", container_->path(), container_->step().number()),
+                  skeleton.get()));
+  NativeDatasets datasets(container_->datasets(), records_, place, open.view(), open.id(),
                           memory_ == nullptr);
   TreeCopy tree(
-      skeleton.get(), open.file.get(),
+      skeleton.get(), open.id(),
       [&datasets](hid_t from, const H5O_token_t& token, hid_t type, const std::string& path) {
         return datasets.make(from, token, type, path);
       },
-      [&open] { return open.view->failure(); }, {});
+      [&open] { return open.failure(); }, {});
   Status copied = tree.run();
-  BENTO_TRY(open.view->failure());
+  BENTO_TRY(open.failure());
   BENTO_TRY(std::move(copied));
-  Status closed = open.close();
-  BENTO_TRY(open.view->failure());
-  BENTO_TRY(std::move(closed));
-  BENTO_TRY(open.view->store());
-  bytes_ = open.place.end();
-  Superblock superblock = open.view->superblock();
+  BENTO_ASSIGN(Superblock superblock, open.finish());
+  bytes_ = place.end();
   BENTO_TRY(set_end_of_file(superblock, bytes_));
   BENTO_TRY(store_->write_at(0, superblock));
   if (tree.dropped_references() > 0)

@@ -13,17 +13,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "hdf5/base/driver_frame.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/skeleton/linked_file.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 #include "hdf5/skeleton/plain_file.hpp"
 
 namespace bento::vol {
 
 namespace {
-
-constexpr H5FD_class_value_t kDriverValue = static_cast<H5FD_class_value_t>(565);
-constexpr haddr_t kMaxAddress = (static_cast<haddr_t>(1) << 62) - 1;
 
 /// Driver info of a file access list: the list keeps the host alive.
 struct SkeletonInfo {
@@ -34,28 +34,10 @@ struct SkeletonInfo {
   std::string name;
 };
 
-/// One open file. Either a skeleton (host) or an ordinary file reached by name, served by sec2
-/// (plain).
-struct SkeletonFile {
-  H5FD_t pub;  // must be first: the library knows only this part
-  std::shared_ptr<SkeletonHost> host;
-  std::shared_ptr<SkeletonHost> parent;  ///< plain: whose list led here; its fapl is shown
-  H5FD_t* plain = nullptr;
-  FileIdentity plain_identity;
-  std::string plain_name;
-  pid_t process = ::getpid();  ///< that opened it, not one that was forked since
-  bool refused = false;        ///< plain: somebody has been told that it cannot be changed
-  haddr_t eoa = 0;
-  int descriptor = -1;
-  bool has_name = false;  ///< the name it was opened by leads to physical file 0
-};
-
 // Never destroyed, since the library may close files after static destructors have run.
 struct Registry {
-  hid_t driver = H5I_INVALID_HID;
+  DriverId driver;
   ForeignOpener opener;
-  std::vector<SkeletonFile*> open;
-  RefusedWrites refused;
   std::uint64_t reached = 0;  ///< containers that the library came to by itself
 };
 Registry& registry() {
@@ -128,19 +110,6 @@ Status attach_host(SkeletonFile& file, const char* name, unsigned flags) {
   return {};
 }
 
-// As natively: who writes a file has it for itself, who reads it shares it. The ranks of a parallel
-// program each have the linked file open, and cannot change it. The library opens a file that is
-// open already once more, before it finds that out.
-PlainLock plain_lock(const char* name, unsigned flags, const SkeletonHost& parent) {
-  const FileIdentity wanted = identity_of_name(name);
-  for (const auto* const file : registry().open)
-    if (file->plain != nullptr && same_inode(file->plain_identity, wanted) &&
-        file->process == ::getpid())
-      return PlainLock::kHeldAlready;
-  const bool writes = (flags & H5F_ACC_RDWR) != 0 && parent.ranks() == 1;
-  return writes ? PlainLock::kExclusive : PlainLock::kShared;
-}
-
 Result<H5FD_t*> open_file(const char* name, unsigned flags, hid_t fapl, haddr_t max_address) {
   const auto* const info = static_cast<const SkeletonInfo*>(H5Pget_driver_info(fapl));
   if (info == nullptr || !info->host)
@@ -148,8 +117,8 @@ Result<H5FD_t*> open_file(const char* name, unsigned flags, hid_t fapl, haddr_t 
                 "the skeleton driver is opened by the bento connector only");
   auto file = std::make_unique<SkeletonFile>();
   std::memset(&file->pub, 0, sizeof file->pub);
-  registry().open.reserve(registry().open.size() +
-                          1);  // nothing below may fail once something is open
+  auto& open = open_skeleton_files();
+  open.reserve(open.size() + 1);  // nothing below may fail once something is open
   const bool own = !info->name.empty() && info->name == name;
   if (own) {
     file->host = info->host;
@@ -166,13 +135,13 @@ Result<H5FD_t*> open_file(const char* name, unsigned flags, hid_t fapl, haddr_t 
     if (!own && !file->host->armed) file->host->reached_by_link = file->host->armed = true;
   } else {
     BENTO_ASSIGN(const PlainFile plain,
-                 open_plain(name, flags, fapl, max_address, plain_lock(name, flags, *info->host)));
+                 open_plain(name, flags, fapl, max_address, linked_lock(name, flags, *info->host)));
     file->plain = plain.file;
     file->plain_identity = plain.identity;
     file->plain_name = name;
     file->parent = info->host;
   }
-  registry().open.push_back(file.get());
+  open.push_back(file.get());
   return reinterpret_cast<H5FD_t*>(file.release());
 }
 
@@ -183,7 +152,7 @@ H5FD_t* drv_open(const char* name, unsigned flags, hid_t fapl, haddr_t max_addre
 herr_t drv_close(H5FD_t* file) {
   return guard<herr_t>("skeleton close", [&]() -> Status {
     const std::unique_ptr<SkeletonFile> me(self(file));
-    std::erase(registry().open, me.get());
+    std::erase(open_skeleton_files(), me.get());
     if (me->plain != nullptr) return close_plain(me->plain);
     if (--me->host->open_handles > 0 || !me->host->armed) return {};
     me->host->armed = false;
@@ -275,46 +244,10 @@ herr_t drv_read(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size
   return 0;
 }
 
-/// Does the file hold these bytes already? The library writes the superblock of a file that it
-/// closes, also where nothing was changed.
-bool holds_already(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
-                   const void* buffer) {
-  std::vector<std::byte> there(size);
-  const QuietErrors quiet;
-  const ErrorStackKeeper keep;
-  return H5FDread(file, type, dxpl, address, size, there.data()) >= 0 &&
-         std::memcmp(there.data(), buffer, size) == 0;
-}
-
-// Each rank has the ordinary file open by itself, with metadata and chunks of its own in memory:
-// what one writes of them would overwrite what another wrote. The library does not take an error
-// well where it closes a file. So the bytes are dropped, and who calls the library looks at the
-// count.
-std::string refusal_of(const SkeletonFile& me) {
-  return fmt::format(
-      "'{}': an ordinary file cannot be changed through a link by a program of {} ranks, since "
-      "they do not know of each other there: nothing is written; open the file by its own name",
-      me.plain_name, me.parent->ranks());
-}
-
-herr_t write_plain(SkeletonFile& me, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
-                   const void* buffer) {
-  if (me.parent->ranks() == 1) return H5FDwrite(me.plain, type, dxpl, address, size, buffer);
-  return guard<herr_t>("write through a link", [&]() -> Status {
-    if (holds_already(me.plain, type, dxpl, address, size, buffer)) return {};
-    auto& refused = registry().refused;
-    ++refused.count;
-    refused.last = refusal_of(me);
-    if (!std::exchange(me.refused, true)) fmt::print(stderr, "h5bento: {}\n", refused.last);
-    me.parent->note_refused_change(refused.last);
-    return {};
-  });
-}
-
 herr_t drv_write(H5FD_t* file, H5FD_mem_t type, hid_t dxpl, haddr_t address, size_t size,
                  const void* buffer) {
   auto* const me = self(file);
-  if (me->plain != nullptr) return write_plain(*me, type, dxpl, address, size, buffer);
+  if (me->plain != nullptr) return write_linked(*me, type, dxpl, address, size, buffer);
   return guard<herr_t>("skeleton write", [&]() -> Status {
     if (!me->host->writable())
       return fail(Code::kPermission, "the container is open for reading only");
@@ -342,12 +275,7 @@ herr_t drv_truncate(H5FD_t* file, hid_t dxpl, hbool_t closing) {
 
 const H5FD_class_t& driver_class() {
   static const H5FD_class_t instance = [] {
-    H5FD_class_t cls{};
-    cls.version = H5FD_CLASS_VERSION;
-    cls.value = kDriverValue;
-    cls.name = "bento_skeleton";
-    cls.maxaddr = kMaxAddress;
-    cls.fc_degree = H5F_CLOSE_WEAK;
+    H5FD_class_t cls = driver_frame("bento_skeleton", 565, H5F_CLOSE_WEAK, H5FD_FLMAP_DICHOTOMY);
     cls.fapl_size = sizeof(SkeletonInfo);
     cls.fapl_get = fapl_get;
     cls.fapl_copy = fapl_copy;
@@ -368,8 +296,6 @@ const H5FD_class_t& driver_class() {
     // No lock callback: the connector locks the container itself, and the callback's mere presence
     // would make the library set status flags in the superblock, with which a killed program's file
     // stays "already open for write".
-    constexpr H5FD_mem_t map[H5FD_MEM_NTYPES] = H5FD_FLMAP_DICHOTOMY;
-    std::copy(std::begin(map), std::end(map), std::begin(cls.fl_map));
     return cls;
   }();
   return instance;
@@ -378,37 +304,15 @@ const H5FD_class_t& driver_class() {
 }  // namespace
 
 hid_t skeleton_driver() {
-  auto& driver = registry().driver;
-  if (driver < 0 || H5Iis_valid(driver) <= 0) driver = H5FDregister(&driver_class());
-  return driver;
+  return registry().driver.get(driver_class());
 }
 
 void skeleton_driver_forget() {
-  registry().driver = H5I_INVALID_HID;
-}
-
-const RefusedWrites& refused_writes() {
-  return registry().refused;
-}
-
-Status refuse_plain_change(unsigned long fileno) {
-  for (const auto* const file : registry().open) {
-    if (file->plain == nullptr || file->pub.fileno != fileno || file->parent->ranks() == 1)
-      continue;
-    std::string why = refusal_of(*file);
-    file->parent->note_refused_change(why);
-    return fail(Code::kPermission, std::move(why));
-  }
-  return {};
+  registry().driver.forget();
 }
 
 std::uint64_t containers_reached() {
   return registry().reached;
-}
-
-bool any_plain_file() {
-  return std::any_of(registry().open.begin(), registry().open.end(),
-                     [](const SkeletonFile* file) { return file->plain != nullptr; });
 }
 
 void set_foreign_opener(ForeignOpener opener) {
@@ -419,35 +323,6 @@ herr_t set_fapl_skeleton(hid_t fapl, const std::shared_ptr<SkeletonHost>& host,
                          const std::string& name) {
   const SkeletonInfo info{host, name};
   return H5Pset_driver(fapl, skeleton_driver(), &info);
-}
-
-void skeleton_changed(const SkeletonHost& host) {
-  for (auto* const file : registry().open)
-    if (file->host.get() == &host) file->eoa = std::max(file->eoa, file->host->image().size());
-}
-
-std::shared_ptr<SkeletonHost> host_of_fileno(unsigned long fileno) {
-  for (const auto* const file : registry().open)
-    if (file->host && file->pub.fileno == fileno) return file->host;
-  return nullptr;
-}
-
-std::shared_ptr<SkeletonHost> host_of_identity(const FileIdentity& identity) {
-  for (const auto& host : armed_hosts())
-    if (const auto known = host->identity(); same_inode(known, identity) &&
-                                             known.step == identity.step &&
-                                             known.inherited == identity.inherited)
-      return host;
-  return nullptr;
-}
-
-std::vector<std::shared_ptr<SkeletonHost>> armed_hosts() {
-  std::vector<std::shared_ptr<SkeletonHost>> hosts;
-  for (const auto* const file : registry().open)
-    if (file->host && file->host->armed &&
-        std::find(hosts.begin(), hosts.end(), file->host) == hosts.end())
-      hosts.push_back(file->host);
-  return hosts;
 }
 
 }  // namespace bento::vol

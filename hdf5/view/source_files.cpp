@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "hdf5/base/native_connector.hpp"
-#include "hdf5/view/group_properties.hpp"
 #include "hdf5/view/spaces.hpp"
 
 namespace bento::vol {
@@ -120,27 +119,16 @@ SourceFiles::SourceFiles(ViewJob& job) : job_(job), parts_(job.spaces.size()) {}
 SourceFiles::~SourceFiles() {
   const ErrorStackKeeper keep;
   for (auto& part : parts_) {
-    if (part.view) part.view->give_up();
-    (void)close(part);
+    if (part.open) part.open->view().give_up();
+    part.close_groups();
+    part.open.reset();
   }
 }
 
 Status SourceFiles::failure() const {
   for (const auto& part : parts_)
-    if (part.view) BENTO_TRY(part.view->failure());
+    if (part.open) BENTO_TRY(part.open->failure());
   return {};
-}
-
-// A file that the library could not close is open still, and can be once more, with nothing behind
-// it.
-Status SourceFiles::close(Part& part) {
-  part.sources.reset();
-  part.top.reset();
-  const hid_t file = part.file.release();
-  if (file < 0 || H5Fclose(file) >= 0) return {};
-  part.view->give_up();
-  if (H5Iis_valid(file) > 0) (void)H5Fclose(file);
-  return fail(Code::kInternal, "native view: its HDF5 file cannot be closed");
 }
 
 std::string SourceFiles::file_name(std::uint32_t index) const {
@@ -151,28 +139,13 @@ std::string SourceFiles::file_name(std::uint32_t index) const {
 
 Status SourceFiles::create_file(Part& part, std::uint32_t index, hid_t like) {
   part.place = std::make_unique<Place>(job_.spaces[index]);
-  part.view = std::make_shared<ViewFile>(*part.place);
-  const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
-  const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
-  if (H5Pset_userblock(creation.get(), part.view->base()) < 0 ||
-      set_fapl_view(access.get(), part.view) < 0)
-    return fail(Code::kInternal, "native view: the view's driver is refused");
-  if (like >= 0) {
-    const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
-    BENTO_TRY(copy_group_properties(root.get(), creation.get()));
-  }
-  const std::string name = fmt::format("native view of {}", physical_name(job_.path, index));
-  part.file = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
-  if (!part.file.valid()) {
-    BENTO_TRY(part.view->failure());
-    return fail(Code::kInternal, "native view: no HDF5 file can be made");
-  }
-  return {};
+  part.open = std::make_unique<OpenView>(*part.place);
+  return part.open->create(fmt::format("native view of {}", physical_name(job_.path, index)), like);
 }
 
 Result<hid_t> SourceFiles::create_main(hid_t like) {
   BENTO_TRY(create_file(parts_[0], 0, like));
-  return parts_[0].file.get();
+  return parts_[0].open->id();
 }
 
 Status SourceFiles::begin_groups(Part& part) {
@@ -180,7 +153,7 @@ Status SourceFiles::begin_groups(Part& part) {
   part.used = true;
   // Linked at once: an anonymous group may be lost (docs/hdf5-traps.md).
   part.top =
-      GroupHandle(H5Gcreate2(part.file.get(), kViewGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+      GroupHandle(H5Gcreate2(part.open->id(), kViewGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   if (!part.top.valid()) return fail(Code::kInternal, "native view: no group for the sources");
   const std::string id = fmt::format("{}", job_.id);
   part.sources =
@@ -191,7 +164,7 @@ Status SourceFiles::begin_groups(Part& part) {
 
 Result<SourceFiles::Part*> SourceFiles::part(std::uint32_t index) {
   Part& part = parts_[index];
-  if (!part.view) BENTO_TRY(create_file(part, index, H5I_INVALID_HID));
+  if (!part.open) BENTO_TRY(create_file(part, index, H5I_INVALID_HID));
   if (!part.used) {
     BENTO_TRY(begin_groups(part));
     if (index > 0) BENTO_TRY(carry_previous(part, index));
@@ -240,7 +213,7 @@ Status SourceFiles::carry_previous(Part& part, std::uint32_t index) {
     }
     source.address = address;
     source.bytes = bytes;
-    BENTO_ASSIGN(const DatasetHandle copy, adopt_dataset(part.file.get(), *part.view, source,
+    BENTO_ASSIGN(const DatasetHandle copy, adopt_dataset(part.open->id(), part.open->view(), source,
                                                          type.get(), space.get(), list.get()));
     if (H5Olink(copy.get(), copies.get(), name.data(), H5P_DEFAULT, H5P_DEFAULT) < 0)
       return fail(Code::kInternal, "native view: a previous source cannot be linked");
@@ -252,8 +225,8 @@ Result<std::string> SourceFiles::add(const ViewSource& source, hid_t type, hid_t
                                      const std::string& name) {
   BENTO_ASSIGN(Part* const target, part(source.file));
   const SpaceHandle space = simple_space(source.shape);
-  BENTO_ASSIGN(const DatasetHandle dataset,
-               adopt_dataset(target->file.get(), *target->view, source, type, space.get(), dcpl));
+  BENTO_ASSIGN(const DatasetHandle dataset, adopt_dataset(target->open->id(), target->open->view(),
+                                                          source, type, space.get(), dcpl));
   if (H5Olink(dataset.get(), target->sources.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
     return fail(Code::kInternal, fmt::format("native view: source '{}' cannot be linked", name));
   return fmt::format("/{}/{}/{}", kViewGroup, job_.id, name);
@@ -262,11 +235,15 @@ Result<std::string> SourceFiles::add(const ViewSource& source, hid_t type, hid_t
 Status SourceFiles::write_notes(const std::vector<std::string>& notes) {
   if (notes.empty()) return {};
   BENTO_ASSIGN(Part* const main, part(0));
+  return vol::write_notes(main->top.get(), notes);
+}
+
+Status write_notes(hid_t top, const std::vector<std::string>& notes) {
   std::string text;
   for (const auto& note : notes) text += note + "\n";
   constexpr std::size_t kLargest = 60000;  // fits an object header
   if (text.size() > kLargest) text.resize(kLargest);
-  return write_text(main->top.get(), kNotes, text);
+  return write_text(top, kNotes, text);
 }
 
 Result<std::vector<std::optional<Superblock>>> SourceFiles::finish() {
@@ -276,12 +253,9 @@ Result<std::vector<std::optional<Superblock>>> SourceFiles::finish() {
   std::vector<std::optional<Superblock>> superblocks(parts_.size());
   for (std::size_t index = 0; index < parts_.size(); ++index) {
     Part& part = parts_[index];
-    if (!part.view) continue;
-    Status closed = close(part);
-    BENTO_TRY(part.view->failure());
-    BENTO_TRY(std::move(closed));
-    BENTO_TRY(part.view->store());
-    superblocks[index] = part.view->superblock();
+    if (!part.open) continue;
+    part.close_groups();
+    BENTO_ASSIGN(superblocks[index], part.open->finish());
   }
   return superblocks;
 }

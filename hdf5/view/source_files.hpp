@@ -15,6 +15,7 @@
 #include "core/container/native_view.hpp"
 #include "core/container/pieces.hpp"
 #include "hdf5/base/handle.hpp"
+#include "hdf5/view/open_view.hpp"
 #include "hdf5/view/view_file.hpp"
 
 namespace bento::vol {
@@ -28,6 +29,8 @@ inline constexpr const char* kViewGroup = ".h5bento";
 Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
                                     hid_t type, hid_t space, hid_t dcpl);
 
+/// Writes the notes of a native view into its group `top`, /.h5bento.
+Status write_notes(hid_t top, const std::vector<std::string>& notes);
 /// The notes in a native view (open as an HDF5 file): what it does not show, and why.
 std::vector<std::string> read_notes(hid_t file);
 
@@ -45,7 +48,7 @@ class SourceFiles {
 
   /// Makes file 0's HDF5 file; `like` is the file whose root group's properties it gets.
   Result<hid_t> create_main(hid_t like);
-  [[nodiscard]] ViewFile& main_view() { return *parts_[0].view; }
+  [[nodiscard]] ViewFile& main_view() { return parts_[0].open->view(); }
 
   /// Adds a source dataset. Returns its path; file_name() says in which file.
   Result<std::string> add(const ViewSource& source, hid_t type, hid_t dcpl,
@@ -76,15 +79,18 @@ class SourceFiles {
   };
   struct Part {
     std::unique_ptr<Place> place;
-    std::shared_ptr<ViewFile> view;
-    FileHandle file;
+    std::unique_ptr<OpenView> open;
     GroupHandle top;      ///< /.h5bento
     GroupHandle sources;  ///< /.h5bento/<id>
     bool used = false;
+
+    void close_groups() {
+      sources.reset();
+      top.reset();
+    }
   };
 
   Result<Part*> part(std::uint32_t index);
-  static Status close(Part& part);
   Status begin_groups(Part& part);
   Status create_file(Part& part, std::uint32_t index, hid_t like);
   Status carry_previous(Part& part, std::uint32_t index);

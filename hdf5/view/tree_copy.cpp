@@ -70,7 +70,7 @@ TreeCopy::TreeCopy(hid_t from, hid_t to, MakeDataset make, std::function<Status(
 
 Status TreeCopy::run() {
   const ObjectHandle root(H5Oopen(from_, "/", H5P_DEFAULT));
-  const ObjectHandle copy(H5Oopen(to_, "/", H5P_DEFAULT));
+  const ObjectHandle copy(H5Oopen(to_, ".", H5P_DEFAULT));
   H5O_info2_t info{};
   H5O_info2_t copied{};
   if (H5Oget_info3(root.get(), &info, H5O_INFO_BASIC) < 0 ||
@@ -129,18 +129,29 @@ Status TreeCopy::copy_link(hid_t from, hid_t to, const char* name, const H5L_inf
     return copy_failure(path, "its link value is unreadable");
   herr_t made = -1;
   if (info.type == H5L_TYPE_SOFT) {
-    made = H5Lcreate_soft(value.data(), to, name, list.get(), H5P_DEFAULT);
+    made = make_link(nullptr, value.data(), to, name, list.get());
   } else if (info.type == H5L_TYPE_EXTERNAL) {
     const char* file = nullptr;
     const char* object = nullptr;
     unsigned flags = 0;
     if (H5Lunpack_elink_val(value.data(), info.u.val_size, &flags, &file, &object) >= 0)
-      made = H5Lcreate_external(file, object, to, name, list.get(), H5P_DEFAULT);
+      made = make_link(file, object, to, name, list.get());
   } else {
     made =
         H5Lcreate_ud(to, name, info.type, value.data(), info.u.val_size, list.get(), H5P_DEFAULT);
   }
   return made < 0 ? Status(copy_failure(path, "its link cannot be made")) : Status{};
+}
+
+herr_t TreeCopy::make_link(const char* file, const char* path, hid_t to, const char* name,
+                           hid_t lcpl) const {
+  const auto target = retarget_ ? retarget_(file, path) : std::nullopt;
+  if (target) {
+    file = target->file.empty() ? nullptr : target->file.c_str();
+    path = target->path.c_str();
+  }
+  return file == nullptr ? H5Lcreate_soft(path, to, name, lcpl, H5P_DEFAULT)
+                         : H5Lcreate_external(file, path, to, name, lcpl, H5P_DEFAULT);
 }
 
 Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,

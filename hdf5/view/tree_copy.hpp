@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,9 +36,21 @@ class TreeCopy {
   using MakeDataset = std::function<Result<MadeDataset>(hid_t from, const H5O_token_t& token,
                                                         hid_t type, const std::string& path)>;
 
-  /// Ids of open files, borrowed. `make` is called once for each dataset. `go_on` is asked between
-  /// objects; its error ends the copy. A link `skip` in the root group is not copied.
+  struct LinkTarget {
+    std::string file;  ///< of an external link; empty: the same file, by a soft link
+    std::string path;
+  };
+  /// Where a link of the copy leads that is no hard link: for an external link `file` is its target
+  /// file, else null; `path` its target path. Nothing: to the same file and path.
+  using Retarget = std::function<std::optional<LinkTarget>(const char* file, const char* path)>;
+
+  /// Ids of open files, borrowed; `to` may be a group, which becomes the copy of the root group.
+  /// `make` is called once for each dataset. `go_on` is asked between objects; its error ends the
+  /// copy. A link `skip` in the root group is not copied.
   TreeCopy(hid_t from, hid_t to, MakeDataset make, std::function<Status()> go_on, std::string skip);
+
+  /// Asked for each soft and external link.
+  void set_retarget(Retarget retarget) { retarget_ = std::move(retarget); }
 
   /// Errors: kInternal, naming the object and what failed.
   Status run();
@@ -54,6 +67,8 @@ class TreeCopy {
   Status copy_links(const H5O_token_t& from, const H5O_token_t& to, const std::string& path);
   Status copy_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
                    const std::string& path);
+  herr_t make_link(const char* file, const char* path, hid_t to, const char* name,
+                   hid_t lcpl) const;
   Status copy_hard_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info, hid_t lcpl,
                         const std::string& path);
   Result<ObjectHandle> make_object(hid_t from, const H5O_token_t& token, const std::string& path);
@@ -71,6 +86,7 @@ class TreeCopy {
   hid_t to_;
   MakeDataset make_;
   std::function<Status()> go_on_;
+  Retarget retarget_;
   std::string skip_;
   ObjectMap objects_;
   ReferenceTranslator translator_;

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "hdf5/base/driver_frame.hpp"
 #include "hdf5/base/native_connector.hpp"
 
 namespace bento::vol {
@@ -181,8 +182,6 @@ Status ViewFile::store() {
 
 namespace {
 
-constexpr H5FD_class_value_t kDriverValue = static_cast<H5FD_class_value_t>(566);
-constexpr haddr_t kMaxAddress = (static_cast<haddr_t>(1) << 62) - 1;
 // No block ever ends at the end of the address space, so the library never extends one in place.
 constexpr haddr_t kEndOfSpace = static_cast<haddr_t>(1) << 61;
 
@@ -283,12 +282,8 @@ herr_t drv_nothing(H5FD_t*, hid_t, hbool_t) {
 
 const H5FD_class_t& driver_class() {
   static const H5FD_class_t instance = [] {
-    H5FD_class_t cls{};
-    cls.version = H5FD_CLASS_VERSION;
-    cls.value = kDriverValue;
-    cls.name = "bento_view";
-    cls.maxaddr = kMaxAddress;
-    cls.fc_degree = H5F_CLOSE_STRONG;
+    // Each kind of block keeps to its own free list: freed metadata must not become raw data.
+    H5FD_class_t cls = driver_frame("bento_view", 566, H5F_CLOSE_STRONG, H5FD_FLMAP_DEFAULT);
     cls.fapl_size = sizeof(ViewInfo);
     cls.fapl_get = drv_fapl_get;
     cls.fapl_copy = drv_fapl_copy;
@@ -305,25 +300,20 @@ const H5FD_class_t& driver_class() {
     cls.write = drv_write;
     cls.flush = drv_nothing;
     cls.truncate = drv_nothing;
-    // Each kind of block keeps to its own free list: freed metadata must not become raw data.
-    constexpr H5FD_mem_t map[H5FD_MEM_NTYPES] = H5FD_FLMAP_DEFAULT;
-    std::copy(std::begin(map), std::end(map), std::begin(cls.fl_map));
     return cls;
   }();
   return instance;
 }
 
-// The library closes drivers by itself at its end.
-hid_t& driver_id() {
-  static hid_t id = H5I_INVALID_HID;
+DriverId& driver_id() {
+  static DriverId id;
   return id;
 }
 
 }  // namespace
 
 herr_t set_fapl_view(hid_t fapl, std::shared_ptr<ViewFile> file) {
-  hid_t& driver = driver_id();
-  if (driver < 0 || H5Iis_valid(driver) <= 0) driver = H5FDregister(&driver_class());
+  const hid_t driver = driver_id().get(driver_class());
   auto* const info = new ViewInfo{std::move(file)};
   const bool set = driver >= 0 && H5Pset_vol(fapl, native_connector(), nullptr) >= 0 &&
                    H5Pset_driver(fapl, driver, info) >= 0 &&
@@ -333,7 +323,7 @@ herr_t set_fapl_view(hid_t fapl, std::shared_ptr<ViewFile> file) {
 }
 
 void view_driver_forget() {
-  driver_id() = H5I_INVALID_HID;
+  driver_id().forget();
 }
 
 }  // namespace bento::vol

@@ -73,6 +73,7 @@ class Report:
         self.unhashed = 0  # containers with bytes and without a hash
         self.live_bytes = 0
         self.largest = 0  # bytes of the largest container with content
+        self.gate = None  # "open" or "closed" where streams are laid out for FTI
 
     def wrong(self, offset, text):
         self.problems.append((offset, text))
@@ -87,7 +88,7 @@ class Report:
 
     def summary(self):
         return (f"{self.blocks} blocks, {self.containers} containers ({self.fillers} fillers, {self.dead} dead), "
-                f"{self.live_bytes} live bytes, hashes {self.kind}")
+                f"{self.live_bytes} live bytes, hashes {self.kind}" + (f", gate {self.gate}" if self.gate else ""))
 
 
 class Record:
@@ -183,12 +184,49 @@ def check_places(blocks, report):
             here += r.size
 
 
+def find_gate(blocks):
+    """The first block, if it is one container without room (docs/format.md, "Streams for FTI")."""
+    records = blocks[0][2] if blocks else []
+    return records[0] if len(records) == 1 and records[0].size == 0 else None
+
+
+def check_gate(gate, blocks, report):
+    """FTI may come in only if it restores, and writes at its next checkpoints, the same bytes of each variable."""
+    report.gate = "closed" if gate.id == FILLER else "open"
+    if report.gate == "closed":
+        if gate.content or gate.hash != bytes(16):
+            report.wrong(gate.at, "the gate is closed, but has content or a hash")
+        return
+    if gate.dptr or gate.containerid or gate.idx or not gate.content:
+        report.wrong(gate.at, "the gate is open, but is not the first container of its variable")
+    every = [r for _, _, records in blocks for r in records]
+    ids = list(dict.fromkeys(r.id for r in every))
+    if FILLER in ids or ids != sorted(ids):
+        report.wrong(gate.at, f"the gate is open, but the variables come as {ids}")
+    for r in every:
+        if r.idx != sorted(ids).index(r.id):
+            report.wrong(r.at + 4, f"the gate is open, but idx of variable {r.id} is {r.idx}")
+    for variable in ids:
+        mine = [r for r in every if r.id == variable]
+        live = sum(r.chunk for r in mine if r.content)
+        reserved = 0
+        for r in mine:
+            if reserved < live and r.dptr != reserved:
+                report.wrong(r.at + 16, f"the gate is open, but FTI would put what it reads at {r.dptr} of variable "
+                                        f"{variable} to {reserved}")
+                break
+            reserved += r.size
+        if live == 0:
+            report.wrong(gate.at, f"the gate is open, but variable {variable} has no bytes")
+
+
 def check_fillers(blocks, report):
+    gate = find_gate(blocks)
     for _, _, records in blocks:
         for position, r in enumerate(records):
             if r.id == FILLER and r.content != 0:
                 report.wrong(r.at + 12, "a filler (id -1) with content")
-            if r.filler and position + 1 == len(records):
+            if r.filler and position + 1 == len(records) and r is not gate:
                 report.wrong(r.at, "a filler with no container behind it in its block")
             if r.id < FILLER:
                 report.wrong(r.at, f"id is {r.id}, no dataset number and no filler")
@@ -199,17 +237,20 @@ def check_fillers(blocks, report):
 def check_stream_order(blocks, report):
     """docs/format.md, "A rank's stream": containerid counts all containers of an id, dptr the bytes of those with
     content, both in file order; a container with content is full, a large one at least to an eighth of it."""
+    gate = find_gate(blocks)
     state = {}
     for r in (r for _, _, records in blocks for r in records if not r.filler):
-        count, live = state.get(r.id, (0, 0))
+        count, live, reserved = state.get(r.id, (r.containerid if gate and gate.filler and r.containerid == 1 else 0, 0, 0))
         if r.containerid != count:
             report.wrong(r.at + 8, f"id {r.id}: containerid is {r.containerid}, want {count}")
-        if r.dptr != live:
-            report.wrong(r.at + 16, f"id {r.id}: dptr is {r.dptr}, want {live}")
+        # Where FTI is let in, it takes a container without content for the bytes behind all capacities before it.
+        want = reserved if gate and not r.content else live
+        if r.dptr != want:
+            report.wrong(r.at + 16, f"id {r.id}: dptr is {r.dptr}, want {want}")
         most = 8 * r.chunk if r.size >= 65536 else r.chunk
         if r.content and not r.chunk <= r.size <= most:
             report.wrong(r.at + 32, f"id {r.id}: chunksize is {r.chunk} in a container of {r.size} with content")
-        state[r.id] = (count + 1, live + r.chunk)
+        state[r.id] = (count + 1, live + r.chunk, reserved + r.size)
 
 
 def check_fti_order(blocks, report):
@@ -271,6 +312,9 @@ def check_stream(data, rules="stream"):
     if rules == "stream":
         check_fillers(blocks, report)
         check_stream_order(blocks, report)
+        gate = find_gate(blocks)
+        if gate is not None:
+            check_gate(gate, blocks, report)
     else:
         check_fti_order(blocks, report)
     check_hashes(data, blocks, checksum, report, rules)
@@ -322,6 +366,63 @@ def build_stream(kind):
     my_hash = hashlib.md5(checksum + struct.pack("<Qqqqq", timestamp, size, size, -1, -1)).digest()
     pad = XXH3_MARK if kind == "xxh3" else bytes(7)
     return struct.pack("<33s16s7sqqqqQ", checksum, my_hash, pad, size, size, -1, -1, timestamp) + body
+
+
+def build_gated(containers, gate=0):
+    """A stream for FTI. gate: the id that it carries; containers: (id, idx, containerid, content, dptr, chunk, size),
+    each a block of its own."""
+    silent = Report()
+    closed = gate == FILLER
+    body = b""
+
+    def block(variable, idx, containerid, content, dptr, chunk, size, value):
+        nonlocal body
+        here = FB + len(body) + HEAD + RECORD
+        body += struct.pack("<iq", 1, HEAD + RECORD + size)
+        body += struct.pack("<iiiB3sqqqq16s", variable, idx, containerid, content, bytes(3), dptr, here,
+                            len(chunk) if content else 0, size, value)
+        body += chunk + bytes(size - len(chunk))
+
+    block(gate, 0, 0, not closed, 0, b"", 0, bytes(16) if closed else hash_of("md5", b"", silent))
+    for variable, idx, containerid, content, dptr, chunk, size in containers:
+        block(variable, idx, containerid, content, dptr, chunk, size,
+              hash_of("md5", chunk if content else b"", silent))
+    head = struct.pack("<33s16s7sqqqqQ", bytes(33), bytes(16), bytes(7), FB + len(body), FB + len(body), -1, -1, 1)
+    return reseal(head + body)
+
+
+def gated_streams():
+    """[(what, stream)]: sound ones say so; the others let FTI in where it would go wrong."""
+    a, b, c = b"a" * 66000, b"b" * 70000, b"c" * 30
+    good = [(0, 0, 1, 1, 0, a, 66000), (0, 0, 2, 1, 66000, b, 72000), (3, 1, 0, 1, 0, c, 30),
+            (0, 0, 3, 0, 138000, a, 66000)]
+    behind = [(0, 0, 1, 0, 0, a, 66000), (0, 0, 2, 0, 66000, b, 70000), (0, 0, 3, 1, 0, b, 70000),
+              (0, 0, 4, 1, 70000, a, 66000)]
+
+    def closed(containers):
+        return [(v, v, n - (v == 0), content, dptr, chunk, size) for v, _, n, content, dptr, chunk, size in containers]
+
+    def changed(at, **fields):
+        names = ("id", "idx", "containerid", "content", "dptr", "chunk", "size")
+        return [tuple(fields.get(name, value) for name, value in zip(names, one)) if i == at else one
+                for i, one in enumerate(good)]
+
+    slack = changed(0, size=66010)
+    return [
+        ("two variables: sound", build_gated(good)),
+        ("the same, closed: sound", build_gated(closed(good), FILLER)),
+        ("live pieces behind as much dead space: sound", build_gated(behind)),
+        ("live pieces behind less dead space", build_gated(
+            [behind[0][:2] + (1, 0, 0) + behind[0][5:]] + [one[:2] + (one[2] - 1,) + one[3:] for one in behind[2:]])),
+        ("room behind the first piece", build_gated(slack)),
+        ("room behind the first piece, closed: sound", build_gated(
+            [one if i < 3 else one[:4] + (138010,) + one[5:] for i, one in enumerate(closed(slack))], FILLER)),
+        ("idx is the id", build_gated(changed(2, idx=3))),
+        ("a variable of no bytes", build_gated(changed(2, content=0))),
+        ("variables against the order of their ids", build_gated(good + [(2, 1, 0, 1, 0, c, 30)])),
+        ("a filler", build_gated(good + [(FILLER, 0, 0, 0, 0, b"", 9)])),
+        ("a dead piece's dptr", build_gated(changed(3, dptr=100))),
+    ]
 
 
 def reseal(stream):
@@ -416,6 +517,10 @@ def self_test(folder):
             changed = stream[:at] + bytes([stream[at] ^ 1]) + stream[at + 1:]
             expect(not check_stream(changed).ok, f"built {kind} stream: byte {at} changed, not noticed")
 
+    for what, stream in gated_streams():
+        report = check_stream(stream)
+        expect(report.ok == what.endswith(": sound"), f"stream with a gate: {what}: {report.problems[:2]}")
+        expect(report.gate == ("closed" if "closed" in what else "open"), f"stream with a gate: {what}: {report.gate}")
     rules = wrong_by_the_rules()
     for what, stream in rules:
         expect(check_stream(stream).ok == what.endswith(": sound"), f"md5 stream, resealed: {what}")

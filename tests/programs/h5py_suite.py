@@ -4,6 +4,7 @@
 """h5py's own test suite under the connector, beside a native run.
 
     h5py_suite.py serial
+    h5py_suite.py enabled            the same with h5py's wheel, its own HDF5, and h5bento.enable()
     h5py_suite.py parallel RANKS     the tests that are marked for MPI
 
 The tests that pass natively and not under the connector are exactly those in h5py_known.txt, each
@@ -96,11 +97,22 @@ def parse_junit(path):
     return results
 
 
-def run_suite(ranks, env, report):
+def enabled_env():
+    """For h5bento.enable() in the Python of h5py's wheel, from the source and build folders."""
+    return native_env(
+        PYTHONPATH=os.path.join(harness.SOURCE, "python"),
+        H5BENTO_WHEEL_PLUGINS=os.path.join(harness.build_folder(), "plugins-serial"),
+        H5BENTO_STATS=os.path.abspath("stats"),
+    )
+
+
+ENABLED = "import sys, h5bento; h5bento.enable(); import pytest; sys.exit(pytest.main(sys.argv[1:]))"
+
+
+def run_suite(ranks, env, report, start=("-m", "pytest")):
     command = [
         python(),
-        "-m",
-        "pytest",
+        *start,
         "--pyargs",
         "h5py",
         "-q",
@@ -135,12 +147,17 @@ def run_suite(ranks, env, report):
     return merged, result
 
 
-def test(ranks=0):
+def test(ranks=0, enabled=False):
+    if enabled:
+        os.environ["H5BENTO_PYTHON"] = os.environ["H5BENTO_PYTHON_NATIVE"]
     kind = "parallel" if ranks else "serial"
     with open(KNOWN) as file:
         known = parse_known(file.read())[kind]
     native, _ = run_suite(ranks, native_env(), "native.xml")
-    found, result = run_suite(ranks, bento_env(stats="stats"), "connector.xml")
+    if enabled:
+        found, result = run_suite(ranks, enabled_env(), "connector.xml", ("-c", ENABLED))
+    else:
+        found, result = run_suite(ranks, bento_env(stats="stats"), "connector.xml")
     for name, results in (("native", native), ("connector", found)):
         counts = collections.Counter(results.values())
         say(
@@ -161,6 +178,6 @@ def test(ranks=0):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["parallel"] and len(sys.argv) == 3:
         run_test(test, int(sys.argv[2]))
-    if sys.argv[1:] != ["serial"]:
-        sys.exit("usage: h5py_suite.py serial | h5py_suite.py parallel RANKS")
-    run_test(test)
+    if sys.argv[1:] not in (["serial"], ["enabled"]):
+        sys.exit("usage: h5py_suite.py serial | h5py_suite.py enabled | h5py_suite.py parallel RANKS")
+    run_test(test, 0, sys.argv[1] == "enabled")

@@ -8,6 +8,7 @@ It works in a folder of its own below the current one, which is removed unless t
   H5BENTO_TEST_CONNECTOR   connector string to test instead of `bento`, e.g. `bento files=2`
   H5BENTO_TEST_REHEARSAL   `native` or `pass_through`: rehearse the tests with HDF5's own connectors,
                            to prove the tests themselves; what only bento can fulfil is not checked
+  H5BENTO_TEST_TIMES       if set, says of each command how much processor time it took
 """
 
 import fnmatch
@@ -15,6 +16,7 @@ import glob
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -32,7 +34,8 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 READ_BACK = os.path.join(SOURCE, "examples", "read_back.py")
 REHEARSAL = os.environ.get("H5BENTO_TEST_REHEARSAL", "")
 PASS_THROUGH = "pass_through under_vol=0;under_info={}"
-MODULE = "libh5bento_vol.so"
+# H5BENTO_PLUGIN=serial: the plugin without MPI, which HDF5_PLUGIN_PATH then names the folder of.
+MODULE = "libh5bento_vol_serial.so" if os.environ.get("H5BENTO_PLUGIN") == "serial" else "libh5bento_vol.so"
 SKIPPED = 77
 
 # Where the sanitizers report while a test runs (sanitizer.Reports); None with an ordinary connector.
@@ -112,6 +115,7 @@ def native_env(**more):
     kept = (
         "H5BENTO_BUILD",
         "H5BENTO_DEPS",
+        "H5BENTO_PLUGIN",
         "H5BENTO_PYTHON",
         "H5BENTO_PYTHON_NATIVE",
         "H5BENTO_SOURCE",
@@ -294,6 +298,7 @@ def run(command, env, timeout=60, ok=(0,), cwd=None, merge=False):
     if SANITIZER:
         timeout *= 3
     begin = time.monotonic()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     # Into files: a rank that outlives mpirun would keep a pipe open, and the test waiting.
     with tempfile.TemporaryFile("w+b") as out, tempfile.TemporaryFile("w+b") as err:
         process = subprocess.Popen(
@@ -316,6 +321,10 @@ def run(command, env, timeout=60, ok=(0,), cwd=None, merge=False):
             file.seek(0)
             texts.append(file.read().decode("utf-8", "replace"))
     result = Result(command, status, texts[0], texts[1], time.monotonic() - begin)
+    if os.environ.get("H5BENTO_TEST_TIMES"):
+        now = resource.getrusage(resource.RUSAGE_CHILDREN)
+        processor = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+        say(f"{processor:6.2f} s of processors, {result.seconds:6.2f} s: {' '.join(command)[:200]}")
     if status is None and ok is not ANY:
         raise Failure(f"no end after {timeout} s: {' '.join(command)}\n{result.tail()}")
     if ok is not ANY and ok is not None and status not in ok:

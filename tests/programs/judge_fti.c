@@ -3,8 +3,8 @@
 //
 // judge_fti CONFIG VARIABLES OUT CHECKPOINT: an application of FTI, each rank with the variables of
 // the file VARIABLES.rank (lines `id bytes`). It recovers if FTI says so, writes the variables to
-// OUT.rank, takes checkpoint CHECKPOINT at level 1 and dies. Built by judges.py for each FTI that
-// is there.
+// OUT.rank, adds 1 to each byte, takes checkpoint CHECKPOINT at level 1 and dies. Built by
+// judges.py for each FTI that is there.
 #include <fti.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -36,7 +36,10 @@ int main(int argc, char** argv) {
   snprintf(path, sizeof path, "%s.%d", argv[3], rank);
   file = fopen(path, "wb");
   fprintf(file, "recover %d\n", recovered);
-  for (int i = 0; i < count; ++i) fwrite(data[i], 1, (size_t)sizes[i], file);
+  for (int i = 0; i < count; ++i) {
+    fwrite(data[i], 1, (size_t)sizes[i], file);
+    for (long k = 0; k < sizes[i]; ++k) ++data[i][k];
+  }
   fclose(file);
   MPI_Barrier(FTI_COMM_WORLD);
   if (FTI_Checkpoint(atoi(argv[4]), 1) < 0) MPI_Abort(MPI_COMM_WORLD, 4);

@@ -20,7 +20,7 @@ import harness
 from harness import ANY, HERE, Skip, bento_env, built, check, mpirun, native_env, python, run, run_test, say
 
 BIG = 300000  # doubles of a rank: more than one chunk of 1 MiB
-SMALL = 3000  # in a record below 64 KiB, which needs no filler
+SMALL = 3000  # in a record below 64 KiB
 WRITE = """
 import sys, h5py, numpy as np
 from mpi4py import MPI
@@ -123,6 +123,7 @@ def sion():
 # ---- FTI ----
 
 RANKS = 2
+NEXT = bytes(range(1, 256)) + b"\0"  # what the application makes of a byte between two checkpoints
 CONFIG = """[Basic]
 head = 0
 node_size = 1
@@ -165,7 +166,7 @@ local_test = 1
 
 
 class Application:
-    """An application of FTI in a folder of its own; every run of it takes a checkpoint and dies."""
+    """An application of FTI in a folder of its own; every run of it adds 1 to each byte, takes a checkpoint and dies."""
 
     def __init__(self, program, folder, variables):
         """variables: for each rank, {id: bytes} in the order in which they are protected."""
@@ -205,45 +206,97 @@ class Application:
             check(recovered == 0, f"{what}: FTI_Recover returned {recovered} on rank {rank}\n{text[-2000:]}")
             wanted = b"".join(self.variables[rank].values())
             check(data == wanted, f"{what}: rank {rank} recovered something else")
+            self.variables[rank] = {number: value.translate(NEXT) for number, value in self.variables[rank].items()}
 
 
-def values_of(rank, count=BIG):
-    """What rank `rank` of WRITE has written last, as the bytes of its variables 0 and 1."""
-    big = struct.pack(f"<{count}d", *(value * (rank + 1) + 1 + RANKS for value in range(count)))
-    return {0: big, 1: struct.pack("<7i", *(value + 10 * rank for value in range(7)))}
+# kind, sessions, settings: also what FTI cannot restart from as it lies.
+EXPORT_CASES = (
+    ("twice", 1, "chunk=1M"),
+    ("twice", 3, "chunk=1M;checksum=md5"),
+    ("reversed", 1, "chunk=1M;checksum=md5"),
+    ("patched", 1, "chunk=8M"),
+    ("filter", 1, "chunk=8M"),
+    ("empty", 1, "chunk=8M"),
+)
 
 
 def exports(version, program):
-    for settings in ("chunk=1M", "chunk=1M;checksum=md5"):
-        name = settings.rpartition("=")[2]
-        path, folder = f"{name}-{version}.h5", f"{name}-{version}"
-        write(path, RANKS, settings)
-        os.mkdir(f"{folder}-files")
-        run([built("tests", "export_rank_files"), path, f"{folder}-files", version], native_env())
-        application = Application(program, folder, [values_of(rank) for rank in range(RANKS)])
+    form = {"1.1": "fti", "1.6": "fti16"}[version]
+    for number, (kind, sessions, settings) in enumerate(EXPORT_CASES):
+        path, folder, what = f"{number}-{form}.h5", f"{number}-{form}", f"{kind}, {sessions} sessions, {settings}"
+        take_streams(path, settings, kind, sessions, BIG)
+        run([built("bin", "h5bento"), "export", path, f"{folder}-files", "--format", form], native_env())
+        variables = [streamed(kind, sessions, rank, BIG) for rank in range(RANKS)]
+        application = Application(program, folder, variables)
         application.run(1)
         application.replace([os.path.join(f"{folder}-files", f"Ckpt1-Rank{rank}.fti") for rank in range(RANKS)])
-        application.expect(2, f"export of {path}")
-        application.expect(3, f"after the next checkpoint of {path}")
-        say(f"FTI {version} recovers the export of {path}, and goes on with it")
+        for checkpoint in (2, 3, 4):
+            application.expect(checkpoint, f"export of {what}")
+        say(f"FTI {version} restarts from the export of {what}, and twice from what it made of it")
 
 
-def take_streams(path, settings, big):
-    """Writes a container, takes its streams out of it, and returns the ids of each in the order of the file."""
+# How streams come about that FTI shall judge; argv: path, mode, kind, number of the session.
+STREAMS = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+comm, path, mode, kind, session, big = MPI.COMM_WORLD, *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
+turns = {"once": 1, "thrice": 3}.get(kind, 2)
+mine = slice(comm.rank, comm.rank + 1)
+with h5py.File(path, mode, driver="mpio", comm=comm) as f:
+    if mode == "w":
+        extra = dict(chunks=(1, big), compression="gzip") if kind == "filter" else {}
+        f.create_dataset("big", (comm.size, big), "f8", **extra)
+        f.create_dataset("small", (comm.size, 7), "i4")
+    for turn in range(turns):
+        values = np.arange(big) * (comm.rank + 1) + 10 * session + turn
+        half = big // 2
+        if kind == "filter":
+            with f["big"].collective:
+                f["big"][mine] = values
+        elif kind in ("reversed", "halves"):
+            for part in (slice(half, None), slice(half))[:: 1 if kind == "reversed" else -1]:
+                f["big"][comm.rank, part] = values[part]
+        elif kind == "patched" and turn:
+            f["big"][comm.rank, 5000:5100] = values[5000:5100]
+        else:
+            f["big"][comm.rank] = values
+        if kind != "empty" or comm.rank == 0:
+            f["small"][comm.rank] = np.arange(7) + 10 * comm.rank + session
+        f.flush()
+"""
+
+
+def streamed(kind, sessions, rank, big):
+    """What rank `rank` of STREAMS has written last, as the bytes of its variables 0 and 1."""
+    turn = {"once": 0, "thrice": 2}.get(kind, 1)
+    values = [value * (rank + 1) + 10 * (sessions - 1) + turn for value in range(big)]
+    if kind == "patched":
+        values = [value if 5000 <= at < 5100 else value - 1 for at, value in enumerate(values)]
+    small = [] if kind == "empty" and rank else [value + 10 * rank + sessions - 1 for value in range(7)]
+    return {0: struct.pack(f"<{big}d", *values), 1: struct.pack(f"<{len(small)}i", *small)}
+
+
+def take_streams(path, settings, kind, sessions, big):
+    """Writes a container, takes its streams out of it, and returns of each whether its gate is open."""
     import check_fti
     import check_sion
 
-    write(path, RANKS, f"checksum=md5;{settings}", big=big)
+    connector = harness.connector()
+    string = connector + (";" if " " in connector else " ") + settings
+    for session in range(sessions):
+        mode = "r+" if session else "w"
+        mpirun(RANKS, [python(), "-c", STREAMS, path, mode, kind, session, big], bento_env(string=string))
     report = check_sion.check_container(path, bento=True)
-    ids = []
+    gates = []
     for rank in range(RANKS):
         stream = report.container.stream(rank)
         with open(f"{path}.stream.{rank}", "wb") as file:
             file.write(stream)
-        blocks = check_fti.read_blocks(stream, check_fti.Report())
-        ids.append(list(dict.fromkeys(record.id for _, _, records in blocks for record in records)))
+        checked = check_fti.check_stream(stream)
+        check(checked.ok, f"{path}: stream of rank {rank}: {checked.problems[:3]}")
+        gates.append(checked.gate == "open")
     report.container.close()
-    return ids
+    return gates
 
 
 def restart(program, folder, variables, path):
@@ -253,34 +306,59 @@ def restart(program, folder, variables, path):
     return application
 
 
+# kind, sessions, settings, elements of a rank: and from which ranks' streams FTI restarts.
+STREAM_CASES = (
+    ("once", 1, "chunk=1M", BIG, (True, True)),
+    ("once", 1, "chunk=8M", BIG, (True, True)),
+    ("once", 1, "", SMALL, (True, True)),
+    ("twice", 1, "chunk=1M", BIG, (True, True)),
+    ("twice", 1, "chunk=8M", BIG, (True, True)),
+    ("thrice", 1, "chunk=8M", BIG, (True, True)),
+    ("twice", 3, "chunk=8M", BIG, (True, True)),
+    ("halves", 1, "chunk=8M", BIG // 2, (True, True)),
+    # Behind data of more than 1 MiB lie the hashes of its parts; but the first turn's data is one piece, and dead.
+    ("halves", 1, "chunk=8M", BIG, (True, True)),
+    ("reversed", 1, "chunk=8M", BIG // 2, (False, False)),
+    ("patched", 1, "chunk=8M", BIG, (False, False)),
+    ("filter", 1, "chunk=8M", BIG, (False, False)),
+    ("empty", 1, "chunk=8M", BIG, (True, False)),
+)
+
+
 def streams(program):
-    """The streams of a container with checksum=md5 are FTI-FF 1.1 files."""
-    # Of small records without alignment there are no fillers, and FTI recovers the data.
-    variables = [values_of(rank, SMALL) for rank in range(RANKS)]
-    ids = take_streams("plain.h5", "align=1", SMALL)
-    check(ids == [[0, 1]] * RANKS, f"the streams of plain.h5 have ids {ids}")
-    restart(program, "plain", variables, "plain.h5").expect(2, "streams of plain.h5")
-    say("FTI 1.1 recovers from the streams of plain.h5")
+    """The streams of a container with checksum=md5 are FTI-FF 1.1 files, from which FTI goes on, or which it refuses."""
+    for number, (kind, sessions, settings, big, wanted) in enumerate(STREAM_CASES):
+        path, what = f"{number}.h5", f"{kind}, {sessions} sessions, {settings or 'chunk as it comes'}, {big} elements"
+        gates = take_streams(path, f"checksum=md5;{settings}".strip(";"), kind, sessions, big)
+        check(tuple(gates) == wanted, f"{what}: FTI may restart from the streams of {gates}, want {wanted}")
+        variables = [streamed(kind, sessions, rank, big) for rank in range(RANKS)]
+        application = restart(program, f"streams-{number}", variables, path)
+        if all(wanted):
+            for checkpoint in (2, 3, 4):
+                application.expect(checkpoint, f"streams of {what}")
+            say(f"FTI 1.1 restarts from the streams of {what}, and twice from what it made of them")
+        else:
+            text, answers = application.run(2)
+            check("do not match" not in text, f"{what}: FTI does not take it for a file of its own\n{text[-2000:]}")
+            for rank, (recovered, data) in enumerate(answers):
+                right = data == b"".join(variables[rank].values())
+                check((recovered == 0) == wanted[rank], f"{what}: FTI_Recover returned {recovered} on rank {rank}")
+                check(right if wanted[rank] else not any(data), f"{what}: rank {rank} has other data")
+            say(f"FTI 1.1 restarts from {what}: {wanted}")
 
-    # With fillers, which no application protects, it accepts the files, and then finds one variable too many.
-    variables = [values_of(rank) for rank in range(RANKS)]
-    ids = take_streams("filled.h5", "chunk=1M", BIG)
-    check(ids == [[-1, 0, 1]] * RANKS, f"the streams of filled.h5 have ids {ids}")
-    text, answers = restart(program, "filled", variables, "filled.h5").run(2)
-    check(re.search("Checkpoint has 3 protected variables, but FTI protects 2", text), text[-2000:])
-    check("do not match" not in text, text[-2000:])
-    say("FTI 1.1 accepts the streams of filled.h5, with their fillers")
-
-    # Of a stream with one bit changed it does not: else it would have judged nothing.
-    for path in ("plain.h5", "filled.h5"):
-        data = bytearray(read(f"{path}.stream.1"))
-        data[len(data) // 2] ^= 1
-        with open(f"{path}.stream.1", "wb") as file:
-            file.write(data)
-        text, answers = restart(program, f"damaged-{path}", variables, path).run(2)
-        check("Checksum do not match" in text, f"FTI accepts a damaged stream of {path}\n{text[-2000:]}")
-        check(not any(recovered == 0 for recovered, _ in answers), f"FTI recovers from a damaged stream of {path}")
-    say("FTI 1.1 refuses both with a bit changed")
+    # Of a stream with one bit changed it does not: else it would have judged nothing. Nor with other hashes.
+    for path, kind, sessions, settings, big, _ in (("damaged.h5", *STREAM_CASES[0]), ("xxh3.h5", *STREAM_CASES[0])):
+        take_streams(path, f"checksum={'md5' if path == 'damaged.h5' else 'xxh3'};{settings}", kind, sessions, big)
+        if path == "damaged.h5":
+            data = bytearray(read(f"{path}.stream.1"))
+            data[len(data) // 2] ^= 1
+            with open(f"{path}.stream.1", "wb") as file:
+                file.write(data)
+        variables = [streamed(kind, sessions, rank, big) for rank in range(RANKS)]
+        text, answers = restart(program, f"folder-{path}", variables, path).run(2)
+        check("Checksum do not match" in text, f"FTI accepts the streams of {path}\n{text[-2000:]}")
+        check(not any(recovered == 0 for recovered, _ in answers), f"FTI recovers from the streams of {path}")
+    say("FTI 1.1 refuses a stream with a bit changed, and streams with other hashes than MD5")
 
 
 def fti(name, version):

@@ -72,6 +72,34 @@ def mounted():
     print("right")
 
 
+def mounted_upward():
+    """A flush of any of the files that are mounted on each other commits all of them, as natively."""
+    import h5py
+    import numpy as np
+    from h5py import h5f
+
+    for kinds in ("ccc", "oco", "coc"):
+        for flushed in ("abc"):
+            child = os.fork()
+            if child == 0:
+                for name, kind in zip("abc", kinds):
+                    with h5py.File(f"up_{name}.h5", "w", **(ORDINARY if kind == "o" else {})) as file:
+                        file["d"] = np.arange(5)
+                        file.create_group("m")
+                files = {name: h5py.File(f"up_{name}.h5", "r+") for name in "abc"}
+                h5f.mount(files["a"].id, b"m", files["b"].id)
+                h5f.mount(files["a"].id, b"m/m", files["c"].id)
+                for path in ("d", "m/d", "m/m/d"):
+                    files["a"][path][0] = 100
+                h5f.flush(files[flushed].id, h5f.SCOPE_GLOBAL)
+                os.kill(os.getpid(), signal.SIGKILL)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+            for name in "abc":
+                with h5py.File(f"up_{name}.h5", "r") as file:
+                    assert file["d"][0] == 100, (kinds, flushed, name, file["d"][...])
+    print("right")
+
+
 def mounted_copy():
     """H5Ocopy out of a mounted container: with what other ranks have not committed."""
     import h5py
@@ -191,6 +219,49 @@ def held():
     print("right")
 
 
+def changed_by_path():
+    """The same by paths from the container, while an object behind the link is open until after the container."""
+    import h5py
+    from h5py import h5a, h5o, h5s, h5t
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    changes = {
+        "attribute": lambda file: h5a.create(file.id, b"b", h5t.NATIVE_INT32, h5s.create(h5s.SCALAR), obj_name=b"o/g"),
+        "deleted attribute": lambda file: h5a.delete(file.id, b"a", obj_name=b"o/g"),
+        "soft link": lambda file: file.__setitem__("o/s", h5py.SoftLink("/g")),
+        "deletion": lambda file: file.__delitem__("o/x"),
+        "move": lambda file: file.move("o/x", "o/y"),
+        "comment": lambda file: h5o.set_comment(file.id, b"text", obj_name=b"o/g"),
+    }
+    if comm.rank == 0:
+        with h5py.File("by_path.h5", "w", **ORDINARY) as file:
+            file.create_group("g").attrs["a"] = 1
+            file.create_group("x")
+        with open("by_path.h5", "rb") as file:
+            before = file.read()
+    with h5py.File("paths.h5", "w", driver="mpio", comm=comm) as file:
+        file["o"] = h5py.ExternalLink("by_path.h5", "/")
+    for name, change in changes.items():
+        for end in ("flush", "close"):
+            file = h5py.File("paths.h5", "r+", driver="mpio", comm=comm)
+            behind = file["o/g"]
+            change(file)
+            try:
+                getattr(file, end)()
+                assert False, f"{name}: nobody was told by {end}"
+            except RuntimeError as error:
+                assert "cannot be changed through a link" in str(error), error
+            if end == "flush":
+                file.close()
+            behind = None
+    comm.barrier()
+    if comm.rank == 0:
+        with open("by_path.h5", "rb") as file:
+            assert file.read() == before
+    print("right")
+
+
 def virtual():
     """Virtual datasets that come to a container only through others, or through a link: refused, each time."""
     import h5py
@@ -219,15 +290,31 @@ def virtual():
                     assert False, (name, found)
                 except OSError as error:
                     assert "which is a container, cannot be read" in str(error), error
+    # Nor written: natively the elements go to the source.
+    with h5py.File("direct.h5", "w") as file:
+        file["d"] = np.arange(4, dtype="i4") + 1
+        mapped(file, "other", "data.h5")
+        mapped(file, "own", ".")
+    with h5py.File("links.h5", "w") as file:
+        file["between"] = h5py.ExternalLink("between.h5", "/")
+    for name, path in (("direct", "other"), ("direct", "own"), ("top", "nested"), ("links", "between/nested")):
+        with h5py.File(f"{name}.h5", "r+") as file:
+            for _ in range(2):
+                try:
+                    file[path][1:3] = np.array([70, 71], "i4")
+                    assert False, (name, path, "was written")
+                except OSError as error:
+                    assert "which is a container, cannot be read or written" in str(error), error
     print("right")
 
 
 def test():
     programs = ((chain, 1), (mounted, 1), (mounted_copy, 2), (two_writers, 1), (linked_reader, 2), (held, 2), (virtual, 1))
+    programs += ((mounted_upward, 1), (changed_by_path, 2))
     for program, ranks in programs:
         command = [python(), "-B", os.path.abspath(__file__), "--run", program.__name__]
         env = bento_env()
-        if program is mounted:
+        if program in (mounted, mounted_upward):
             env["HDF5_USE_FILE_LOCKING"] = "FALSE"  # a killed program leaves HDF5's own marks otherwise
         found = mpirun(ranks, command, env) if ranks > 1 else run(command, env)
         check(found.out.count("right") == ranks, found.tail())
@@ -240,4 +327,5 @@ if __name__ == "__main__":
         sys.exit(0)
     from harness import bento_env, check, mpirun, python, run, run_test, say
 
-    run_test(test, containers=10, unfinished={"parent.h5": "its writer is killed", "mounted.h5": "its writer is killed"})
+    names = ("parent", "mounted", "up_a", "up_b", "up_c")
+    run_test(test, containers=13, unfinished={f"{name}.h5": "its writer is killed" for name in names})

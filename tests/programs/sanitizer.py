@@ -23,9 +23,11 @@ import subprocess
 import sys
 import tempfile
 
-# Frames of ours: our sources, our modules, our callbacks and functions.
+# Frames of ours: our sources, named functions of our modules, our callbacks and functions. A frame that names our module
+# but no function is somebody else's: our modules have symbols, and of a library that was unloaded meanwhile (Open MPI's
+# components) the sanitizer says the name of the one below it.
 OURS = re.compile(
-    r"(^|[ /])(core|hdf5|vol|plugins|tests/faults)/[\w/]+\.[ch]pp:\d+|lib(h5bento|dying)_\w+\.so|\bbento(::|_)", re.M
+    r"(^|[ /])(core|hdf5|vol|plugins|tests/faults)/[\w/]+\.[ch]pp:\d+| in \S.*lib(h5bento|dying)_\w+\.so|\bbento(::|_)", re.M
 )
 
 # Leaks that have a frame of ours and are none of ours: pattern of a line of the stack, and why.

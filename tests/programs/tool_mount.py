@@ -249,7 +249,10 @@ def live():
             for thread in threads:
                 thread.join()
             writer.wait()
-            bad = [x for x in wrong if not re.search(r"error: |Stale|Errno|unable|can't", x) or "WRONG" in x]
+            # h5py makes a KeyError of an object whose header cannot be read.
+            refused = [x for x in wrong if "Stale file handle" in x]
+            others = [x for x in wrong if x not in refused]
+            bad = [x for x in others if not re.search(r"error: |Errno|unable|can't", x) or "WRONG" in x]
             say(f"{len(found)} reads of {len(set(found))} steps, {len(wrong)} errors: {sorted(set(wrong))[:3]}")
             check(not bad, f"wrong data: {bad[:3]}")
             check(len(set(found)) >= 3, f"hardly anything was read: {set(found)} {wrong[:3]}")

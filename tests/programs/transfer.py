@@ -278,7 +278,7 @@ def written_again():
     """The next job writes the source while it is copied: the copy of the old one never gets the name."""
     container("cache/next.h5", 6)
     size = os.path.getsize("cache/next.h5")
-    submit("cache/next.h5", "pfs", "--bw", str(size // 3), file="n")
+    submit("cache/next.h5", "pfs", "--bw", str(size // 20), file="n")
     with Daemon("--until-done", file="n") as daemon:
         wait_for("something is copied", lambda: written("n") > 0)
         container("cache/next.h5", 7)
@@ -360,6 +360,15 @@ def trouble():
     check(codes in ([0, 1], [0, 0]) and read("dst/twice") == read("src/twice"), f"two at once: {codes}")
     for one in both:
         one.end()
+    # Created anew: for a moment it is not there.
+    make("src/anew", MIB)
+    submit("src/anew", "dst/anew", "--bw", "0", file="a")
+    os.rename("src/anew", "src/away")
+    with Daemon("--until-done", file="a") as daemon:
+        wait_for("it is missed", lambda: "src/anew" in (entry("anew", "a").get("problem") or ""))
+        os.rename("src/away", "src/anew")
+        check(daemon.process.wait(timeout=30) == 0, "exit status")
+    check(read("dst/anew") == read("src/anew"), "anew differs")
     # Taken back while it is copied.
     make("src/back", 30 * MIB, holes=False)
     submit("src/back", "dst/back", "--bw", "10M", file="c")

@@ -5,14 +5,12 @@
 
     commands.py [CASE...]
 
-Cases: help, good, files, empty, sparse, damaged, torn, view, find, foreign, check.
+Cases: help, older, good, files, empty, sparse, damaged, torn, view, find, foreign.
 """
 
 import glob
-import json
 import os
 import re
-import shutil
 import signal
 import struct
 import subprocess
@@ -22,43 +20,16 @@ import xml.dom.minidom
 
 from tool import answer, content, copy, flip, h5bento, write, write_ranks
 
-from harness import SOURCE, bento_env, build_folder, built, check, native_env, python, run, run_test, say
+from harness import bento_env, built, check, native_env, python, run, run_test, say
 
-COMMANDS = ("info", "ls", "steps", "layout", "find", "verify", "repair", "check")
 VIEW = ("status", "build", "drop", "take-over")
 FILE_BLOCK = 96  # bytes in front of a stream, docs/formats/fti-ff.md
-ON_A_FILE = [[name] for name in COMMANDS if name not in ("check", "find")] + [["view", name] for name in VIEW]
+ALONE = ("info", "ls", "steps", "layout", "verify", "repair")  # with FILE as their only argument
+ON_A_FILE = [[name] for name in ALONE] + [["view", name] for name in VIEW]
 
 
 def lines(result):
     return result.out.splitlines()
-
-
-def case_help():
-    """--help of everything, --version, and wrong usage."""
-    text = h5bento("--help").out
-    for name in (*COMMANDS, "view"):
-        check(re.search(rf"^  {name} ", text, re.M), f"--help does not list {name}")
-    for words in [[name] for name in COMMANDS] + [["view"]] + [["view", name] for name in VIEW]:
-        shown = h5bento(*words, "--help").out
-        check("Usage: h5bento" in shown, f"{words}: --help says\n{shown}")
-        check(words == ["view"] or "--json" in shown, f"{words}: no --json in\n{shown}")
-    share = os.path.join(SOURCE, "tools", "share")
-    page = run(["man", "-l", f"{share}/h5bento.1"], native_env(MANWIDTH="200")).out if shutil.which("man") else None
-    with open(f"{share}/h5bento.1") as file:
-        page = re.sub(r"\.\x08", "", page or file.read().replace("\\-", "-"))
-    for words in [[name] for name in COMMANDS] + [["view", name] for name in VIEW]:
-        options = re.findall(r"(--[a-z]+)", h5bento(*words, "--help").out.split("Options:")[1].split("\n\n")[0])
-        for option in [" ".join(words), *options]:
-            check(option in page, f"the man page does not have {option} of {words}")
-    for typed, want in (("inf", ["info"]), ("verify --j", ["--jobs", "--json"]), ("view ", ["build", "drop", "status", "take-over"])):
-        script = f'. {share}/h5bento.bash; COMP_WORDS=(h5bento {typed}{"" if typed[-1] != " " else chr(39) * 2}); ' \
-            'COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _h5bento; printf "%s\\n" "${COMPREPLY[@]}"'
-        found = run(["bash", "-c", script], native_env()).out.split()
-        check(sorted(found) == want, f"completion of '{typed}': {found}")
-    check(re.fullmatch(r"h5bento \d+\.\d+\.\d+\n", h5bento("--version").out), "--version")
-    for wrong in ([], ["nothing"], ["info"], ["info", "a", "b"], ["verify", "-j", "x", "a"], ["view"], ["layout", "--svg"]):
-        h5bento(*wrong, ok=(2,))
 
 
 def older_data():
@@ -72,6 +43,24 @@ def older_data():
     one = found["damage"][0]
     check(found["damage_count"] == 1 and one["dataset_path"] == "/group/data" and one["step"] == 2, f"{found}")
     os.remove("older.h5")
+
+
+def case_older():
+    """So many older states that verify does not look at them, and says so; fewer, which it verifies."""
+    program = (
+        "import h5py, sys\n"
+        "with h5py.File(sys.argv[1], 'w') as f:\n"
+        "    sets = [f.create_dataset(f'd{i}', (4,), 'i4') for i in range(30)]\n"
+        "    for step in range(int(sys.argv[2])):\n"
+        "        for d in sets: d[...] = step\n"
+        "        f.flush()\n"
+    )
+    for steps, complete in ((60, True), (75, False)):  # 30 states of datasets in each; the limit is 2000
+        run([python(), "-c", program, "older.h5", steps], bento_env(string="bento keep=all"))
+        verdict = answer("verify", "older.h5")["files"][0]
+        check(verdict["older_verified"] == complete, f"{steps} steps: {verdict}")
+        check(verdict["older_records"] == (30 * (steps - 1) if complete else 0), f"{steps} steps: {verdict}")
+        check(("so many steps" in h5bento("verify", "older.h5").out) != complete, f"{steps} steps: what verify says")
 
 
 def case_good():
@@ -124,6 +113,22 @@ def case_good():
     check(answer("verify", "good.h5")["files"][0]["sound"], "not sound after a needless repair")
 
 
+def streams(layout):
+    """export --format per-rank: each task's chunks, one behind the other."""
+    listed = answer("export", "many.h5", "streams", "--format", "per-rank")["files"]
+    check([one["file"] for one in listed] == [f"streams/rank-{task:06}" for task in range(4)], f"{listed}")
+    for file in layout["files"]:
+        whole = content(file["path"])
+        for task in file["tasks"]:
+            first = file["data_start"] + task["local_task"] * file["chunk_bytes"]
+            want = b"".join(whole[(at := first + block * file["block_bytes"]) : at + chunk["used_bytes"]]
+                            for block, chunk in enumerate(task["chunks"]))
+            check(len(want) > 1 << 20 and content(f"streams/rank-{task['task']:06}") == want, f"stream of task {task['task']}")
+    check("is there already" in h5bento("export", "many.h5", "streams", "--format", "per-rank", ok=(1,)).err, "an old folder")
+    for wrong in (["--step", "1"], ["--force"]):
+        h5bento("export", "many.h5", "other", "--format", "per-rank", *wrong, ok=(2,))
+
+
 def case_files():
     """Several ranks and physical files; the pictures; a part that is missing or swapped."""
     write_ranks("many.h5", 4, "bento files=2;chunk=1M")
@@ -143,6 +148,11 @@ def case_files():
         shown = h5bento("layout", "many.h5", env=native_env(COLUMNS=str(columns)))
         widest = max(len(line) for line in lines(shown) if "[" in line)
         check(columns // 2 < widest <= columns, f"{widest} columns of {columns}:\n{shown.out}")
+    before = content("many.h5")
+    for part in ("many.h5", "many.h5.000001", "./many.h5"):
+        check("itself" in h5bento("layout", "many.h5", "--svg", part, ok=(1,)).err, f"a picture in the place of {part}")
+    check(content("many.h5") == before, "a picture was written over a container")
+    streams(layout)
     sound = [answer("verify", "-j", jobs, "many.h5")["files"][0] for jobs in (1, 4)]
     check(sound[0] == sound[1] and sound[0]["sound"] and sound[0]["streams"] == 4, f"{sound}")
     h5bento("info", "many.h5.000001", ok=(2,))
@@ -357,31 +367,6 @@ def case_foreign():
     full = run(["sh", "-c", f"{built('bin', 'h5bento')} --help >/dev/null; {built('bin', 'h5bento')} info text --json >/dev/full"],
                native_env(), ok=None)
     check(full.status == 2 and "standard output" in full.err, f"a full disk is not noticed: {full.status} {full.err}")
-
-
-def case_check():
-    """check: active, and each reason why not."""
-    plugins = os.path.join(build_folder(), "plugins")
-    good = bento_env(string="bento")
-    check(answer("check", env=good)["active"], "not active in the tests' own environment")
-
-    def reason(want, **changed):
-        env = {**good, **changed}
-        env = {key: value for key, value in env.items() if value is not None}
-        value = answer("check", env=env, ok=(1,))
-        check(not value["active"] and any(want in text for text in value["reasons"]), f"{want}: {value}")
-
-    reason("HDF5_VOL_CONNECTOR is not set", HDF5_VOL_CONNECTOR=None)
-    reason("another connector", HDF5_VOL_CONNECTOR="pass_through under_vol=0;under_info={}")
-    reason("HDF5_PLUGIN_PATH", HDF5_PLUGIN_PATH=os.getcwd())
-    reason("unknown key", HDF5_VOL_CONNECTOR="bento nonsense=1")
-    reason("H5BENTO_CHUNK", H5BENTO_CHUNK="x")
-    reason("switches all plugins off", HDF5_PLUGIN_PRELOAD="::")
-    os.mkdir("bad")
-    with open("bad/libh5bento_vol.so", "w") as file:
-        file.write("no library")
-    reason("cannot be loaded", HDF5_PLUGIN_PATH="bad")
-    check(os.listdir(plugins) and not glob.glob("/tmp/h5bento-check-*"), "check leaves something behind")
 
 
 CASES = {name[5:]: function for name, function in list(globals().items()) if name.startswith("case_")}

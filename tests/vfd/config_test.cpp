@@ -60,7 +60,7 @@ TEST_CASE("configuration: string over environment, unknown keys refused", "[vfd]
   CHECK(config->shared.chunk == 2u << 20);
   CHECK(load_driver_config("container=x", env)->container == "x");
   for (const char* bad :
-       {"view=on", "what", "rank=-1", "rank=9999999", "size=0", "session=", "files=0"}) {
+       {"keep=1", "what", "rank=-1", "rank=9999999", "size=0", "session=", "files=0"}) {
     const auto refused = load_driver_config(bad, environment({}));
     INFO(bad);
     CHECK((!refused && refused.error().code == Code::kInvalidArgument));

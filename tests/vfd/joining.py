@@ -176,7 +176,7 @@ def names(a, b):
     a.refused("new log.h5", "errno = 17")
     a.say("as container=elsewhere.bento;match=*")
     check(sums(a, "log.h5") == total(5), "an ordinary file where there is no container")
-    for bad, words in (("container=%9.bento", "needs a star"), ("match=*", "container= is missing"), ("container=a;view=on", "known keys"),
+    for bad, words in (("container=%9.bento", "needs a star"), ("match=*", "container= is missing"), ("container=a;keep=1", "known keys"),
                        ("container=a;rank=x", "accepted"), ("container=a;files=0", "accepted"), ("nonsense", "no key=value")):
         a.say("as " + bad)
         a.refused("create z.h5", words)

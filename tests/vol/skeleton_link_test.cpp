@@ -15,6 +15,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 #include "hdf5/skeleton/plain_file.hpp"
 #include "tests/vol/skeleton_support.hpp"
 

@@ -4,6 +4,7 @@
 /// The skeleton driver under the native connector, with a fake host in the connector's place: one
 /// file, its life, and its bytes. Links to other files: skeleton_link_test.cpp.
 #include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 
 #include <cstdlib>
 #include <fstream>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// `h5bento check`: is the connector active for programs in this environment, and if not, why? Asks
-/// the HDF5 library itself, with a small file.
+/// `h5bento check`: is the connector, or the file driver, active for programs in this environment,
+/// and if not, why? Asks the HDF5 library itself, with a small file.
 #include <stdlib.h>  // NOLINT: mkdtemp()
 
 #include <cstdlib>
@@ -25,6 +25,7 @@ namespace {
 using namespace vol;
 
 constexpr const char* kModule = "libh5bento_vol.so";
+constexpr const char* kDriverModule = "libh5bento_vfd.so";
 /// Where HDF5 looks if nothing is said, unless it was built otherwise.
 constexpr const char* kUsualFolder = "/usr/local/hdf5/lib/plugin";
 
@@ -37,6 +38,7 @@ struct Answer {
   std::vector<std::string> reasons;  ///< why it is not active
   std::vector<std::string> remarks;  ///< what a user may not expect
   std::string module;                ///< the file that HDF5 will load
+  bool driver = false;               ///< HDF5_DRIVER asks for the file driver: that is looked at
 };
 
 std::vector<std::string> plugin_folders() {
@@ -51,38 +53,45 @@ std::vector<std::string> plugin_folders() {
   return folders;
 }
 
-void look_for_module(Answer& answer) {
+/// The file of a plugin; a reason if there is none, or if it cannot be loaded.
+std::string look_for_module(const char* name, std::vector<std::string>& reasons) {
   std::string searched;
+  std::string found;
   for (const auto& folder : plugin_folders()) {
-    const std::string file = folder + "/" + kModule;
+    const std::string file = folder + "/" + name;
     std::error_code error;
     if (std::filesystem::exists(file, error)) {
-      answer.module = file;
+      found = file;
       break;
     }
     searched += (searched.empty() ? "" : ", ") + folder;
   }
-  if (answer.module.empty()) {
-    answer.reasons.push_back(fmt::format(
+  if (found.empty()) {
+    reasons.push_back(fmt::format(
         "{} is in none of the folders where HDF5 looks for plugins ({}): set HDF5_PLUGIN_PATH to "
         "the folder that has it",
-        kModule, searched.empty() ? std::string("none") : searched));
-    return;
+        name, searched.empty() ? std::string("none") : searched));
+    return found;
   }
-  // Says which library it lacks; the HDF5 library says only that it found no connector.
-  void* const module = ::dlopen(answer.module.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  // Says which library it lacks; the HDF5 library says only that it found no plugin.
+  void* const module = ::dlopen(found.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (module == nullptr)
-    answer.reasons.push_back(fmt::format("the plugin cannot be loaded: {}", ::dlerror()));
+    reasons.push_back(fmt::format("the plugin cannot be loaded: {}", ::dlerror()));
   else
     ::dlclose(module);
+  return found;
 }
 
 void look_at_variables(Answer& answer) {
   const std::string connector = variable("HDF5_VOL_CONNECTOR");
-  if (connector.empty())
+  answer.driver = variable("HDF5_DRIVER") == "bento";
+  if (answer.driver && !connector.empty())
+    answer.remarks.emplace_back(
+        "HDF5_DRIVER and HDF5_VOL_CONNECTOR are both set: files go to the driver");
+  else if (!answer.driver && connector.empty())
     answer.reasons.emplace_back(
         "HDF5_VOL_CONNECTOR is not set: HDF5 uses its native connector; set it to bento");
-  else if (connector.substr(0, connector.find(' ')) != "bento")
+  else if (!answer.driver && connector.substr(0, connector.find(' ')) != "bento")
     answer.reasons.push_back(
         fmt::format("HDF5_VOL_CONNECTOR is '{}', which is another connector", connector));
   const std::size_t blank = connector.find(' ');
@@ -94,7 +103,7 @@ void look_at_variables(Answer& answer) {
   if (variable("HDF5_PLUGIN_PRELOAD") == "::")
     answer.reasons.emplace_back("HDF5_PLUGIN_PRELOAD is '::', which switches all plugins off");
   const std::string driver = variable("HDF5_DRIVER");
-  if (driver == "bento")
+  if (answer.driver)
     answer.remarks.emplace_back(
         "HDF5_DRIVER is bento: programs that set a driver themselves (H5Pset_fapl_sec2, mpio, ...) "
         "are not reached by it");
@@ -122,9 +131,14 @@ Result<bool> makes_container(const std::string& folder) {
 }
 
 void try_it(Answer& answer) {
-  std::string folder = (std::filesystem::temp_directory_path() / "h5bento-check-XXXXXX").string();
-  if (::mkdtemp(folder.data()) == nullptr) {
-    answer.remarks.push_back(fmt::format("no file could be tried in '{}'", folder));
+  std::error_code none;  // TMPDIR may name anything
+  const std::string temporary = std::filesystem::temp_directory_path(none).string();
+  std::string folder = temporary + "/h5bento-check-XXXXXX";
+  if (none || ::mkdtemp(folder.data()) == nullptr) {
+    answer.remarks.push_back(fmt::format(
+        "no file could be tried: no folder can be made in {} ({}); TMPDIR names another one",
+        none ? "the folder for temporary files" : "'" + temporary + "'",
+        none ? none.message() : std::error_code(errno, std::generic_category()).message()));
     return;
   }
   const auto made = makes_container(folder);
@@ -136,12 +150,21 @@ void try_it(Answer& answer) {
     answer.reasons.emplace_back("HDF5 made an ordinary file when it was asked for a new one");
 }
 
+/// A file might go into a container of the user's: the library only loads the driver.
+void try_driver(Answer& answer) {
+  if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) < 0) return;
+  const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
+  if (H5Pset_driver_by_name(access.get(), "bento", nullptr) < 0)
+    answer.reasons.push_back(
+        fmt::format("HDF5 cannot load the file driver: {}", innermost_error()));
+}
+
 Result<ExitStatus> check(Output& out) {
   Answer answer;
   look_at_variables(answer);
-  look_for_module(answer);
+  answer.module = look_for_module(answer.driver ? kDriverModule : kModule, answer.reasons);
   // With a wrong connector HDF5 would print, or run somebody else's plugin.
-  if (answer.reasons.empty()) try_it(answer);
+  if (answer.reasons.empty()) answer.driver ? try_driver(answer) : try_it(answer);
   const bool active = answer.reasons.empty();
   unsigned version[3] = {};
   H5get_libversion(&version[0], &version[1], &version[2]);
@@ -151,9 +174,10 @@ Result<ExitStatus> check(Output& out) {
                   {"remarks", answer.remarks},
                   {"connector", variable("HDF5_VOL_CONNECTOR")},
                   {"plugin", answer.module.empty() ? Json(nullptr) : Json(answer.module)},
+                  {"checked", answer.driver ? "driver" : "connector"},
                   {"hdf5", hdf5}};
-  out.print("the connector is {} in this environment (HDF5 {})\n", active ? "active" : "not active",
-            hdf5);
+  out.print("the {} is {} in this environment (HDF5 {})\n",
+            answer.driver ? "file driver" : "connector", active ? "active" : "not active", hdf5);
   if (!answer.module.empty()) out.print("  plugin: {}\n", answer.module);
   for (const auto& reason : answer.reasons) out.print("  reason: {}\n", reason);
   for (const auto& remark : answer.remarks) out.print("  note: {}\n", remark);
@@ -165,8 +189,9 @@ Result<ExitStatus> check(Output& out) {
 void add_check(Tool& tool) {
   tool.add(
       "check", "Say whether the connector is active in this environment, and if not, why", check,
-      "Looks at HDF5_VOL_CONNECTOR, HDF5_PLUGIN_PATH and H5BENTO_*, loads the plugin, and lets "
-      "HDF5 make a small\nfile in the folder for temporary files.");
+      "Looks at HDF5_VOL_CONNECTOR, HDF5_DRIVER, HDF5_PLUGIN_PATH and H5BENTO_*, loads the plugin, "
+      "and lets HDF5\nmake a small file in the folder for temporary files. With HDF5_DRIVER=bento "
+      "it is the file driver that is looked at.");
 }
 
 }  // namespace bento::tools

@@ -173,7 +173,9 @@ Result<ExitStatus> defrag_in_place(Output& out, Options options) {
   BENTO_ASSIGN(const auto lock, FileLock::take_alone(*first, Locking::kBestEffort));
   BENTO_ASSIGN(const Survey survey, Survey::open(options.from));
   BENTO_TRY(check_edited(survey));
-  BENTO_ASSIGN(const Meta1 head, read_meta1(*first));
+  auto read = read_meta1(*first);
+  if (!read) return fail(std::move(read).error().with_context(fmt::format("'{}'", options.from)));
+  const Meta1 head = std::move(*read);
   const Root& root = survey.root();
   if (root.step > root.oldest && !options.drop_steps)
     return fail(Code::kExists,

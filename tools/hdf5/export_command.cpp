@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// `h5bento export FILE OUT`: a container as an ordinary HDF5 file, or as FTI's rank files.
+/// `h5bento export FILE OUT`: a container as an ordinary HDF5 file, as FTI's rank files, or as its
+/// streams.
 #include <charconv>
 #include <chrono>
 #include <cstdio>
@@ -15,7 +16,10 @@
 
 #include "core/comm/communicator.hpp"
 #include "core/io/new_file.hpp"
+#include "core/joined/joined_export.hpp"
+#include "core/joined/joined_report.hpp"
 #include "core/offline/export_fti.hpp"
+#include "core/offline/export_streams.hpp"
 #include "core/offline/survey.hpp"
 #include "hdf5/native/native_file.hpp"
 #include "hdf5/native/record_decoder.hpp"
@@ -92,7 +96,7 @@ Result<ExitStatus> export_hdf5(Output& out, const Options& options) {
   return ExitStatus::kDone;
 }
 
-// --- FTI ---------------------------------------------------------------------------------------
+// --- a file for each rank ----------------------------------------------------------------------
 
 /// A folder that gets its name when it is complete.
 class NewFolder {
@@ -121,7 +125,9 @@ class NewFolder {
   }
   [[nodiscard]] const std::string& unfinished() const { return unfinished_; }
 
-  Status publish(const std::vector<ExportedRank>& files) {
+  /// `files`: with a `path` each.
+  template <class Files>
+  Status publish(const Files& files) {
     for (const auto& rank : files) {
       BENTO_ASSIGN(const auto file, open_posix_file(rank.path, OpenMode::kReadWrite));
       BENTO_TRY(file->sync());
@@ -140,41 +146,111 @@ class NewFolder {
   bool there_ = false;
 };
 
-Result<ExitStatus> export_rank_files(Output& out, const Options& options) {
+Status check_folder_options(const Options& options) {
   if (!options.step.empty())
     return fail(Code::kInvalidArgument,
-                "--step is for --format hdf5: FTI's rank files are made of "
-                "the newest step, which is what the streams hold");
+                "--step is for --format hdf5: rank files are made of the newest step, which is "
+                "what the streams hold");
   if (options.force)
     return fail(Code::kInvalidArgument,
                 "--force is for --format hdf5: rank files go to a new folder");
+  return {};
+}
+
+/// Tells of the files that are in the folder now.
+template <class Files>
+std::string list_files(Output& out, const Options& options, const Files& files) {
+  Json& list = out.answer()["files"] = Json::array();
+  std::uint64_t bytes = 0;
+  for (const auto& one : files) {
+    bytes += one.bytes;
+    const std::string name = std::filesystem::path(one.path).filename();
+    list.push_back({{"file", options.out + "/" + name}, {"bytes", one.bytes}});
+  }
+  out.answer()["format"] = options.format;
+  return bytes_text(bytes);
+}
+
+Result<ExitStatus> export_rank_streams(Output& out, const Options& options) {
+  BENTO_TRY(check_folder_options(options));
+  BENTO_ASSIGN(NewFolder folder, NewFolder::create(options.out));
+  std::optional<Progress> progress;
+  ExportStreamsOptions how;
+  how.total = [&](std::uint64_t bytes) { progress.emplace("export", bytes, out.json()); };
+  how.progress = [&](std::uint64_t bytes) { progress->add(bytes); };
+  const auto streams = export_streams(options.path, folder.unfinished(), how);
+  progress.reset();
+  if (!streams) return fail(streams.error());
+  BENTO_TRY(folder.publish(*streams));
+  const std::string bytes = list_files(out, options, *streams);
+  out.print("'{}': {}, {} together\n", options.out, count_text(streams->size(), "stream"), bytes);
+  return ExitStatus::kDone;
+}
+
+Result<ExitStatus> export_rank_files(Output& out, const Options& options) {
+  BENTO_TRY(check_folder_options(options));
   BENTO_ASSIGN(const auto container, open_container(options));
   BENTO_ASSIGN(const auto decoder, vol::RecordDecoder::make(*container));
   ExportFtiOptions how;
   how.layout = options.format == "fti" ? fti::Layout::kV11 : fti::Layout::kV16;
   how.timestamp_ns = static_cast<std::uint64_t>(
       std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
-  how.decode = [decoder](const Record& record, std::vector<std::byte> stored) {
+  how.decode = [decoder](const Record& record, const std::vector<std::byte>& stored) {
     return decoder->decode(record, stored);
   };
   BENTO_ASSIGN(NewFolder folder, NewFolder::create(options.out));
   BENTO_ASSIGN(const auto ranks, export_fti(options.path, folder.unfinished(), how));
   BENTO_TRY(folder.publish(ranks));
+  const std::string bytes = list_files(out, options, ranks);
+  out.print("'{}': {} of FTI {}, {} together\n", options.out, count_text(ranks.size(), "rank file"),
+            options.format == "fti" ? "1.1" : "1.6", bytes);
+  return ExitStatus::kDone;
+}
+
+/// The HDF5 files that the streams of a container of the file driver are.
+Result<ExitStatus> export_streams_of_driver(Output& out, const Options& options) {
+  if (options.format != "per-rank" || !options.step.empty() || options.force)
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("'{}' holds the HDF5 files of several processes: --format per-rank puts "
+                    "them into a new folder, under their own names; --step and --force are "
+                    "not for it",
+                    options.path));
+  BENTO_ASSIGN(NewFolder folder, NewFolder::create(options.out));
+  std::unique_ptr<Progress> progress;
+  ExportJoinedOptions how;
+  how.total = [&](std::uint64_t bytes) {
+    progress = std::make_unique<Progress>("export", bytes, out.json());
+  };
+  how.progress = [&](std::uint64_t bytes) { progress->add(bytes); };
+  const auto files = export_joined(options.path, folder.unfinished(), how);
+  progress.reset();
+  if (!files) return fail(files.error());
+  BENTO_TRY(folder.publish(*files));
   Json& list = out.answer()["files"] = Json::array();
   std::uint64_t bytes = 0;
-  for (const auto& rank : ranks) {
-    bytes += rank.bytes;
-    const std::string name = std::filesystem::path(rank.path).filename();
-    list.push_back({{"file", options.out + "/" + name}, {"bytes", rank.bytes}});
+  std::size_t cut = 0;
+  for (const auto& one : *files) {
+    bytes += one.bytes;
+    cut += one.cut ? 1 : 0;
+    list.push_back({{"file", options.out + one.path.substr(folder.unfinished().size())},
+                    {"name", one.name},
+                    {"bytes", one.bytes},
+                    {"cut", one.cut}});
   }
   out.answer()["format"] = options.format;
-  out.print("'{}': {} rank files of FTI {}, {} together\n", options.out, ranks.size(),
-            options.format == "fti" ? "1.1" : "1.6", bytes_text(bytes));
+  out.print("'{}': {}, {} together\n", options.out, count_text(files->size(), "HDF5 file"),
+            bytes_text(bytes));
+  if (cut > 0)
+    out.note(fmt::format("{} of them were cut off: their processes were ended while they wrote",
+                         count_text(cut)));
   return ExitStatus::kDone;
 }
 
 Result<ExitStatus> run_export(Output& out, const Options& options) {
   BENTO_TRY(check_is_container(options.path));
+  if (is_joined_container(options.path)) return export_streams_of_driver(out, options);
+  if (options.format == "per-rank") return export_rank_streams(out, options);
   BENTO_TRY(start_hdf5());
   return options.format == "hdf5" ? export_hdf5(out, options) : export_rank_files(out, options);
 }
@@ -187,10 +263,13 @@ void add_export(Tool& tool) {
           "export", "Make an ordinary HDF5 file, or FTI's rank files, of a container",
           [options](Output& out) { return run_export(out, *options); },
           "OUT appears when it is complete. hdf5: one file that stock HDF5 reads, serial and "
-          "parallel.\nfti, fti16: a new folder of rank files from which FTI 1.1, or 1.6, restarts.")
+          "parallel.\nfti, fti16: a new folder of rank files from which FTI 1.1, or 1.6, "
+          "restarts.\n"
+          "per-rank: a new folder with each rank's stream as it lies in the container.")
       .argument("FILE", options->path, "the container")
       .argument("OUT", options->out, "the file, or folder, to make")
-      .choice("--format", options->format, {"hdf5", "fti", "fti16"}, "what to make (default: hdf5)")
+      .choice("--format", options->format, {"hdf5", "fti", "fti16", "per-rank"},
+              "what to make (default: hdf5)")
       .option("--step", "K", options->step, "as of this kept step (default: the newest)")
       .flag("-f,--force", options->force, "replace OUT if it is there");
 }

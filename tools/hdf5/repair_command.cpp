@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// `h5bento repair FILE`: after a death, makes everything that readers see of what is committed.
+#include <algorithm>
 #include <memory>
 
+#include "core/joined/joined_report.hpp"
 #include "core/offline/survey.hpp"
 #include "tools/command.hpp"
 #include "tools/hdf5/start.hpp"
+#include "tools/joined_text.hpp"
 #include "tools/units.hpp"
 #include "vol/library/edited_view.hpp"
 
@@ -78,9 +81,26 @@ void print(Output& out, const std::string& path, const RecoveryReport& report) {
                                      : "the container is damaged");
 }
 
+/// A container of the file driver: META2 and superblocks, then the view.
+Result<ExitStatus> repair_streams(Output& out, const std::string& path) {
+  BENTO_ASSIGN(const JoinedReport before, inspect_joined(path));
+  std::vector<std::string> notes;
+  BENTO_ASSIGN(const JoinedReport report, or_refusal(vol::repair_streams(path, notes), path));
+  print_joined(out, path, report);
+  out.print("  {}; its native view shows all files\n",
+            before.finished ? "it was finished" : "it is finished now, for SION readers, too");
+  for (const auto& note : notes) out.print("  note: {}\n", note);
+  out.answer()["was_closed"] = before.finished;
+  out.answer()["notes"] = notes;
+  const bool cut = std::ranges::any_of(report.streams, [](const auto& one) { return one.writing; });
+  out.answer()["sound"] = !cut;
+  return cut ? ExitStatus::kFound : ExitStatus::kDone;
+}
+
 Result<ExitStatus> repair(Output& out, const std::string& path) {
   BENTO_TRY(check_is_container(path));
   BENTO_TRY(start_hdf5());
+  if (is_joined_container(path)) return repair_streams(out, path);
   BENTO_ASSIGN(const RecoveryReport report, or_refusal(vol::recover_container(path), path));
   out.answer() = {{"file", path},
                   {"step", report.step},

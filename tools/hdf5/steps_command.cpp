@@ -21,6 +21,7 @@ struct Options {
 Result<ExitStatus> file_steps(Output& out, const Options& options) {
   BENTO_ASSIGN(const auto steps, vol::list_steps(options.path));
   Json& list = out.answer()["steps"] = Json::array();
+  if (!steps.empty()) out.print("{:>8}  {}\n", "step", "datasets that it wrote");
   for (const auto& step : steps) {
     Json& one = list.emplace_back(Json{{"step", step.step.number()}});
     Json& datasets = one["datasets"] = Json::array();

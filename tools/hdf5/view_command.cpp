@@ -8,6 +8,7 @@
 #include "core/offline/survey.hpp"
 #include "tools/command.hpp"
 #include "tools/hdf5/start.hpp"
+#include "tools/joined_text.hpp"
 #include "tools/survey_text.hpp"
 #include "vol/library/edited_view.hpp"
 
@@ -23,7 +24,29 @@ void report(Output& out, const std::string& path, const Notes& notes, const std:
   for (const auto& note : notes) out.print("  not shown: {}\n", note);
 }
 
+/// Of a container of the file driver.
+Result<ExitStatus> joined_status(Output& out, const std::string& path) {
+  BENTO_ASSIGN(const JoinedReport report, inspect_joined(path));
+  BENTO_TRY(start_hdf5());
+  Notes notes;
+  if (report.view == JoinedView::kThere)
+    if (auto found = vol::view_notes(path)) notes = std::move(*found);
+  out.answer() = {{"file", path}, {"native_view", joined_view_name(report.view)}, {"notes", notes}};
+  if (report.view == JoinedView::kEdited)
+    out.print(
+        "{}: another program changed the file through its native view; 'h5bento view drop' "
+        "forgets that\n",
+        path);
+  else
+    out.print("{}: {}\n", path,
+              report.view == JoinedView::kThere ? "a native view, with a group for each file"
+                                                : "no native view; 'h5bento view build' makes it");
+  for (const auto& note : notes) out.print("  not shown: {}\n", note);
+  return report.view == JoinedView::kEdited ? ExitStatus::kFound : ExitStatus::kDone;
+}
+
 Result<ExitStatus> status(Output& out, const std::string& path) {
+  if (is_joined_container(path)) return joined_status(out, path);
   BENTO_ASSIGN(Survey survey, Survey::open(path));
   BENTO_TRY(start_hdf5());
   const auto notes = vol::view_notes(path);
@@ -51,7 +74,9 @@ Result<ExitStatus> build(Output& out, const std::string& path) {
   BENTO_TRY(check_is_container(path));
   BENTO_TRY(start_hdf5());
   BENTO_ASSIGN(const Notes notes, or_refusal(vol::rebuild_view(path), path));
-  report(out, path, notes, "the native view shows what is committed");
+  report(out, path, notes,
+         is_joined_container(path) ? "the native view has a group for each file"
+                                   : "the native view shows what is committed");
   return ExitStatus::kDone;
 }
 
@@ -59,6 +84,11 @@ Result<ExitStatus> drop(Output& out, const std::string& path) {
   BENTO_TRY(check_is_container(path));
   BENTO_TRY(start_hdf5());
   BENTO_ASSIGN(const Notes notes, or_refusal(vol::drop_edited_view(path), path));
+  if (is_joined_container(path)) {
+    out.answer() = {{"file", path}, {"native_view", "none"}, {"notes", notes}};
+    out.print("{}: the native view is gone; the files of the processes are as they were\n", path);
+    return ExitStatus::kDone;
+  }
   report(out, path, notes, "changes by other programs are dropped; the native view is built anew");
   return ExitStatus::kDone;
 }

@@ -11,37 +11,17 @@
 
 #include "core/comm/communicator.hpp"
 #include "core/layout/holder.hpp"
+#include "core/offline/export_streams.hpp"
 #include "core/offline/survey.hpp"
 #include "core/stream/stream_walk.hpp"
 #include "tools/mount/catalogue_text.hpp"
+#include "tools/mount/inodes.hpp"
 
 namespace bento::tools {
 
 namespace {
 
-enum class Kind : std::uint8_t {
-  kRoot = 0,
-  kSteps = 1,
-  kStreams = 2,
-  kText = 3,
-  kStepFolder = 4,
-  kStepFile = 5,
-  kStream = 6,
-};
-
-constexpr unsigned kKindShift = 60;
-constexpr Inode kNumberMask = (Inode{1} << kKindShift) - 1;
 constexpr std::size_t kMostAssembled = 16;
-
-Inode inode_of(Kind kind, std::uint64_t number = 1) {
-  return static_cast<Inode>(kind) << kKindShift | number;
-}
-Kind kind_of(Inode inode) {
-  return static_cast<Kind>(inode >> kKindShift);
-}
-std::uint64_t number_of(Inode inode) {
-  return inode & kNumberMask;
-}
 
 tl::unexpected<Error> no_entry() {
   return fail(Code::kNotFound, "no such name");
@@ -55,10 +35,6 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
       (text.size() > 1 && text[0] == '0') || number > kNumberMask)
     return std::nullopt;
   return number;
-}
-
-std::string stream_name(std::uint64_t writer) {
-  return fmt::format("rank-{:06}", writer);
 }
 
 }  // namespace
@@ -279,7 +255,7 @@ Result<Inode> MountedContainer::lookup(Inode folder, const std::string& name) {
     case Kind::kStreams: {
       BENTO_ASSIGN(const auto shown, snapshot());
       for (std::uint64_t writer = 0; writer < shown->fills.size(); ++writer)
-        if (stream_name(writer) == name) return inode_of(Kind::kStream, writer);
+        if (stream_file_name(writer) == name) return inode_of(Kind::kStream, writer);
       return no_entry();
     }
     default:
@@ -307,7 +283,7 @@ Result<std::pair<std::string, Inode>> MountedContainer::entry(Inode folder, std:
     case Kind::kStreams: {
       BENTO_ASSIGN(const auto shown, snapshot());
       if (index >= shown->fills.size()) return no_entry();
-      return std::pair{stream_name(index), inode_of(Kind::kStream, index)};
+      return std::pair{stream_file_name(index), inode_of(Kind::kStream, index)};
     }
     default:
       return no_entry();

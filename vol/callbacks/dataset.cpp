@@ -3,14 +3,17 @@
 /// \file
 /// Dataset callbacks but for reads and writes (dataset_transfer.hpp). Descriptions live in the
 /// skeleton; raw data of fixed-size types is diverted.
+#include <fmt/format.h>
+
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
-#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/dataset_transfer.hpp"
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/data/dataset_chunks.hpp"
+#include "vol/file/arguments.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/destination.hpp"
 #include "vol/file/refresh.hpp"
@@ -83,7 +86,10 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
   const Destination destination = destination_of(where, *loc, name);
   CreationList list;
   bool divert = false;
-  note_collective(where, "dataset_create", name);
+  note_collective(where, "dataset_create", [&] {
+    return fmt::format("{}: {}, {}, {}", name != nullptr ? name : "(no name)", extent_text(space),
+                       type_text(type), creation_text(dcpl, type));
+  });
   if (destination.container) {
     BENTO_ASSIGN(divert, divertable(type, space, dcpl));
     if (divert) {
@@ -184,7 +190,11 @@ Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl
   if (state->home == Home::kDiverted) {
     BENTO_ASSIGN(before, state->extent(object));
   }
-  note_collective(object, "set_extent", nullptr);
+  note_collective(object, "set_extent", [&] {
+    return state->home == Home::kDiverted
+               ? extent_text(std::span<const hsize_t>(args->args.set_extent.size, before.rank()))
+               : std::string();
+  });
   if (H5VLdataset_specific(object->under, object->under_vol_id, args, dxpl, req) < 0) {
     if (state->file) state->file->note_extent_unknown();  // it may have changed all the same
     return fail(native_failed("set extent"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/callbacks/dataset_transfer.hpp"
-#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/linked_file.hpp"
 
 #include <set>
 #include <vector>
@@ -13,16 +13,11 @@
 #include "vol/file/reserved_name.hpp"
 #include "vol/file/stats.hpp"
 #include "vol/file/virtual_sources.hpp"
+#include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
 
 namespace {
-
-bool collective_transfer(hid_t dxpl) {
-  H5FD_mpio_xfer_t mode = H5FD_MPIO_INDEPENDENT;
-  return dxpl != H5P_DEFAULT && dxpl != H5P_DATASET_XFER_DEFAULT &&
-         H5Pget_dxpl_mpio(dxpl, &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
-}
 
 /// Native code on a skeleton refuses collective transfers, so it gets a list without them. The
 /// library writes to that list once more when the application's call ends, so it has to live until
@@ -33,7 +28,7 @@ hid_t independent_copy(hid_t dxpl) {
   // The library itself closes the last one when it ends; it may have begun anew since.
   if (last >= 0 && H5Iis_valid(last) > 0 && H5Iget_type(last) == H5I_GENPROP_LST) H5Pclose(last);
   last = H5Pcopy(dxpl);
-  if (last >= 0) H5Pset_dxpl_mpio(last, H5FD_MPIO_INDEPENDENT);
+  if (last >= 0) make_independent(last);
   return last;
 }
 
@@ -63,12 +58,24 @@ Result<Batch> batch_of(std::size_t count, void* dset[], hid_t dxpl) {
     batch.states.push_back(state);
     batch.all_native = batch.all_native && state->home == Home::kNative;
   }
-  batch.collective = !batch.all_native && collective_transfer(dxpl);
+  batch.collective = !batch.all_native && is_collective_transfer(dxpl);
   if (batch.collective)
     for (const auto* const state : batch.states)
       if (state->file && !state->file->access().parallel)
         return fail(Code::kInvalidArgument, "collective access for MPI-based drivers only");
   return batch;
+}
+
+/// The elements of a virtual dataset are those of other datasets: are these where the library looks
+/// for them?
+Status check_sources(const Batch& batch) {
+  for (std::size_t i = 0; i < batch.states.size(); ++i) {
+    DatasetState& state = *batch.states[i];
+    if (state.home == Home::kDiverted || state.sources_checked) continue;
+    BENTO_TRY(check_virtual_sources(batch.objects[i], state.home == Home::kSkeleton));
+    state.sources_checked = true;
+  }
+  return {};
 }
 
 std::uint64_t selected_bytes(const Object* object, hid_t file_space, hid_t mem_type) {
@@ -98,12 +105,15 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
     }));
   for (std::size_t i = 0; i < count; ++i)
     if (batch.states[i]->home == Home::kNative) BENTO_TRY(refuse_linked_change(batch.objects[i]));
+  BENTO_TRY(check_sources(batch));
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
     for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
+    const SourceWatch watch;
     if (H5VLdataset_write(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
                           file_space, dxpl, buf, req) < 0)
       return fail(native_failed("dataset write"));
+    for (Object* const object : batch.objects) BENTO_TRY(watch.check(object));
     for (std::size_t i = 0; i < count; ++i) {
       ++counts_of(Home::kNative).writes;
       counts_of(Home::kNative).bytes_written +=
@@ -126,10 +136,12 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
     if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
       return fail(Code::kUnsupported, state.refuses_parallel);
     const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
+    const SourceWatch watch;
     const bool wrote =
         H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
                           &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
     if (!wrote) return fail(native_failed("dataset write"));
+    BENTO_TRY(watch.check(batch.objects[i]));
     counts.bytes_written += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
   }
   return {};
@@ -142,12 +154,7 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       return file.writable() ? file.container().exchange() : Status{};
     }));
-  for (std::size_t i = 0; i < count; ++i)
-    if (DatasetState& state = *batch.states[i];
-        state.home != Home::kDiverted && !state.sources_checked) {
-      BENTO_TRY(check_virtual_sources(batch.objects[i], state.home == Home::kSkeleton));
-      state.sources_checked = true;
-    }
+  BENTO_TRY(check_sources(batch));
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
     for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;

@@ -2,7 +2,10 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Committed datatype callbacks: all of them belong to the skeleton.
+#include <fmt/format.h>
+
 #include "vol/callbacks/callbacks.hpp"
+#include "vol/file/arguments.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
@@ -19,7 +22,9 @@ void* datatype_commit(void* obj, const H5VL_loc_params_t* loc, const char* name,
                       hid_t lcpl, hid_t tcpl, hid_t tapl, hid_t dxpl, void** req) noexcept {
   return hand_on("datatype commit", [&] {
     if (refuses_reserved_name(at(obj), name)) return static_cast<Object*>(nullptr);
-    note_collective(at(obj), "datatype_commit", name);
+    note_collective(at(obj), "datatype_commit", [&] {
+      return fmt::format("{}: {}", name != nullptr ? name : "(no name)", type_text(type));
+    });
     const hid_t vol = at(obj)->under_vol_id;
     Object* const committed = wrap_new(
         H5VLdatatype_commit(at(obj)->under, loc, vol, name, type, lcpl, tcpl, tapl, dxpl, req), vol,

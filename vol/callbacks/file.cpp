@@ -9,11 +9,13 @@
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/library_version.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/file_optional.hpp"
 #include "vol/callbacks/native_failed.hpp"
+#include "vol/file/cached_file.hpp"
 #include "vol/file/container_open.hpp"
 #include "vol/file/fapl.hpp"
 #include "vol/file/file_agreement.hpp"
@@ -21,6 +23,7 @@
 #include "vol/file/mounts.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/stats.hpp"
+#include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
 
@@ -69,9 +72,16 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
   return wrap_new(under, native_connector(), H5I_FILE);
 }
 
-ContainerOptions options_of(const AgreedFile& file, hid_t fapl) {
+ContainerOptions options_of(const AgreedFile& file, const CachePlace& place, hid_t fapl) {
   ContainerOptions options = container_options(file.settings.requested.config, fapl);
   options.lock = static_cast<decltype(options.lock)>(file.decision.locking);
+  // The daemon asks the lock whether the copy in the cache is complete.
+  if (place.cached && options.lock == Locking::kOff) options.lock = Locking::kBestEffort;
+  if (place.cached) {
+    options.other_name = place.cached->final_name;
+    options.opener =
+        opener_in(*place.cached, file.settings.requested.config, std::move(options.opener));
+  }
   return options;
 }
 
@@ -106,29 +116,38 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
                           void** req) {
   const auto native = native_because(flags, fcpl, fapl);
   // Ranks that create a file together must agree on this, too.
-  if (!native.empty() && H5Pget_driver(fapl) != H5FD_MPIO)
+  if (!native.empty() && !is_mpio(H5Pget_driver(fapl)))
     return pass_create(name, flags, fcpl, fapl, dxpl, req);
   const PlistHandle changed = skeleton_creation_list(fcpl);
   const auto native_create = [&](hid_t list) {
     return H5VLfile_create(name, flags, changed.valid() ? changed.get() : fcpl, list, dxpl, req);
   };
-  BENTO_ASSIGN(AgreedFile file, agree_on_create({"H5Fcreate", name, flags, fapl, native}));
+  const FileRequest request{"H5Fcreate", name, flags, fapl, native};
+  BENTO_ASSIGN(AgreedFile file, agree_on_create(request));
   if (file.passes()) return pass_create(name, flags, fcpl, fapl, dxpl, req);
   if (file.open) return open_skeleton(name, fapl, file.access, file.open, native_create);
-  BENTO_ASSIGN(auto container, Container::create(name, (flags & H5F_ACC_EXCL) != 0,
-                                                 options_of(file, fapl), file.comm));
+  BENTO_ASSIGN(CachePlace place, place_to_create(request, file));
+  const auto create_there = [&] {
+    return Container::create(place.name_or(name), (flags & H5F_ACC_EXCL) != 0,
+                             options_of(file, place, fapl), file.comm);
+  };
+  auto created = create_there();
+  if (!created && give_up_place(place, request, file, created.error())) created = create_there();
+  BENTO_ASSIGN(auto container, std::move(created));
   warn_of_locks(name, *container);
-  auto context = std::make_shared<FileContext>(name, std::move(file.settings), file.access,
-                                               file.comm, std::move(container));
+  auto context =
+      std::make_shared<FileContext>(name, std::move(file.settings), file.access, file.comm,
+                                    std::move(container), std::move(place.cached));
   return open_skeleton(name, fapl, file.access, context, native_create);
 }
 
 Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
   const auto native = native_because(0, H5I_INVALID_HID, fapl);
-  if (!native.empty() && H5Pget_driver(fapl) != H5FD_MPIO)
+  if (!native.empty() && !is_mpio(H5Pget_driver(fapl)))
     return pass_open(name, flags, fapl, dxpl, req);
   const auto native_open = [&](hid_t list) { return H5VLfile_open(name, flags, list, dxpl, req); };
-  BENTO_ASSIGN(AgreedFile file, agree_on_open({"H5Fopen", name, flags, fapl, native}));
+  const FileRequest request{"H5Fopen", name, flags, fapl, native};
+  BENTO_ASSIGN(AgreedFile file, agree_on_open(request));
   if (file.passes()) return pass_open(name, flags, fapl, dxpl, req);
   if (file.open) return open_skeleton(name, fapl, file.open->access(), file.open, native_open);
   const bool writable = (flags & H5F_ACC_RDWR) != 0;
@@ -137,7 +156,9 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
                 fmt::format("'{}' is a container: SWMR access is not supported; readers see "
                             "the last committed step without it",
                             name));
-  BENTO_ASSIGN(auto container, Container::open(name, writable, options_of(file, fapl), file.comm));
+  BENTO_ASSIGN(CachePlace place, place_to_open(request, file));
+  BENTO_ASSIGN(auto container, Container::open(place.name_or(name), writable,
+                                               options_of(file, place, fapl), file.comm));
   warn_of_locks(name, *container);
   if (container->view_edited() && file.comm->rank() == 0)
     fmt::print(
@@ -145,8 +166,9 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
         "h5bento: warning: '{}' was changed by another program through its native HDF5 view; "
         "what h5bento committed is read, not that change\n",
         name);
-  auto context = std::make_shared<FileContext>(name, std::move(file.settings), file.access,
-                                               file.comm, std::move(container));
+  auto context =
+      std::make_shared<FileContext>(name, std::move(file.settings), file.access, file.comm,
+                                    std::move(container), std::move(place.cached));
   return open_skeleton(name, fapl, file.access, context, native_open);
 }
 
@@ -176,16 +198,18 @@ herr_t file_get(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) 
 
 Status flush(Object* object, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {
   const auto context = context_of(object);
+  notice_linked_changes();
   if (H5VLfile_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
     return fail(native_failed("flush"));
   std::vector<std::shared_ptr<FileContext>> files;
-  if (args->args.flush.scope == H5F_SCOPE_GLOBAL) files = mounted_below(object);
+  if (args->args.flush.scope == H5F_SCOPE_GLOBAL) files = mounted_with(object);
   if (context) files.insert(files.begin(), context);
   Status flushed;
   for (const auto& file : files) {
     if (!file->writable()) continue;
     file->note_collective("flush", {});
     Status done = file->container().commit();
+    if (done) done = file->note_flushed();
     if (done) done = file->take_refused_change();
     if (flushed) flushed = std::move(done);
   }
@@ -210,7 +234,10 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
       // ordinary files count, too.
       const bool looking_for_connector = H5Eget_num(H5E_DEFAULT) > 0;
       const ErrorStackKeeper native_errors;
-      *args->args.is_accessible.accessible = is_container(args->args.is_accessible.filename);
+      // HDF5 2 would take what the connector that it finds opens for a file of its native one, and
+      // die.
+      *args->args.is_accessible.accessible = !(looking_for_connector && is_hdf5_2()) &&
+                                             is_container(args->args.is_accessible.filename);
       if (*args->args.is_accessible.accessible || looking_for_connector) return {};
       PlistHandle list = native_fapl(args->args.is_accessible.fapl_id);
       H5VL_file_specific_args_t native = *args;
@@ -264,6 +291,7 @@ herr_t file_close(void* file, hid_t dxpl, void** req) {
   }
   const auto context = [&]() -> std::shared_ptr<FileContext> {
     try {
+      notice_linked_changes();
       return context_of(object);
     } catch (...) {
       return nullptr;

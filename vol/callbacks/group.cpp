@@ -51,12 +51,16 @@ herr_t group_specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl,
   // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
   void* const under = at(obj)->under;
   const hid_t vol = at(obj)->under_vol_id;
-  if (args->op_type == H5VL_GROUP_UNMOUNT)
-    note_unmounted(at(obj), by_self(at(obj)->type), args->args.unmount.name);
+  if (args->op_type == H5VL_GROUP_UNMOUNT) {
+    const auto child = mounted_at(at(obj), by_self(at(obj)->type), args->args.unmount.name);
+    const herr_t done = H5VLgroup_specific(under, vol, args, dxpl, req);
+    if (done >= 0 && child) note_unmounted(*child);
+    return done;
+  }
   if (args->op_type != H5VL_GROUP_MOUNT) return H5VLgroup_specific(under, vol, args, dxpl, req);
   H5VL_group_specific_args_t native = *args;
   native.args.mount.child_file = at(args->args.mount.child_file)->under;
-  const auto above = fileno_of(at(obj));
+  const MountPlace above{fileno_of(at(obj)), context_of(at(obj))};
   const herr_t done = H5VLgroup_specific(under, vol, &native, dxpl, req);
   if (done >= 0) note_mounted(above, at(args->args.mount.child_file));
   return done;

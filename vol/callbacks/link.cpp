@@ -2,6 +2,10 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Link callbacks: all of them belong to the skeleton.
+#include <string>
+
+#include <fmt/format.h>
+
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/object.hpp"
@@ -28,6 +32,25 @@ const char* name_in(const H5VL_loc_params_t& loc) {
   return loc.type == H5VL_OBJECT_BY_NAME ? loc.loc_data.loc_by_name.name : nullptr;
 }
 
+std::string text_in(const H5VL_loc_params_t& loc) {
+  const char* const name = name_in(loc);
+  return name != nullptr ? name : "(no name)";
+}
+
+/// Name, and what it leads to.
+std::string link_text(const H5VL_link_create_args_t& args, const H5VL_loc_params_t& loc) {
+  std::string name = text_in(loc);
+  if (args.op_type == H5VL_LINK_CREATE_SOFT) return name + " -> " + args.args.soft.target;
+  if (args.op_type == H5VL_LINK_CREATE_HARD)
+    return name + " = " + text_in(args.args.hard.curr_loc_params);
+  const char* file = nullptr;
+  const char* path = nullptr;
+  if (args.args.ud.type != H5L_TYPE_EXTERNAL ||
+      H5Lunpack_elink_val(args.args.ud.buf, args.args.ud.buf_size, nullptr, &file, &path) < 0)
+    return name;
+  return fmt::format("{} -> {}:{}", name, file, path);
+}
+
 herr_t link_create(H5VL_link_create_args_t* args, void* obj, const H5VL_loc_params_t* loc,
                    hid_t lcpl, hid_t lapl, hid_t dxpl, void** req) noexcept {
   return hand_on("link create", [&] {
@@ -39,7 +62,7 @@ herr_t link_create(H5VL_link_create_args_t* args, void* obj, const H5VL_loc_para
     }
     Object* const known = either(obj, current);
     if (refuses_reserved_name(known, name_in(*loc))) return -1;
-    note_collective(known, "link_create", name_in(*loc));
+    note_collective(known, "link_create", [&] { return link_text(*args, *loc); });
     if (args->op_type == H5VL_LINK_CREATE_HARD)
       note_shared_group(at(current != nullptr ? current : obj), args->args.hard.curr_loc_params, 1);
     return H5VLlink_create(&native, under(obj), loc, known->under_vol_id, lcpl, lapl, dxpl, req);
@@ -52,7 +75,7 @@ herr_t link_copy(void* source, const H5VL_loc_params_t* from, void* target,
   return hand_on("link copy", [&] {
     Object* const known = either(target, source);
     if (refuses_reserved_name(known, name_in(*to))) return -1;
-    note_collective(known, "link_copy", name_in(*to));
+    note_collective(known, "link_copy", [&] { return text_in(*from) + " -> " + text_in(*to); });
     note_shared_group(at(source != nullptr ? source : target), *from, 1);
     return H5VLlink_copy(under(source), from, under(target), to, known->under_vol_id, lcpl, lapl,
                          dxpl, req);
@@ -65,7 +88,7 @@ herr_t link_move(void* source, const H5VL_loc_params_t* from, void* target,
   return hand_on("link move", [&] {
     Object* const known = either(target, source);
     if (refuses_reserved_name(known, name_in(*to))) return -1;
-    note_collective(known, "link_move", name_in(*to));
+    note_collective(known, "link_move", [&] { return text_in(*from) + " -> " + text_in(*to); });
     return H5VLlink_move(under(source), from, under(target), to, known->under_vol_id, lcpl, lapl,
                          dxpl, req);
   });

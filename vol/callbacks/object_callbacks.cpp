@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Object callbacks. All but copies belong to the skeleton alone.
+#include <string>
+
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/data/dataset_copy.hpp"
 #include "vol/file/file_context.hpp"
@@ -45,7 +47,11 @@ herr_t object_copy(void* source, const H5VL_loc_params_t* from, const char* sour
       return herr_t{-1};
     }
     if (refuses_reserved_name(at(target), target_name)) return herr_t{-1};
-    note_collective(at(target), "object_copy", target_name);
+    if (!may_open(at(source), from, source_name)) return herr_t{-1};
+    note_collective(at(target), "object_copy", [&] {
+      return std::string(source_name != nullptr ? source_name : ".") + " -> " +
+             (target_name != nullptr ? target_name : "(no name)");
+    });
     const herr_t done =
         H5VLobject_copy(at(source)->under, from, source_name, at(target)->under, to, target_name,
                         at(source)->under_vol_id, ocpypl, lcpl, dxpl, req);

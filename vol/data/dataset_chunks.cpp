@@ -11,6 +11,7 @@
 #include <H5VLnative.h>
 #include <fmt/format.h>
 
+#include "hdf5/base/chunk_arguments.hpp"
 #include "hdf5/data/filtered_record.hpp"
 #include "vol/data/box_data.hpp"
 
@@ -212,8 +213,7 @@ Result<std::vector<std::byte>> stored_chunk(Object* object, DatasetState& state,
 
 /// H5Dwrite_chunk: the caller's bytes and mask are kept as they are. Of a chunk that reaches beyond
 /// the extent only the elements inside count, so it is decoded and written like any others.
-Status write_chunk(Object* object, DatasetState& state,
-                   const H5VL_native_dataset_chunk_write_t& args) {
+Status write_chunk(Object* object, DatasetState& state, const ChunkWrite20& args) {
   BENTO_ASSIGN(const Grid grid, grid_of(object, state));
   BENTO_ASSIGN(const Dims at, chunk_at(grid, args.offset));
   BENTO_ASSIGN(FilterScratch* const filters, state.filters(object));
@@ -240,16 +240,15 @@ Status write_chunk(Object* object, DatasetState& state,
   return write_box(object, state, inside, part.data(), state.all_members());
 }
 
-Status read_chunk(Object* object, DatasetState& state, H5VL_native_dataset_chunk_read_t& args) {
+Status read_chunk(Object* object, DatasetState& state, void* native) {
   BENTO_ASSIGN(const Grid grid, grid_of(object, state));
-  BENTO_ASSIGN(const Dims at, chunk_at(grid, args.offset));
+  BENTO_ASSIGN(const Dims at, chunk_at(grid, chunk_read_of(native).offset));
   BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
   if (!chunks.contains(grid.index(at)))
     return fail(Code::kNotFound, "chunk address is not defined: nothing was written to it");
   std::uint32_t mask = 0;
   BENTO_ASSIGN(const auto stored, stored_chunk(object, state, grid, at, mask));
-  std::memcpy(args.buf, stored.data(), stored.size());
-  args.filters = mask;
+  answer_chunk_read(native, stored, mask);
   return {};
 }
 
@@ -382,10 +381,10 @@ Result<bool> diverted_optional(Object* object, DatasetState& state, H5VL_optiona
       BENTO_TRY(chunk_info_by_coord(object, state, native->get_chunk_info_by_coord));
       return true;
     case H5VL_NATIVE_DATASET_CHUNK_READ:
-      BENTO_TRY(read_chunk(object, state, native->chunk_read));
+      BENTO_TRY(read_chunk(object, state, args->args));
       return true;
     case H5VL_NATIVE_DATASET_CHUNK_WRITE:
-      BENTO_TRY(write_chunk(object, state, native->chunk_write));
+      BENTO_TRY(write_chunk(object, state, chunk_write_of(args->args)));
       return true;
     case H5VL_NATIVE_DATASET_CHUNK_ITER:
       BENTO_TRY(iterate_chunks(object, state, native->chunk_iter.op, native->chunk_iter.op_data));

@@ -12,10 +12,11 @@
 #include "core/base/guarded.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/data/selection.hpp"
-#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 #include "vol/data/box_data.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/opened_object.hpp"
+#include "vol/file/refresh.hpp"
 #include "vol/file/shared_groups.hpp"
 
 namespace bento::vol {
@@ -143,6 +144,8 @@ Status copy_to_ordinary(Object* source, DatasetState& from, const Dims& extent, 
 
 Status copy_one(Object* source, Object* target) {
   if (source->type != H5I_DATASET || target->type != H5I_DATASET) return {};
+  BENTO_ASSIGN(const ObjectIdentity place, identity_of(source));
+  BENTO_TRY(check_not_outdated(place, H5I_DATASET));
   BENTO_ASSIGN(DatasetState* const from, resolve(source));
   BENTO_ASSIGN(const ObjectIdentity identity, identity_of(target));
   const auto file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
@@ -188,7 +191,7 @@ Status copy_objects(OpenedObject& old_root, OpenedObject& new_root) {
 
 Status copy_diverted_data(Object* source, const H5VL_loc_params_t& from, const char* source_name,
                           Object* target, const H5VL_loc_params_t& to, const char* target_name) {
-  if (armed_hosts().empty()) return {};
+  if (!any_armed_host()) return {};
   // The paths may have led through links or mounts: the objects are asked where they are.
   OpenedObject old_root(source, from.obj_type, source_name);
   OpenedObject new_root(target, to.obj_type, target_name);

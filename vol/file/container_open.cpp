@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/file/container_open.hpp"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -11,8 +14,10 @@
 #include <fmt/format.h>
 
 #include "core/comm/status_message.hpp"
+#include "core/io/host.hpp"
 #include "core/layout/holder.hpp"
 #include "core/layout/replace.hpp"
+#include "transfer/cache_use.hpp"
 #include "vol/file/fapl.hpp"
 #include "vol/file/file_agreement.hpp"
 
@@ -102,6 +107,10 @@ void warn_of_locks(const std::string& name, const Container& container) {
 
 bool is_container(const char* name) {
   const auto seen = probe_name(name);
+  if ((!seen || seen->kind != FileKind::kContainer) && transfer::has_note(name)) {
+    const auto copy = transfer::newest_copy(name);
+    return copy && *copy && transfer::state_of_copy((*copy)->path) != transfer::CopyState::kNothing;
+  }
   return seen && seen->kind == FileKind::kContainer;
 }
 
@@ -114,13 +123,19 @@ Result<bool> is_ours(const char* name) {
 
 namespace {
 
-Status delete_on_owner(const char* name, Locking locking) {
+Status delete_on_owner(const char* name, Locking locking, bool unfinished) {
+  if (unfinished) {
+    BENTO_TRY(transfer::discard_copies(name));
+    // Nothing has arrived before.
+    if (::access(name, F_OK) != 0 && errno == ENOENT) return {};
+  }
   BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
   const auto lock = lock_container(*file, locking);
   // To remove a file one need not be allowed to write to it, as for the lock.
   if (!lock && (lock.error().code != Code::kPermission || is_locked(*file)))
     return fail(lock.error());
   BENTO_ASSIGN(const Probe seen, probe(*file));
+  if (unfinished && seen.kind != FileKind::kContainer) return remove_file(name);
   return remove_container(name, seen.root, file_opener());
 }
 
@@ -131,7 +146,8 @@ Result<bool> delete_container(const char* name, hid_t fapl) {
   if (file.passes()) return false;
   ByteWriter out;
   if (file.comm->rank() == 0)
-    put_status(out, delete_on_owner(name, static_cast<Locking>(file.decision.locking)));
+    put_status(out, delete_on_owner(name, static_cast<Locking>(file.decision.locking),
+                                    !file.decision.place.empty()));
   BENTO_ASSIGN(const Bytes blob, file.comm->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "delete message");
   BENTO_TRY(get_status(in));
@@ -142,6 +158,10 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
                                                    const std::shared_ptr<SkeletonHost>& parent) {
   // "sion" in front is no proof: such a file is left to sec2.
   if (!is_container(name.c_str())) return std::shared_ptr<SkeletonHost>{};
+  BENTO_ASSIGN(const auto copy, transfer::newest_copy(name));
+  const std::string& place = copy ? copy->path : name;
+  std::optional<CachedFile> cached;
+  if (copy) cached = CachedFile{copy->path, copy->final_name};
   const auto parent_context = std::static_pointer_cast<FileContext>(parent);
   const bool writable = parent->ranks() == 1 && (flags & H5F_ACC_RDWR) != 0;
   OpenSettings settings = parent_context->settings();
@@ -153,10 +173,10 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
   std::shared_ptr<Communicator> comm = make_self_communicator();
   BENTO_ASSIGN(
       auto container,
-      Container::open(name, writable, container_options(parent_context->config(), -1), comm));
+      Container::open(place, writable, container_options(parent_context->config(), -1), comm));
   warn_of_locks(name, *container);
-  return std::shared_ptr<SkeletonHost>(
-      std::make_shared<FileContext>(name, std::move(settings), access, comm, std::move(container)));
+  return std::shared_ptr<SkeletonHost>(std::make_shared<FileContext>(
+      name, std::move(settings), access, comm, std::move(container), std::move(cached)));
 }
 
 }  // namespace bento::vol

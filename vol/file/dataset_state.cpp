@@ -9,7 +9,7 @@
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
-#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 
 namespace bento::vol {
 
@@ -128,10 +128,13 @@ Result<const char*> refused_in_parallel(const Object* object, hid_t type) {
 }  // namespace
 
 Result<DatasetState*> resolve(Object* object) {
-  if (object->outdated && object->dataset && object->dataset->home == Home::kDiverted)
+  // What the library keeps of it is of an earlier step: type, extent, and values that lie in
+  // metadata.
+  if (object->outdated)
     return fail(Code::kBusy,
-                "this dataset is not in the step that the file has come to by a refresh: it was "
-                "deleted by its writer; close it");
+                "this dataset is not in the step that the file has come to by a refresh, because "
+                "it was deleted by its writer: close it. Or its values lie in metadata "
+                "(variable length): refresh it, too");
   if (object->dataset_resolved) return object->dataset.get();
   auto state = std::make_shared<DatasetState>();
   BENTO_ASSIGN(const ObjectIdentity identity, identity_of(object));

@@ -8,7 +8,7 @@
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/quiet_errors.hpp"
-#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 
 namespace bento::vol {
 
@@ -29,7 +29,7 @@ std::optional<H5O_info2_t> info_at(const Object* object, const H5VL_loc_params_t
 // Groups on the way may be missing, and are then created in the file that the path has come to.
 Destination destination_of(const Object* where, const H5VL_loc_params_t& loc, const char* name) {
   std::string path = name != nullptr ? name : "";
-  for (auto slash = path.rfind('/'); slash != std::string::npos && !armed_hosts().empty();
+  for (auto slash = path.rfind('/'); slash != std::string::npos && any_armed_host();
        slash = path.rfind('/')) {
     const QuietErrors quiet;
     const ErrorStackKeeper keep;

@@ -11,7 +11,7 @@
 #include "hdf5/skeleton/driver.hpp"
 #include "vol/file/info.hpp"
 #include "vol/file/object.hpp"
-#include "vol/mpi/mpi_comm.hpp"
+#include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
 
@@ -27,7 +27,7 @@ bool serves_driver(hid_t fapl) {
 #ifdef H5_HAVE_DIRECT
   if (driver == H5FD_DIRECT) return true;
 #endif
-  return driver == H5FD_SEC2 || driver == H5FD_STDIO || driver == H5FD_LOG || driver == H5FD_MPIO;
+  return driver == H5FD_SEC2 || driver == H5FD_STDIO || driver == H5FD_LOG || is_mpio(driver);
 }
 
 Result<RequestedConfig> config_of(hid_t fapl) {
@@ -46,21 +46,16 @@ Result<RequestedConfig> config_of(hid_t fapl) {
 Result<UserAccess> user_access(hid_t fapl) {
   UserAccess access;
   access.driver = H5Pget_driver(fapl);
-  access.parallel = access.driver == H5FD_MPIO;
+  access.parallel = is_mpio(access.driver);
   if (!access.parallel) return access;
-  MPI_Info info = MPI_INFO_NULL;
-  if (H5Pget_fapl_mpio(fapl, &access.comm, &info) < 0)
-    return fail(Code::kInvalidArgument,
-                "the MPI communicator of the file access list cannot be duplicated");
-  access.info = std::make_shared<const OwnedInfo>(info);
+  BENTO_ASSIGN(access.mpi, mpi_access(fapl));
   return access;
 }
 
 Result<std::shared_ptr<Communicator>> make_communicator(const UserAccess& access,
                                                         double timeout_s) {
   if (!access.parallel) return std::shared_ptr<Communicator>(make_self_communicator());
-  BENTO_ASSIGN(auto comm, MpiCommunicator::take(access.comm, timeout_s));
-  return std::shared_ptr<Communicator>(std::move(comm));
+  return mpi_communicator(*access.mpi, timeout_s);
 }
 
 PlistHandle native_fapl(hid_t fapl) {
@@ -137,6 +132,9 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
   image.entry_ageout = H5AC__CACHE_IMAGE__ENTRY_AGEOUT__NONE;
   if (!access.parallel && H5Pset_mdc_image_config(list.get(), &image) < 0)
     return fail(Code::kInternal, "the cache image cannot be turned off");
+  // A refresh has no way to make the library forget the pages of the step before.
+  if (!host->writable() && H5Pset_page_buffer_size(list.get(), 0, 0, 0) < 0)
+    return fail(Code::kInternal, "the page buffer cannot be turned off");
   if (access.parallel) {
     BENTO_TRY(forbid_eviction(list.get()));
     // What the mpio driver would have made of the default.
@@ -150,7 +148,7 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
 Status show_user_access(hid_t fapl, const UserAccess& access) {
   herr_t done = 0;
   if (access.parallel)
-    done = H5Pset_fapl_mpio(fapl, access.comm, access.info->get());
+    done = show_mpio(fapl, *access.mpi);
   else if (access.driver == H5FD_STDIO)
     done = H5Pset_fapl_stdio(fapl);
   else if (access.driver == H5FD_LOG)

@@ -13,8 +13,10 @@
 
 #include "core/comm/agree.hpp"
 #include "core/io/host.hpp"
-#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 #include "hdf5/skeleton/plain_file.hpp"
+#include "transfer/cache_note.hpp"
+#include "transfer/cache_use.hpp"
 #include "vol/file/container_open.hpp"
 #include "vol/file/fapl.hpp"
 #include "vol/file/stats.hpp"
@@ -31,6 +33,16 @@ std::vector<std::shared_ptr<FileContext>> open_files() {
     if (host->identity().inherited == 0)
       files.push_back(std::static_pointer_cast<FileContext>(host));
   return files;
+}
+
+/// Where a container of this name is that this process writes or reads in a cache; else the name.
+std::string place_of_open(const char* name) {
+  for (const auto& file : open_files()) {
+    if (!file->cached()) continue;
+    const auto final_name = transfer::final_name_of(name);
+    if (final_name && *final_name == file->cached()->final_name) return file->cached()->path;
+  }
+  return name;
 }
 
 std::shared_ptr<FileContext> open_by_name(const char* name, std::uint64_t step) {
@@ -147,38 +159,55 @@ Result<AgreedFile> agree_on_create(const FileRequest& request) {
       request, true, [&](std::span<const std::uint64_t> everywhere) -> Result<FileDecision> {
         if (!request.native_because.empty()) return FileDecision{};
         // Open already, as of whichever step: the native library refuses to truncate it.
-        const FileIdentity there = identity_of_name(request.name);
+        const FileIdentity there = identity_of_name(place_of_open(request.name).c_str());
         for (const auto& open : open_files()) {
           if (!same_inode(there, open->identity())) continue;
           if (is_among(everywhere, open->session()))
-            return FileDecision{What::kJoin, open->session(), 0};
+            return FileDecision{What::kJoin, open->session(), 0, {}};
           return fail(
               Code::kBusy,
               fmt::format("'{}' is open already on rank 0 of this program, but not together "
                           "with all other ranks: close it first",
                           request.name));
         }
-        return FileDecision{What::kBegin, new_session(), locking_of(request)};
+        // Then all ranks hear that there is something to do about it.
+        const bool unfinished = transfer::has_note(request.name);
+        return FileDecision{What::kBegin, new_session(), locking_of(request),
+                            unfinished ? request.name : ""};
       });
 }
 
 Result<AgreedFile> agree_on_open(const FileRequest& request) {
-  return agree_on(
+  std::shared_ptr<transfer::CachedCopy> found;
+  auto agreed = agree_on(
       request, false, [&](std::span<const std::uint64_t> everywhere) -> Result<FileDecision> {
         if (!request.native_because.empty()) return FileDecision{};
         BENTO_ASSIGN(const RequestedConfig requested, config_of(request.fapl));
-        const auto open = open_by_name(request.name, requested.config.step);
+        std::string place = place_of_open(request.name);
+        if (place == request.name) {
+          BENTO_ASSIGN(auto copy, transfer::newest_copy(request.name));
+          if (copy) {
+            place = copy->path;
+            found = std::make_shared<transfer::CachedCopy>(std::move(*copy));
+          }
+        }
+        const auto open = open_by_name(place.c_str(), requested.config.step);
         if (open && is_among(everywhere, open->session()))
-          return FileDecision{What::kJoin, open->session(), 0};
-        BENTO_ASSIGN(const bool ours, is_ours(request.name));
-        return FileDecision{ours ? What::kBegin : What::kPass, new_session(), locking_of(request)};
+          return FileDecision{What::kJoin, open->session(), 0, {}};
+        BENTO_ASSIGN(const bool ours, is_ours(place.c_str()));
+        return FileDecision{ours ? What::kBegin : What::kPass, new_session(), locking_of(request),
+                            place == request.name ? "" : place};
       });
+  if (agreed) agreed->copy = std::move(found);
+  return agreed;
 }
 
 Result<AgreedFile> agree_on_delete(const FileRequest& request) {
   return agree_on(request, false, [&](std::span<const std::uint64_t>) -> Result<FileDecision> {
     BENTO_ASSIGN(const bool ours, is_ours(request.name));
-    return FileDecision{ours ? What::kRemove : What::kPass, 0, locking_of(request)};
+    const bool unfinished = transfer::has_note(request.name);
+    return FileDecision{ours || unfinished ? What::kRemove : What::kPass, 0, locking_of(request),
+                        unfinished ? request.name : ""};
   });
 }
 

@@ -37,6 +37,8 @@ struct AgreedFile {
   OpenSettings settings;
   /// The file is open already: what has it open.
   std::shared_ptr<FileContext> open;
+  /// On rank 0: the unfinished copy in a cache that is opened, locked until it is open.
+  std::shared_ptr<transfer::CachedCopy> copy;
 
   [[nodiscard]] bool passes() const { return decision.what == FileDecision::What::kPass; }
 };

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 #include "hdf5/skeleton/plain_file.hpp"
 #include "hdf5/view/view_builder.hpp"
 #include "vol/file/linked_datasets.hpp"
@@ -38,13 +38,15 @@ FileIdentity identity_here(const std::string& name, const Container& container,
 }  // namespace
 
 FileContext::FileContext(std::string name, OpenSettings settings, UserAccess access,
-                         std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container)
+                         std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container,
+                         std::optional<CachedFile> cached)
     : name_(std::move(name)),
       settings_(std::move(settings)),
-      identity_(identity_here(name_, *container, settings_)),
+      identity_(identity_here(container->path(), *container, settings_)),
       access_(std::move(access)),
       comm_(std::move(comm)),
       container_(std::move(container)),
+      cached_(std::move(cached)),
       numbers_(numbers_of(*container_)) {
   container_->set_dataset_names([this](DatasetNumber dataset) { return path_of(dataset); });
 }
@@ -99,8 +101,15 @@ Status FileContext::finalise() {
   Stats::get().unordered_overlaps += container_->unordered_overlaps();
   for (const auto& note : container_->notes())
     fmt::print(stderr, "h5bento: '{}': {}\n", name_, note);
+  if (cached_ && writable()) closed = finish_cached(*cached_, settings_.requested, *comm_, closed);
   BENTO_TRY(std::move(closed));
   return take_refused_change();
+}
+
+Status FileContext::note_flushed() {
+  if (!cached_ || noted_ || comm_->rank() != 0) return {};
+  noted_ = true;
+  return note_committed(*cached_, config());
 }
 
 Status FileContext::take_refused_change() {

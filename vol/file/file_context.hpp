@@ -11,17 +11,18 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <hdf5.h>
-#include <mpi.h>
 
 #include "core/config/config.hpp"
 #include "core/container/container.hpp"
 #include "hdf5/data/decoded_cache.hpp"
 #include "hdf5/skeleton/host.hpp"
-#include "vol/mpi/mpi_info.hpp"
+#include "vol/file/cached_file.hpp"
+#include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
 
@@ -39,10 +40,9 @@ std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container);
 
 /// What the user's file access list said that the skeleton's cannot show.
 struct UserAccess {
-  hid_t driver = H5I_INVALID_HID;         ///< driver id: sec2, stdio, log, direct or mpio
-  bool parallel = false;                  ///< mpio
-  MPI_Comm comm = MPI_COMM_NULL;          ///< our duplicate, owned by the Communicator made from it
-  std::shared_ptr<const OwnedInfo> info;  ///< not null for mpio
+  hid_t driver = H5I_INVALID_HID;        ///< driver id: sec2, stdio, log, direct or mpio
+  bool parallel = false;                 ///< mpio
+  std::shared_ptr<const MpiAccess> mpi;  ///< not null for mpio
 };
 
 /// With what a file was opened.
@@ -62,7 +62,8 @@ enum DatasetFlags : std::uint32_t {
 class FileContext final : public SkeletonHost {
  public:
   FileContext(std::string name, OpenSettings settings, UserAccess access,
-              std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container);
+              std::shared_ptr<Communicator> comm, std::unique_ptr<Container> container,
+              std::optional<CachedFile> cached = {});
   ~FileContext() override;
 
   // SkeletonHost
@@ -85,6 +86,11 @@ class FileContext final : public SkeletonHost {
   Status take_refused_change();
 
   [[nodiscard]] Container& container() { return *container_; }
+  /// If it is written or read in a cache: where.
+  [[nodiscard]] const std::optional<CachedFile>& cached() const { return cached_; }
+  /// A flush has committed. If the file is in a cache, others look for it there from now on.
+  /// Errors: kPermission, kNoSpace, kIo; on rank 0 alone.
+  Status note_flushed();
   /// What was decoded of the records as they are now.
   [[nodiscard]] DecodedCache& decoded() {
     decoded_.keep_only(container_->content_version());
@@ -137,6 +143,8 @@ class FileContext final : public SkeletonHost {
   UserAccess access_;
   std::shared_ptr<Communicator> comm_;
   std::unique_ptr<Container> container_;
+  std::optional<CachedFile> cached_;
+  bool noted_ = false;  ///< others know that it is in the cache
   DecodedCache decoded_;
   std::map<TokenBytes, DatasetNumber> numbers_;
   std::map<DatasetNumber, std::uint64_t>

@@ -2,13 +2,15 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/file/object.hpp"
 
+#include <cstddef>
 #include <memory>
 #include <new>
 #include <set>
 
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
-#include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/linked_file.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/file_context.hpp"
 
@@ -21,6 +23,8 @@ std::set<Object*>& registry() {
   static auto* const instance = new std::set<Object*>;
   return *instance;
 }
+
+std::size_t outdated_count = 0;
 
 bool is_registered(H5I_type_t type) {
   return type == H5I_FILE || type == H5I_GROUP || type == H5I_DATASET || type == H5I_DATATYPE;
@@ -57,6 +61,16 @@ const std::set<Object*>& open_objects() {
   return registry();
 }
 
+void mark_outdated(Object* object, bool outdated) noexcept {
+  if (object->outdated == outdated) return;
+  object->outdated = outdated;
+  outdated ? ++outdated_count : --outdated_count;
+}
+
+bool any_outdated() noexcept {
+  return outdated_count > 0;
+}
+
 Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept {
   if (under == nullptr) return nullptr;
   try {
@@ -83,6 +97,7 @@ void wrap_free(Object* object) noexcept {
   const ErrorStackKeeper keep;
   const hid_t under_vol_id = object->under_vol_id;
   registry().erase(object);
+  mark_outdated(object, false);
   delete object;
   H5Idec_ref(under_vol_id);
 }
@@ -139,9 +154,32 @@ Status refuse_linked_change(const Object* object) {
   return fileno ? refuse_plain_change(*fileno) : Status{};
 }
 
+// The library writes what it has changed when the last object of the file is closed, which may be
+// after the container.
+void notice_linked_changes() {
+  if (!any_plain_file()) return;
+  std::set<unsigned long> done;
+  for (const Object* const object : open_objects()) {
+    const auto fileno = fileno_of(object);
+    if (!fileno || !refuses_plain_changes(*fileno) || !done.insert(*fileno).second) continue;
+    H5VL_file_specific_args_t args{};
+    args.op_type = H5VL_FILE_FLUSH;
+    args.args.flush.obj_type = object->type;
+    args.args.flush.scope = H5F_SCOPE_LOCAL;
+    const ErrorStackKeeper keep;
+    (void)H5VLfile_specific(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                            nullptr);
+  }
+}
+
 void note_collective(const Object* object, const char* what, const char* detail) {
+  note_collective(object, what, [&] { return std::string(detail != nullptr ? detail : ""); });
+}
+
+void note_collective(const Object* object, const char* what,
+                     const std::function<std::string()>& detail) {
   if (const auto context = context_of(object))
-    context->note_collective(what, detail != nullptr ? detail : "");
+    context->note_collective(what, context->ranks() > 1 ? detail() : std::string());
   else
     (void)refuse_linked_change(object);  // the library writes such a change later, if at all
 }

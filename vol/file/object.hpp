@@ -6,9 +6,11 @@
 /// follows external links and mounts without telling us.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
+#include <string>
 
 #include <hdf5.h>
 
@@ -32,12 +34,16 @@ struct Object {
   /// Where it lies, known once a refresh has asked (vol/file/refresh.hpp).
   std::shared_ptr<const ObjectIdentity> identity;
   /// A refresh of another object has brought the file to a newer step since this one was opened or
-  /// refreshed: at its place there may be another object now.
+  /// refreshed: at its place there may be another object now. Set by mark_outdated().
   bool outdated = false;
 };
 
 /// All wrappers of files, groups, datasets and datatypes.
 const std::set<Object*>& open_objects();
+/// Sets `outdated`.
+void mark_outdated(Object* object, bool outdated) noexcept;
+/// Is any open object outdated?
+bool any_outdated() noexcept;
 
 /// Wraps a native object that was opened for the wrapper; takes a reference on the connector id.
 /// Null in, null out. Without memory the object is closed, since nobody else could.
@@ -65,10 +71,19 @@ std::shared_ptr<FileContext> context_of(const Object* object);
 /// flush or close of the container. Task-local. Errors: kPermission.
 Status refuse_linked_change(const Object* object);
 
+/// Before a container is flushed or closed: what the program has changed by path in such ordinary
+/// files, and the library still keeps in memory, is refused now, so that the container's flush or
+/// close says so. Task-local.
+void notice_linked_changes();
+
 /// Must be called once, on every rank, by each callback that HDF5 declares collective and that
 /// changes the file: advances the collective count and mixes the operation into the hash that
 /// commits compare. `what` names the operation ("attr_create"); `detail` its argument (a name), may
 /// be null. No-op for ordinary files.
 void note_collective(const Object* object, const char* what, const char* detail);
+/// The same with a longer `detail`, which is asked for only where there are several ranks to
+/// compare.
+void note_collective(const Object* object, const char* what,
+                     const std::function<std::string()>& detail);
 
 }  // namespace bento::vol

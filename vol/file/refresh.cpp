@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/file/refresh.hpp"
 
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -28,30 +29,44 @@ std::optional<DatasetNumber> number_at(const FileContext& file, const TokenBytes
   return found->number;
 }
 
-// HDF5 1.14.5 takes a dataset apart for good when it refreshes one that is open more than once and
-// has chunks in a version 1 B-tree: neither can be closed afterwards (docs/hdf5-traps.md).
-Status check_refreshable(const Object* object) {
-  if (object->type != H5I_DATASET) return {};
+bool same_place(const ObjectIdentity& a, const ObjectIdentity& b) {
+  return a.fileno == b.fileno && a.token == b.token;
+}
+
+bool has_version_1_tree(const Object* dataset) {
   H5D_chunk_index_t index = H5D_CHUNK_IDX_BT2;
   H5VL_native_dataset_optional_args_t native{};
   native.get_chunk_idx_type.idx_type = &index;
   H5VL_optional_args_t args{H5VL_NATIVE_DATASET_GET_CHUNK_INDEX_TYPE, &native};
-  {
-    const QuietErrors quiet;
-    const ErrorStackKeeper keep;  // fails for datasets without chunks
-    if (H5VLdataset_optional(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                             nullptr) < 0)
-      return {};
-  }
-  if (index != H5D_CHUNK_IDX_BTREE) return {};
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;  // fails for datasets without chunks
+  return H5VLdataset_optional(dataset->under, dataset->under_vol_id, &args,
+                              H5P_DATASET_XFER_DEFAULT, nullptr) >= 0 &&
+         index == H5D_CHUNK_IDX_BTREE;
+}
+
+// Of a dataset that is open more than once the library reads extent and layout anew, and keeps all
+// else: another dataset at its place would have the old one's type. One that has chunks in a
+// version 1 B-tree it takes apart for good: neither can be closed afterwards (docs/hdf5-traps.md).
+// A committed type it does not read anew at all.
+Status check_refreshable(const Object* object) {
+  if (object->type == H5I_DATATYPE && object->outdated)
+    return fail(Code::kUnsupported,
+                "this committed type was changed or deleted by its writer, and HDF5 keeps a type "
+                "as it is while it is open: close it");
+  if (object->type != H5I_DATASET || (!object->outdated && !has_version_1_tree(object))) return {};
   BENTO_ASSIGN(const ObjectIdentity mine, identity_of(object));
   for (const Object* const other : open_objects()) {
     if (other == object || other->type != H5I_DATASET || other->under == nullptr) continue;
     const auto identity = identity_of(other);
-    if (identity && identity->fileno == mine.fileno && identity->token == mine.token)
+    if (identity && same_place(*identity, mine))
       return fail(Code::kUnsupported,
-                  "HDF5 cannot refresh a chunked dataset of the old format that is open more than "
-                  "once: close the others, or close and open it again");
+                  object->outdated
+                      ? "HDF5 cannot refresh a dataset that was deleted by its writer, or whose "
+                        "values lie in metadata, while it is open more than once: close the "
+                        "others, or close and open it again"
+                      : "HDF5 cannot refresh a chunked dataset of the old format that is open more "
+                        "than once: close the others, or close and open it again");
   }
   return {};
 }
@@ -78,6 +93,15 @@ Status cache_config(Object* file, int what, H5AC_cache_config_t& config) {
   return {};
 }
 
+std::vector<std::byte> bytes_at(FileContext& file, const ObjectIdentity& place, std::size_t count) {
+  haddr_t address = 0;  // of its object header: what the native connector's tokens are
+  static_assert(sizeof place.token >= sizeof address);
+  std::memcpy(&address, place.token.data(), sizeof address);
+  std::vector<std::byte> bytes(count);
+  file.image().read(address, bytes);
+  return bytes;
+}
+
 // The library has no call that empties the cache of a file. But its cache can be told to give up
 // each entry that was not used for an epoch of some accesses; then only what open objects hold
 // stays, and the entries that were accessed meanwhile: of the object that is refreshed next, which
@@ -90,9 +114,7 @@ Status forget_metadata(Object* file, const Object* refreshed) {
   BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_GET_MDC_CONF, before));
   H5AC_cache_config_t forgetful = before;
   forgetful.set_initial_size = false;
-  // The library may say that they are off where its own sizes change by themselves, and refuses
-  // just that when it is set.
-  forgetful.evictions_enabled = true;
+  forgetful.evictions_enabled = true;  // off in files that ranks open together (forbid_eviction)
   forgetful.incr_mode = H5C_incr__off;
   forgetful.flash_incr_mode = H5C_flash_incr__off;
   forgetful.decr_mode = H5C_decr__age_out;
@@ -109,10 +131,6 @@ Status forget_metadata(Object* file, const Object* refreshed) {
       info_at(refreshed, itself) ? itself : by_name(refreshed->type, "/");
   for (int i = 0; i < kEpochs * kEpoch; ++i) (void)info_at(refreshed, place);
   before.set_initial_size = true;
-  const bool resizes = before.incr_mode != H5C_incr__off ||
-                       before.flash_incr_mode != H5C_flash_incr__off ||
-                       before.decr_mode != H5C_decr__off;
-  before.evictions_enabled = before.evictions_enabled || resizes;
   return cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, before);
 }
 
@@ -127,11 +145,40 @@ const ObjectIdentity* identity_kept(Object* object) {
   return object->identity.get();
 }
 
-bool same_place(const ObjectIdentity& a, const ObjectIdentity& b) {
-  return a.fileno == b.fileno && a.token == b.token;
+/// The bytes of an open committed type's object header, empty if it is not one run.
+std::vector<std::byte> header_of(FileContext& file, const Object* type) {
+  H5O_native_info_t info{};
+  H5VL_native_object_optional_args_t native{};
+  native.get_native_info = {H5O_NATIVE_INFO_HDR, &info};
+  H5VL_optional_args_t args{H5VL_NATIVE_OBJECT_GET_NATIVE_INFO, &native};
+  const auto here = by_self(H5I_DATATYPE);
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  if (H5VLobject_optional(type->under, &here, type->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                          nullptr) < 0 ||
+      info.hdr.nchunks != 1)
+    return {};
+  return bytes_at(file, *type->identity, info.hdr.space.total);
 }
 
-// An open dataset that is still the same one is not outdated: its handle and a new one agree.
+/// What is known of an object that is open in the step that the file is about to leave.
+struct OpenBefore {
+  Object* object = nullptr;
+  std::optional<DatasetNumber> number;
+  std::vector<std::byte> header;  ///< of committed types
+};
+
+// An open dataset that is still the same one is not outdated: its handle and a new one agree. Nor
+// is a committed type that is still described by the same bytes.
+bool is_same_still(FileContext& file, const OpenBefore& before) {
+  const ObjectIdentity& identity = *before.object->identity;
+  if (before.object->type == H5I_DATATYPE)
+    return !before.object->outdated && !before.header.empty() &&
+           bytes_at(file, identity, before.header.size()) == before.header;
+  const auto now = number_at(file, identity.token);
+  return now && now == before.number;
+}
+
 Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fileno) {
   Object* const handle = open_file_of(file);
   if (handle == nullptr)
@@ -139,18 +186,17 @@ Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fi
                 fmt::format("'{}': an object can be refreshed only while its file is open by an "
                             "identifier of its own: open the file again, and let it be open",
                             file.name()));
-  std::vector<std::pair<Object*, std::optional<DatasetNumber>>> open;
+  std::vector<OpenBefore> open;
   for (Object* const object : open_objects()) {
     const ObjectIdentity* const identity = identity_kept(object);
-    if (identity != nullptr && identity->fileno == fileno)
-      open.emplace_back(object, number_at(file, identity->token));
+    if (identity == nullptr || identity->fileno != fileno) continue;
+    open.push_back({object, number_at(file, identity->token), {}});
+    if (object->type == H5I_DATATYPE) open.back().header = header_of(file, object);
   }
   BENTO_ASSIGN(const bool newer, file.refresh());
   if (!newer) return {};
-  for (const auto& [object, before] : open) {
-    const auto now = number_at(file, object->identity->token);
-    if (!now || now != before) object->outdated = true;
-  }
+  for (const OpenBefore& before : open)
+    if (!is_same_still(file, before)) mark_outdated(before.object, true);
   return forget_metadata(handle, refreshed);
 }
 
@@ -165,9 +211,14 @@ Status refresh_file(Object* object) {
     return fail(Code::kInternal, "the native connector does not know the object");
   BENTO_TRY(go_to_newest(*context, object, mine->fileno));
   BENTO_TRY(check_refreshable(object));
-  for (Object* const other : open_objects())
-    if (other->outdated && other->identity && same_place(*other->identity, *mine))
-      other->outdated = false;
+  // What is known of the dataset that lay there before goes with it. The object itself may be
+  // another one when the library has closed and opened it.
+  const ObjectIdentity place = *mine;
+  for (Object* const other : open_objects()) {
+    if (!other->outdated || !other->identity || !same_place(*other->identity, place)) continue;
+    mark_outdated(other, false);
+    unresolve(other);
+  }
   return {};
 }
 
@@ -175,12 +226,23 @@ bool refreshed_file(Object* object) noexcept {
   return guard<herr_t>("refresh", [&] { return refresh_file(object); }) >= 0;
 }
 
+Status check_not_outdated(const ObjectIdentity& wanted, H5I_type_t type) {
+  if (!any_outdated()) return {};
+  for (const Object* const other : open_objects()) {
+    if (!other->outdated || other->under == nullptr || !same_place(*other->identity, wanted))
+      continue;
+    // Of a group the library keeps nothing but its address.
+    if (other->type == H5I_GROUP && type == H5I_GROUP) continue;
+    return fail(Code::kBusy,
+                "an object is still open that lay at this one's place in an earlier step: refresh "
+                "it or close it first");
+  }
+  return {};
+}
+
 Status check_not_outdated(const Object* where, const H5VL_loc_params_t& from, const char* name) {
   const H5VL_loc_params_t place = name != nullptr ? by_name(from.obj_type, name) : from;
-  std::vector<const Object*> outdated;
-  for (const Object* const object : open_objects())
-    if (object->outdated && object->under != nullptr) outdated.push_back(object);
-  if (outdated.empty()) return {};
+  if (!any_outdated()) return {};
   H5O_info2_t info{};
   if (place.type == H5VL_OBJECT_BY_TOKEN) {
     BENTO_ASSIGN(const ObjectIdentity file, identity_of(where));
@@ -192,16 +254,8 @@ Status check_not_outdated(const Object* where, const H5VL_loc_params_t& from, co
   } else {
     return {};  // fails when it is opened
   }
-  const ObjectIdentity wanted{token_bytes(info.token), info.fileno};
-  for (const Object* const other : outdated) {
-    // Of a group the library keeps nothing but its address.
-    if (other->type == H5I_GROUP && info.type == H5O_TYPE_GROUP) continue;
-    if (same_place(*other->identity, wanted))
-      return fail(Code::kBusy,
-                  "an object is still open that lay at this one's place in an earlier step: "
-                  "refresh it or close it first");
-  }
-  return {};
+  return check_not_outdated(ObjectIdentity{token_bytes(info.token), info.fileno},
+                            info.type == H5O_TYPE_GROUP ? H5I_GROUP : H5I_BADID);
 }
 
 bool may_open(const Object* where, const H5VL_loc_params_t* place, const char* name) noexcept {

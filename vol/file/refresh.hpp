@@ -25,6 +25,8 @@ bool refreshed_file(Object* object) noexcept;
 /// fails if an outdated object of the same file is still open where it lies, which the library
 /// would give out instead. Looks at nothing where no object is outdated. Task-local. Errors: kBusy.
 Status check_not_outdated(const Object* where, const H5VL_loc_params_t& place, const char* name);
+/// The same for an object of kind `type` that the connector itself has opened, or is to open.
+Status check_not_outdated(const ObjectIdentity& wanted, H5I_type_t type);
 /// The same for callbacks that hand their call on: false with a record on the error stack.
 bool may_open(const Object* where, const H5VL_loc_params_t* place, const char* name) noexcept;
 

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <map>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "core/io/append_line.hpp"
 #include "core/io/private_descriptor.hpp"
 
 namespace bento::vol {
@@ -75,11 +75,8 @@ void Stats::write_out() const {
       fmt::format(R"(],"diverted":{},"skeleton":{},"passed_through":{},"unordered_overlaps":{}}})",
                   json(diverted), json(skeleton), json(passed_through), unordered_overlaps);
   line += '\n';
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  // One write with O_APPEND: lines of many processes do not mix.
-  if (fd < 0 || ::write(fd, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+  if (!append_line(path, line))
     std::fprintf(stderr, "h5bento: statistics could not be written to '%s'\n", path.c_str());
-  if (fd >= 0) ::close(fd);
 }
 
 }  // namespace bento::vol

@@ -63,12 +63,13 @@ std::filesystem::path prefix_of(const Object* dataset) {
 }
 
 Error refused(const std::string& source) {
-  return Error{Code::kUnsupported,
-               fmt::format("a virtual dataset over '{}', which is a container, cannot be read in "
-                           "this version; read the source itself, or make an ordinary file of it "
-                           "with h5repack --dst-vol-name=native",
-                           source),
-               0};
+  return Error{
+      Code::kUnsupported,
+      fmt::format("a virtual dataset over '{}', which is a container, cannot be read or written in "
+                  "this version; use the source itself, or make an ordinary file of it "
+                  "with h5repack --dst-vol-name=native",
+                  source),
+      0};
 }
 
 /// Virtual datasets that have come to a container. Never destroyed: datasets may be read after

@@ -22,13 +22,15 @@
 #include "hdf5/view/spaces.hpp"
 #include "hdf5/view/tree_copy.hpp"
 #include "vol/library/bento_list.hpp"
+#include "vol/library/read_buffer.hpp"
 
 namespace bento::vol {
 
 namespace {
 
-// What one write brings lies in one piece. More would be memory.
-constexpr std::uint64_t kPieceBytes = 256u << 20;
+// What one write brings lies in one piece. More would be memory, and clearing that takes longer
+// than the copy.
+constexpr std::uint64_t kPieceBytes = 64u << 20;
 // Of this size, what was written for the most part is filled up.
 constexpr std::uint64_t kPartBytes = 8u << 20;
 
@@ -189,7 +191,7 @@ class Copy {
       hsize_t bytes = 0;  // a chunk of several records is filtered anew when it is asked for
       if (H5Dget_chunk_storage_size(subject.from.get(), chunk.origin.data(), &bytes) < 0)
         return copy_failure(subject.path, "a chunk of it is unreadable");
-      buffer_.resize(static_cast<std::size_t>(bytes));
+      BENTO_TRY(buffer_.resize(bytes));
       std::uint32_t mask = 0;
       if (H5Dread_chunk(subject.from.get(), H5P_DEFAULT, chunk.origin.data(), &mask,
                         buffer_.data()) < 0)
@@ -223,7 +225,7 @@ class Copy {
     const std::uint64_t most = std::max<std::uint64_t>(1, kPieceBytes / subject.element_bytes);
     return for_each_part(whole, most, [&](const Box& box) -> Status {
       if (box.empty()) return {};
-      buffer_.resize(static_cast<std::size_t>(box.elements() * subject.element_bytes));
+      BENTO_TRY(buffer_.resize(box.elements() * subject.element_bytes));
       const SpaceHandle memory = simple_space(box.count);
       if (!memory.valid()) return copy_failure(subject.path, "its data cannot be read");
       if (box.rank() > 0) BENTO_TRY(select_box(subject.space.get(), box));
@@ -251,7 +253,7 @@ class Copy {
   const CopySettings& settings_;
   std::optional<ContainerRecords> records_;
   std::optional<DivertedDatasets> diverted_;
-  std::vector<std::byte> buffer_;
+  ReadBuffer buffer_;
 };
 
 std::uint64_t bytes_on_disk(const std::string& path) {

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/container/container.hpp"
+#include "core/joined/joined_report.hpp"
 #include "core/layout/replace.hpp"
+#include "hdf5/joined/joined_view.hpp"
 #include "hdf5/view/group_properties.hpp"
 #include "hdf5/view/source_files.hpp"
 #include "hdf5/view/tree_copy.hpp"
@@ -33,6 +35,9 @@ Result<std::unique_ptr<Container>> open_to_write(const std::string& path, bool d
   options.drop_edited_view = drop;
   return Container::open(path, true, options, make_self_communicator());
 }
+
+/// To wait for processes that join or leave a container of the driver.
+constexpr double kGateSeconds = 300;
 
 bool maps_to_our_sources(hid_t dcpl) {
   std::size_t count = 0;
@@ -117,10 +122,28 @@ Status verify_visible_data(Container& container) {
   return {};
 }
 
+Status drop_joined_view(JoinedFiles& files) {
+  for (std::uint32_t index = files.plan().files(); index-- > 0;) BENTO_TRY(files.drop_view(index));
+  return {};
+}
+
 }  // namespace
+
+Result<JoinedReport> repair_streams(const std::string& path, std::vector<std::string>& notes,
+                                    const ViewSettings& settings) {
+  return repair_joined(path, kGateSeconds, [&](JoinedFiles& files) -> Status {
+    BENTO_ASSIGN(notes, build_joined_view(files, {settings.copy_bytes}));
+    return {};
+  });
+}
 
 Result<std::vector<std::string>> rebuild_view(const std::string& path,
                                               const ViewSettings& settings) {
+  if (is_joined_container(path)) {
+    std::vector<std::string> notes;
+    BENTO_TRY(repair_streams(path, notes, settings));
+    return notes;
+  }
   BENTO_ASSIGN(const auto container, open_to_write(path, false));
   return complete_again(*container, settings);
 }
@@ -137,6 +160,10 @@ Result<std::vector<std::string>> view_notes(const std::string& path) {
 
 Result<std::vector<std::string>> drop_edited_view(const std::string& path,
                                                   const ViewSettings& settings) {
+  if (is_joined_container(path)) {
+    BENTO_TRY(alone_with_joined(path, kGateSeconds, drop_joined_view));
+    return std::vector<std::string>{};
+  }
   BENTO_ASSIGN(const auto container, open_to_write(path, true));
   Status whole = verify_visible_data(*container);
   if (!whole) {
@@ -148,8 +175,22 @@ Result<std::vector<std::string>> drop_edited_view(const std::string& path,
 }
 
 Status take_over_view(const std::string& path) {
+  if (is_joined_container(path))
+    return fail(
+        Code::kUnsupported,
+        fmt::format("'{}' holds the HDF5 files of processes, and what another program wrote "
+                    "into its native view belongs to none of them; 'h5bento view drop' "
+                    "forgets it",
+                    path));
   std::string old;
   std::vector<std::string> parts;
+  {
+    // Who opens it for writing leaves a note, which only a close takes away.
+    BENTO_ASSIGN(const auto container, Container::open(path, false, {}, make_self_communicator()));
+    if (!container->view_edited())
+      return fail(Code::kInvalidArgument,
+                  fmt::format("'{}' was not changed by another program", path));
+  }
   {
     BENTO_ASSIGN(const auto container, open_to_write(path, true));
     const bool edited = container->view_edited();
@@ -157,8 +198,7 @@ Status take_over_view(const std::string& path) {
     auto found = parts_to_remove(container->names(), container->root(), true, &open_posix_file);
     container->abandon();
     if (!edited)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("'{}' was not changed by another program", path));
+      return fail(Code::kBusy, fmt::format("'{}' was taken over by somebody else meanwhile", path));
     if (!found) return fail(std::move(found).error());
     parts = std::move(*found);
   }

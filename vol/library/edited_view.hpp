@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/joined/joined_report.hpp"
 #include "core/offline/recover.hpp"
 #include "hdf5/view/dataset_view.hpp"
 
@@ -26,6 +27,11 @@ Result<std::vector<std::string>> rebuild_view(const std::string& path,
 /// committed, and says what is lost. Errors: as recover().
 Result<RecoveryReport> recover_container(const std::string& path,
                                          const ViewSettings& settings = {});
+
+/// Finishes a container of the file driver whose processes were killed, and builds its native view;
+/// `notes` gets what that does not show. Errors: those of repair_joined() and build_joined_view().
+Result<JoinedReport> repair_streams(const std::string& path, std::vector<std::string>& notes,
+                                    const ViewSettings& settings = {});
 
 /// What the native view does not show, and why: one line for each dataset. Errors: kNotFound (no
 /// native view).

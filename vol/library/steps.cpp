@@ -190,7 +190,7 @@ Result<FoundRecords> find_in(CommittedIndex& index, DatasetNumber number, const 
   out.skipped = static_cast<std::size_t>(std::count(before.begin(), before.end(), true));
   for (const auto& piece : all.pieces) out.written += piece.part.elements();
   if (!values) return out;
-  BENTO_ASSIGN(StepLookup some, index.look_up(number, box, *values));
+  BENTO_ASSIGN(StepLookup some, index.look_up(number, box, values));
   const auto after = shown(some);
   out.skipped -= static_cast<std::size_t>(std::count(after.begin(), after.end(), true));
   for (auto& piece : some.pieces) {

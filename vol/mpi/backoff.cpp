@@ -15,14 +15,14 @@ double now_s() {
 }
 
 void Backoff::pause() {
-  constexpr double kYielding_s = 200e-6;
+  constexpr double kYieldingSeconds = 200e-6;
   const double waited = now_s() - begin_s_;
-  if (waited < kYielding_s) {
+  if (waited < kYieldingSeconds) {
     ::sched_yield();
     return;
   }
-  const timespec nap{0,
-                     static_cast<long>(1e9 * std::clamp(waited / 8, kShortestNap_s, longest_s_))};
+  const timespec nap{
+      0, static_cast<long>(1e9 * std::clamp(waited / 8, kShortestNapSeconds, longest_s_))};
   ::nanosleep(&nap, nullptr);
 }
 

@@ -13,7 +13,7 @@ double now_s();
 /// outnumber cores, and a short wait must not become a long one.
 class Backoff {
  public:
-  static constexpr double kShortestNap_s = 50e-6;
+  static constexpr double kShortestNapSeconds = 50e-6;
 
   explicit Backoff(double longest_nap_s) : longest_s_(longest_nap_s) {}
   void pause();

@@ -40,8 +40,8 @@ bool mpi_alive() {
   return begun != 0 && gone == 0;
 }
 
-constexpr double kNapWhileMoving_s = Backoff::kShortestNap_s;  // bytes are under way
-constexpr double kNapWhileWaiting_s = 1e-3;                    // for somebody to come
+constexpr double kNapWhileMovingSeconds = Backoff::kShortestNapSeconds;  // bytes are under way
+constexpr double kNapWhileWaitingSeconds = 1e-3;                         // for somebody to come
 
 std::shared_ptr<const Bytes> make_message(std::uint64_t sequence, Kind kind,
                                           std::span<const std::byte> body) {
@@ -91,7 +91,7 @@ Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::take(MPI_Comm comm, do
 MpiCommunicator::~MpiCommunicator() {
   if (home_.elsewhere() || !mpi_alive()) return;
   const double until = deadline(1, 0);
-  Backoff backoff(kNapWhileMoving_s);
+  Backoff backoff(kNapWhileMovingSeconds);
   while (!reap() && broken_.empty()) {
     if (until > 0 && now_s() > until) break;
     backoff.pause();
@@ -181,7 +181,7 @@ Status MpiCommunicator::send(int to, int tag, const std::shared_ptr<const Bytes>
 }
 
 Result<Bytes> MpiCommunicator::receive(int from, int tag, double deadline_s) {
-  Backoff backoff(kNapWhileWaiting_s);
+  Backoff backoff(kNapWhileWaitingSeconds);
   for (;;) {
     int found = 0;
     MPI_Message first{};
@@ -232,7 +232,7 @@ Result<Bytes> MpiCommunicator::take_pieces(MPI_Message first, const MPI_Status& 
 Status MpiCommunicator::receive_piece(MPI_Request request, std::unique_ptr<Bytes>& buffer,
                                       int from) {
   const double until = deadline(1, 0);
-  Backoff backoff(kNapWhileMoving_s);
+  Backoff backoff(kNapWhileMovingSeconds);
   for (;;) {
     int done = 0;
     const bool failed = MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS;
@@ -350,7 +350,7 @@ Result<Bytes> MpiCommunicator::broadcast(std::span<const std::byte> payload) {
   for (auto child = children.rbegin(); child != children.rend(); ++child)
     BENTO_TRY(send(*child, kTagDown, message));
   // A large message only moves while this rank is inside MPI: see it off before leaving.
-  Backoff backoff(kNapWhileMoving_s);
+  Backoff backoff(kNapWhileMovingSeconds);
   while (!reap()) {
     if (until > 0 && now_s() > until)
       return give_up(fmt::format("a message of {} bytes was not taken within {} s (timeout=)",

@@ -8,6 +8,8 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "tests/core/config/config_text.hpp"
+
 using namespace bento;
 using Catch::Matchers::ContainsSubstring;
 
@@ -114,14 +116,38 @@ TEST_CASE("config: unknown keys are refused with the known ones", "[core][config
 }
 
 TEST_CASE("config: what this version does not have is refused, not ignored", "[core][config]") {
-  const std::string text = GENERATE("cache=/tmp", "flush=1", "evict=on", "bw=1G", "percent=5",
-                                    "files=node", "files=auto");
+  const std::string text = GENERATE("files=node", "files=auto");
   CAPTURE(text);
   const auto config = parse_config(text);
   REQUIRE_FALSE(config);
   CHECK(config.error().code == Code::kUnsupported);
   CHECK_THAT(config.error().text, ContainsSubstring("not available in this version") &&
                                       ContainsSubstring(text.substr(0, text.find('='))));
+}
+
+TEST_CASE("config: the cache and its flush", "[core][config]") {
+  const auto config =
+      parse_config("cache=/a/b;flush=sync;bw=50M;percent=12.5;evict=keep=3;cache_full=fail");
+  REQUIRE(config);
+  CHECK(config->cache == "/a/b");
+  CHECK(config->flush == Flush::kSync);
+  CHECK(config->bw == 50u << 20);
+  CHECK(config->percent == 12.5);
+  CHECK((config->evict && config->evict_keep == 3));
+  CHECK(config->cache_full_fails);
+  for (const auto& key : config_keys()) {  // every value comes back from its text
+    Config again;
+    const std::string text = value_text(*config, key.name);
+    if (!text.empty()) REQUIRE(set_value(again, key.name, text));
+    CHECK(value_text(again, key.name) == text);
+  }
+  const std::string wrong = GENERATE("cache=here", "cache=", "flush=1", "evict=keep=0", "evict=3",
+                                     "evict=keep", "bw=-1", "percent=x", "cache_full=maybe");
+  CAPTURE(wrong);
+  const auto refused = parse_config(wrong);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kInvalidArgument);
+  CHECK_THAT(refused.error().text, ContainsSubstring("accepted is"));
 }
 
 TEST_CASE("config: asking for what is anyway so is accepted", "[core][config]") {
@@ -181,9 +207,9 @@ TEST_CASE("config: the string wins over the environment", "[core][config]") {
   const auto wrong = load_config("", environment_of({{"H5BENTO_TIMEOUT", "soon"}}));
   REQUIRE_FALSE(wrong);
   CHECK_THAT(wrong.error().text, ContainsSubstring("H5BENTO_TIMEOUT") && ContainsSubstring("soon"));
-  const auto early = load_config("", environment_of({{"H5BENTO_CACHE", "/tmp"}}));
-  REQUIRE_FALSE(early);
-  CHECK(early.error().code == Code::kUnsupported);
+  const auto cache = load_config("", environment_of({{"H5BENTO_CACHE", "/tmp"}}));
+  REQUIRE(cache);
+  CHECK(cache->cache == "/tmp");
   CHECK(load_config("", environment_of({{"H5BENTO_BUILD", "/tmp"}, {"H5BENTO_SOURCE", "/tmp"}})));
 }
 

@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include "tests/core/config/config_text.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/thread_comm.hpp"
 
@@ -27,7 +28,7 @@ FileCall call(Result<RequestedConfig> settings) {
 }
 
 Result<FileDecision> begin(std::span<const std::uint64_t>) {
-  return FileDecision{What::kBegin, 77, 1};
+  return FileDecision{What::kBegin, 77, 1, {}};
 }
 
 struct Outcome {

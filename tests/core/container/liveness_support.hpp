@@ -70,13 +70,25 @@ class StreamSessions {
     if (!verdict) FAIL(verdict.error().text);
     return *verdict;
   }
+  /// The bytes of a writer's stream.
+  std::vector<std::byte> stream_bytes_of(std::uint32_t writer) const {
+    auto box = OfflineContainer::open("box", disk_.opener());
+    if (!box) FAIL(box.error().text);
+    auto place = (*box)->place(writer);
+    REQUIRE(place);
+    StreamSource source(*place, (*box)->fill(writer), "box");
+    std::vector<std::byte> bytes(static_cast<std::size_t>(*source.size()));
+    REQUIRE(source.read_at(0, bytes));
+    return bytes;
+  }
   /// For each container of `dataset` in a writer's stream, in file order: "3+800" for a live one
   /// (dptr + chunksize), "-" for a dead one.
   std::string containers(std::uint32_t writer, std::int32_t dataset) const {
     std::string text;
-    for (const auto& block : stream(writer).checkpoint.blocks)
+    const fti::Verdict verdict = stream(writer);
+    for (const auto& block : verdict.checkpoint.blocks)
       for (const auto& c : block.containers)
-        if (c.id == dataset)
+        if (c.id == dataset && &c != fti::find_gate(verdict.checkpoint))
           text += (text.empty() ? "" : " ") +
                   (c.hascontent ? std::to_string(c.dptr) + "+" + std::to_string(c.chunksize)
                                 : std::string("-"));

@@ -227,7 +227,8 @@ TEST_CASE("verification: what has no hash is refused by verify=all only",
 }
 
 TEST_CASE("verification: data that fits a container with its table", "[core][container][verify]") {
-  for (const HashKind rule : {HashKind::kXxh3, HashKind::kMd5})
+  for (const StreamRules& rule : {StreamRules(HashKind::kXxh3), StreamRules(HashKind::kMd5),
+                                  StreamRules(HashKind::kMd5, true)})
     for (std::uint64_t granules = 1; granules < 200; granules += granules / 8 + 1)
       for (std::uint64_t near = 0; near < 300; ++near) {
         const std::uint64_t capacity = granules * kGranuleBytes + near - 100;

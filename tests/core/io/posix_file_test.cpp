@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -100,6 +101,15 @@ TEST_CASE("posix file: open modes", "[core][io]") {
   require_error(reader->write_at(1, pattern(1)), Code::kIo, {"write of 1 bytes at offset 1", path});
   auto again = must(open_posix_file(path, OpenMode::kCreate));
   CHECK(must(again->size()) == 0);
+}
+
+TEST_CASE("posix file: a folder or a pipe in its place is an error, at once", "[core][io]") {
+  const Scratch scratch;
+  const auto pipe = scratch / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  for (const auto mode : {OpenMode::kRead, OpenMode::kReadWrite, OpenMode::kCreate})
+    require_error(open_posix_file(pipe, mode), Code::kInvalidArgument, {"pipe"});
+  require_error(open_posix_file(scratch.path(), OpenMode::kRead), Code::kIo, {"directory"});
 }
 
 TEST_CASE("posix file: a full disk comes back as no space, with what was wanted", "[core][io]") {

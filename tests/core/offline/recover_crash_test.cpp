@@ -3,6 +3,8 @@
 /// \file
 /// A recovery that itself ends at each of its writes, syncs and truncates has lost nothing: the
 /// step is the same, and the next recovery makes the container whole.
+#include <cstdlib>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/offline/recover.hpp"
@@ -74,9 +76,14 @@ std::uint64_t die_everywhere(const Remains& left, const ContainerOptions& settin
   }
 }
 
-void sweep(const ContainerOptions& settings) {
+/// Sessions that end at every `stride`-th of their changes; which one is first changes with
+/// H5BENTO_TEST_SEED.
+void sweep(const ContainerOptions& settings, std::uint64_t stride) {
+  const char* const seed = std::getenv("H5BENTO_TEST_SEED");
   std::uint64_t recoveries = 0;
-  for (std::uint64_t last = 1;; last += 2) {
+  const std::uint64_t first =
+      1 + (seed == nullptr ? 0 : std::strtoull(seed, nullptr, 10) / 1000 % stride);
+  for (std::uint64_t last = first;; last += stride) {
     INFO("session ended at change " << last);
     const auto left = remains_of(last, settings);
     if (!left) break;
@@ -85,15 +92,29 @@ void sweep(const ContainerOptions& settings) {
   REQUIRE(recoveries > 100);
 }
 
-TEST_CASE("recovery: its process dies at every change",
-          "[core][container][recovery][crash][full]") {
-  sweep(crash_options({}));
-}
-
-TEST_CASE("recovery: power fails at every change", "[core][container][recovery][crash][full]") {
+ContainerOptions synced() {
   ContainerOptions settings = crash_options({});
   settings.durability = Durability::kPower;
-  sweep(settings);
+  return settings;
+}
+
+TEST_CASE("recovery: its process dies at every change, after every sixth of the session",
+          "[core][container][recovery][crash][full]") {
+  sweep(crash_options({}), 6);
+}
+
+TEST_CASE("recovery: power fails at every change, after every sixth of the session",
+          "[core][container][recovery][crash][full]") {
+  sweep(synced(), 6);
+}
+
+TEST_CASE("recovery: its process dies at every change",
+          "[core][container][recovery][crash][long]") {
+  sweep(crash_options({}), 1);
+}
+
+TEST_CASE("recovery: power fails at every change", "[core][container][recovery][crash][long]") {
+  sweep(synced(), 1);
 }
 
 TEST_CASE("recovery: its process dies at every change, two files, three steps kept",
@@ -101,7 +122,7 @@ TEST_CASE("recovery: its process dies at every change, two files, three steps ke
   ContainerOptions settings = crash_options({});
   settings.files = 2;
   settings.keep = 3;
-  sweep(settings);
+  sweep(settings, 2);
 }
 
 }  // namespace

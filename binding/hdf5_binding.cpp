@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "binding/hdf5_binding.hpp"
+
+#include <link.h>
+
+#include <memory>
+#include <span>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include "binding/stand_ins.hpp"
+
+namespace bento::binding {
+
+namespace {
+
+/// Where the bound library begins in memory; null before the first one.
+const void* bound_base = nullptr;
+bool held = false;
+
+struct CloseLibrary {
+  void operator()(void* handle) const { ::dlclose(handle); }
+};
+using LibraryHandle = std::unique_ptr<void, CloseLibrary>;
+
+struct Place {
+  const void* base = nullptr;
+  std::string name;  ///< of the file, or of the program
+};
+
+Place place_of(const void* code) {
+  Dl_info info{};
+  if (::dladdr(code, &info) == 0) return {};
+  return {info.dli_fbase, info.dli_fname == nullptr ? "" : info.dli_fname};
+}
+
+/// A handle of the library that `code` is in. It keeps the library in memory no longer than the
+/// binding takes.
+LibraryHandle open_library(const void* code) {
+  Dl_info info{};
+  link_map* map = nullptr;
+  if (::dladdr1(code, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
+      map == nullptr)
+    return nullptr;
+  // The program itself has an empty name.
+  const char* const name = map->l_name == nullptr || *map->l_name == '\0' ? nullptr : map->l_name;
+  return LibraryHandle(::dlopen(name, RTLD_LAZY | (name == nullptr ? 0 : RTLD_NOLOAD)));
+}
+
+class Library {
+ public:
+  Library(LibraryHandle handle, Place place)
+      : handle_(std::move(handle)), place_(std::move(place)) {}
+
+  /// Null if the library has no such name; one of a library that it depends on is not its own.
+  [[nodiscard]] void* find(const char* name) const {
+    if (!handle_) return nullptr;
+    void* const address = ::dlsym(handle_.get(), name);
+    return address != nullptr && place_of(address).base == place_.base ? address : nullptr;
+  }
+  [[nodiscard]] const Place& place() const { return place_; }
+
+ private:
+  LibraryHandle handle_;
+  Place place_;
+};
+
+/// The library may look for plugins because a call has failed: its error stack stays as it is.
+class StackKeeper {
+ public:
+  explicit StackKeeper(const Library& library)
+      : set_(reinterpret_cast<herr_t (*)(hid_t)>(library.find("H5Eset_current_stack"))) {
+    const auto get = reinterpret_cast<hid_t (*)()>(library.find("H5Eget_current_stack"));
+    if (get != nullptr && set_ != nullptr) saved_ = get();
+  }
+  ~StackKeeper() {
+    if (saved_ >= 0) set_(saved_);
+  }
+  StackKeeper(const StackKeeper&) = delete;
+  StackKeeper& operator=(const StackKeeper&) = delete;
+
+ private:
+  herr_t (*set_)(hid_t);
+  hid_t saved_ = H5I_INVALID_HID;
+};
+
+std::optional<std::string> check_version(const Library& library) {
+  const auto get = reinterpret_cast<herr_t (*)(unsigned*, unsigned*, unsigned*)>(
+      library.find("H5get_libversion"));
+  const auto start = reinterpret_cast<herr_t (*)()>(library.find("H5open"));
+  if (get == nullptr || start == nullptr)
+    return fmt::format(
+        "'{}' has an HDF5 library inside that shows no function of its own ({} is missing): "
+        "h5bento needs a shared libhdf5, or a program linked with -rdynamic",
+        library.place().name, get == nullptr ? "H5get_libversion" : "H5open");
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  const StackKeeper keep(library);
+  if (start() < 0 || get(&major, &minor, &release) < 0)
+    return fmt::format("'{}' cannot be started", library.place().name);
+  if (major < 1 || (major == 1 && minor < 14) || major > 2)
+    return fmt::format("'{}' is HDF5 {}.{}.{}: h5bento knows 1.14 and 2.x", library.place().name,
+                       major, minor, release);
+  return std::nullopt;
+}
+
+/// The address for one name, or null.
+void* resolve(const Library& library, const char* name) {
+  const StandIn* const other = stand_in_for(name);
+  if (other == nullptr || !other->always)
+    if (void* const own = library.find(name); own != nullptr) return own;
+  if (other == nullptr) return nullptr;
+  if (other->original == nullptr) return other->function;
+  void* const original = library.find(other->original);
+  if (original == nullptr || other->uses == nullptr) return original;
+  *other->uses = original;
+  return other->function;
+}
+
+/// A program that uses a variable itself may have the only copy of it that counts: the linker has
+/// made one in the program, and the library works on that. Its own then has no id in it. Null if
+/// there is none.
+const hid_t* live_variable(const Library& library, const char* name) {
+  for (void* const address : {library.find(name), ::dlsym(RTLD_DEFAULT, name)}) {
+    const auto* const variable = static_cast<const hid_t*>(address);
+    if (variable != nullptr && *variable > 0) return variable;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool serves_another(const void* code) {
+  return held && bound_base != place_of(code).base &&
+         place_of(bound_base).base == bound_base;  // it may be gone
+}
+
+std::optional<std::string> bind(const void* code) {
+  const Place place = place_of(code);
+  const Library library(open_library(code), place);
+  if (auto wrong = check_version(library)) return wrong;
+
+  std::string missing;
+  std::size_t count = 0;
+  for (const Symbol& symbol : std::span(h5bento_symbols, h5bento_symbol_count)) {
+    void* const address = symbol.slot != nullptr
+                              ? resolve(library, symbol.name)
+                              : const_cast<hid_t*>(live_variable(library, symbol.name));
+    if (address == nullptr) {
+      if (++count <= 5) missing += fmt::format("{}{}", count == 1 ? "" : ", ", symbol.name);
+    } else if (symbol.slot != nullptr) {
+      *symbol.slot = address;
+    } else {
+      *symbol.variable = *static_cast<const hid_t*>(address);
+    }
+  }
+  if (count > 0)
+    return fmt::format("'{}' lacks what h5bento needs of HDF5: {}{}", place.name, missing,
+                       count > 5 ? fmt::format(" and {} more", count - 5) : "");
+  if (bound_base != place.base) held = false;
+  bound_base = place.base;
+  return std::nullopt;
+}
+
+bool has(const void* code, const char* name) {
+  return Library(open_library(code), place_of(code)).find(name) != nullptr;
+}
+
+void hold() {
+  held = true;
+}
+
+}  // namespace bento::binding

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/joined/stream_datasets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include "core/geometry/box.hpp"
+#include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/types.hpp"
+#include "hdf5/data/selection.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+/// Address space without memory behind it, for calls that want a buffer which nobody reads.
+class Nothing {
+ public:
+  explicit Nothing(std::size_t bytes)
+      : bytes_(std::max<std::size_t>(bytes, 1)),
+        at_(::mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+                   0)) {}
+  ~Nothing() {
+    if (at_ != MAP_FAILED) ::munmap(at_, bytes_);
+  }
+  Nothing(const Nothing&) = delete;
+  Nothing& operator=(const Nothing&) = delete;
+  [[nodiscard]] const void* data() const { return at_ == MAP_FAILED ? nullptr : at_; }
+
+ private:
+  std::size_t bytes_;
+  void* at_;
+};
+
+struct Chunks {
+  unsigned rank = 0;
+  std::vector<StoredChunk> list;
+};
+
+int note_chunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t bytes, void* data) {
+  try {
+    auto* const chunks = static_cast<Chunks*>(data);
+    if (bytes > 0) chunks->list.push_back({{offset, offset + chunks->rank}, mask, address, bytes});
+    return 0;
+  } catch (...) {
+    return -1;
+  }
+}
+
+/// Only what a copy needs of a creation list: fill value, order of attributes.
+PlistHandle plain_list(hid_t list, hid_t type) {
+  PlistHandle plain(H5Pcreate(H5P_DATASET_CREATE));
+  unsigned order = 0;
+  if (H5Pget_attr_creation_order(list, &order) >= 0) H5Pset_attr_creation_order(plain.get(), order);
+  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+  std::vector<std::byte> value(H5Tget_size(type));
+  if (!has_variable_length(type) && H5Pfill_value_defined(list, &defined) >= 0 &&
+      defined == H5D_FILL_VALUE_USER_DEFINED && H5Pget_fill_value(list, type, value.data()) >= 0)
+    H5Pset_fill_value(plain.get(), type, value.data());
+  return plain;
+}
+
+std::uint64_t all_bytes(hid_t from, hid_t type, hid_t space) {
+  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  const std::size_t size = H5Tget_size(type);
+  if (count < 0 || size == 0) return ~std::uint64_t{0};
+  std::uint64_t bytes =
+      Dims{static_cast<std::uint64_t>(count)}.bytes(static_cast<std::uint64_t>(size));
+  hsize_t behind = 0;
+  if (has_variable_length(type) && H5Dvlen_get_buf_size(from, type, space, &behind) >= 0)
+    bytes = std::max(bytes, bytes + behind);
+  return bytes;
+}
+
+}  // namespace
+
+MadeDataset StreamDatasets::left_out(const std::string& path, const std::string& why) {
+  MadeDataset made;
+  made.why_not = fmt::format("{}; 'h5bento export --format per-rank' has it", why);
+  notes_.push_back(
+      fmt::format("'{}' of '{}' is not in the native view: {}", path, slot_.name, why));
+  return made;
+}
+
+bool StreamDatasets::in_one_piece(std::uint64_t address, std::uint64_t bytes) const {
+  return address <= slot_.length() && bytes <= slot_.length() - address &&
+         place_.run_at(address, bytes).bytes == bytes;
+}
+
+Result<MadeDataset> StreamDatasets::make(hid_t from, hid_t type, const std::string& path) {
+  const SpaceHandle space(H5Dget_space(from));
+  const PlistHandle list(H5Dget_create_plist(from));
+  if (!space.valid() || !list.valid()) return left_out(path, "it is unreadable");
+  const Subject subject{from, type, space.get(), list.get(), path};
+  if (has_variable_length(type)) return make_copy(subject, "variable-length", list.get());
+  if (has_reference(type)) return make_copy(subject, "of references", list.get());
+  switch (H5Pget_layout(list.get())) {
+    case H5D_COMPACT:
+      return make_copy(subject, "compact", list.get());
+    case H5D_CHUNKED:
+      return make_chunked(subject);
+    case H5D_CONTIGUOUS:
+      if (H5Pget_external_count(list.get()) <= 0) return make_contiguous(subject);
+      break;
+    case H5D_VIRTUAL:
+      break;
+    default:
+      return left_out(path, "its layout is unknown");
+  }
+  if (const std::string missing = missing_source(list.get()); !missing.empty())
+    return left_out(path, fmt::format("its data lie in '{}', which is not here", missing));
+  const PlistHandle plain = plain_list(list.get(), type);
+  return make_copy(subject, "external or virtual", plain.get());
+}
+
+// Where a file is not there, the library reads fill values and says nothing.
+std::string StreamDatasets::missing_source(hid_t list) const {
+  const auto text = [](ssize_t length, const auto& get) {
+    std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
+    return length > 0 && get(name.data(), name.size() + 1) >= 0 ? name : std::string("?");
+  };
+  std::error_code ignored;
+  const int external = H5Pget_external_count(list);
+  for (int i = 0; i < external; ++i) {
+    std::array<char, 4096> name{};
+    off_t offset = 0;
+    hsize_t bytes = 0;
+    if (H5Pget_external(list, static_cast<unsigned>(i), name.size() - 1, name.data(), &offset,
+                        &bytes) < 0)
+      return "?";
+    if (!std::filesystem::exists(name.data(), ignored)) return name.data();
+  }
+  std::size_t sources = 0;
+  if (H5Pget_layout(list) != H5D_VIRTUAL || H5Pget_virtual_count(list, &sources) < 0) return {};
+  const std::filesystem::path folder = std::filesystem::path(set_.path_of(slot_)).parent_path();
+  for (std::size_t i = 0; i < sources; ++i) {
+    const std::string name = text(
+        H5Pget_virtual_filename(list, i, nullptr, 0),
+        [&](char* to, std::size_t size) { return H5Pget_virtual_filename(list, i, to, size); });
+    if (name != "." && set_.find((folder / name).string()) == nullptr && set_.find(name) == nullptr)
+      return name;
+  }
+  return {};
+}
+
+Result<MadeDataset> StreamDatasets::make_copy(const Subject& subject, const char* what,
+                                              hid_t list) {
+  const std::uint64_t bytes = all_bytes(subject.from, subject.type, subject.space);
+  if (bytes > budget_)
+    return left_out(
+        subject.path,
+        fmt::format("{} ({} bytes), and a copy is beyond what view_copy= allows", what, bytes));
+  MadeDataset made;
+  made.dataset = DatasetHandle(H5Dcreate_anon(to_, subject.type, subject.space, list, H5P_DEFAULT));
+  // As chunked, where the extent may grow and the list says nothing of chunks.
+  if (!made.dataset.valid() && H5Sis_simple(subject.space) > 0) {
+    const SpaceHandle fixed(H5Scopy(subject.space));
+    std::array<hsize_t, H5S_MAX_RANK> dims{};
+    const int rank = H5Sget_simple_extent_dims(subject.space, dims.data(), nullptr);
+    if (rank > 0 && H5Sset_extent_simple(fixed.get(), rank, dims.data(), nullptr) >= 0)
+      made.dataset =
+          DatasetHandle(H5Dcreate_anon(to_, subject.type, fixed.get(), list, H5P_DEFAULT));
+  }
+  if (!made.dataset.valid())
+    return left_out(subject.path, fmt::format("a copy is refused: {}", innermost_error()));
+  budget_ -= bytes;
+  made.data_needed = true;
+  return made;
+}
+
+Result<MadeDataset> StreamDatasets::make_contiguous(const Subject& subject) {
+  const haddr_t address = H5Dget_offset(subject.from);
+  const hsize_t bytes = H5Dget_storage_size(subject.from);
+  MadeDataset made;
+  if (address == HADDR_UNDEF || bytes == 0) {
+    made.dataset =
+        DatasetHandle(H5Dcreate_anon(to_, subject.type, subject.space, subject.list, H5P_DEFAULT));
+    if (!made.dataset.valid())
+      return left_out(subject.path, fmt::format("it is refused: {}", innermost_error()));
+    return made;
+  }
+  if (!in_one_piece(address, bytes)) {
+    if (address > slot_.length() || bytes > slot_.length() - address)
+      return left_out(subject.path, "its data lie behind the end of its file");
+    return make_copy(subject, "it crosses the end of a chunk of the container", subject.list);
+  }
+  const PlistHandle list(H5Pcopy(subject.list));
+  // The bytes are there: the library must not begin by filling them.
+  if (H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY) < 0 ||
+      H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER) < 0)
+    return fail(Code::kInternal, "native view: a creation list is refused");
+  view_.adopt_next(place_.run_at(address, bytes).address, bytes);
+  made.dataset =
+      DatasetHandle(H5Dcreate_anon(to_, subject.type, subject.space, list.get(), H5P_DEFAULT));
+  if (!made.dataset.valid() || !view_.adopted())
+    return fail(
+        Code::kInternal,
+        fmt::format("native view: {} bytes at {} of the stream cannot be made a dataset ({})",
+                    bytes, address, innermost_error()));
+  return made;
+}
+
+// --- chunked: chunk by chunk, as they are stored
+// ------------------------------------------------------------------
+
+Result<MadeDataset> StreamDatasets::make_chunked(const Subject& subject) {
+  const auto chunks = std::make_shared<Chunks>();
+  const int rank = H5Sget_simple_extent_ndims(subject.space);
+  chunks->rank = static_cast<unsigned>(std::max(rank, 0));
+  if (rank < 1 || H5Dchunk_iter(subject.from, H5P_DEFAULT, note_chunk, chunks.get()) < 0)
+    return left_out(subject.path, fmt::format("its chunks are unreadable: {}", innermost_error()));
+  std::uint64_t to_copy = 0;
+  for (const auto& chunk : chunks->list) {
+    if (chunk.address > slot_.length() || chunk.bytes > slot_.length() - chunk.address)
+      return left_out(subject.path, "a chunk of it lies behind the end of its file");
+    if (!in_one_piece(chunk.address, chunk.bytes)) to_copy += chunk.bytes;
+  }
+  if (to_copy > budget_)
+    return left_out(subject.path,
+                    fmt::format("{} bytes of its chunks cross the end of a chunk of the container, "
+                                "and a copy is beyond what view_copy= allows",
+                                to_copy));
+  const PlistHandle list(H5Pcopy(subject.list));
+  if (H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0)
+    return fail(Code::kInternal, "native view: a creation list is refused");
+  MadeDataset made;
+  made.dataset =
+      DatasetHandle(H5Dcreate_anon(to_, subject.type, subject.space, list.get(), H5P_DEFAULT));
+  if (!made.dataset.valid())
+    return left_out(subject.path, fmt::format("it is refused: {}", innermost_error()));
+  budget_ -= to_copy;
+  made.fill = [this, chunks](hid_t dataset) { return adopt_chunks(dataset, chunks->list); };
+  return made;
+}
+
+Status StreamDatasets::adopt_chunks(hid_t dataset, const std::vector<StoredChunk>& chunks) {
+  std::uint64_t largest = 0;
+  for (const auto& chunk : chunks) largest = std::max(largest, chunk.bytes);
+  const Nothing nothing(static_cast<std::size_t>(largest));
+  if (nothing.data() == nullptr) return fail(Code::kNoSpace, "native view: no address space");
+  for (const auto& chunk : chunks) {
+    if (!in_one_piece(chunk.address, chunk.bytes)) {
+      BENTO_TRY(copy_chunk(dataset, chunk));
+      continue;
+    }
+    // Only place and size of the stored bytes count; what is written here is dropped.
+    view_.adopt_next(place_.run_at(chunk.address, chunk.bytes).address, chunk.bytes);
+    if (H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filter_mask, chunk.offset.data(),
+                       static_cast<std::size_t>(chunk.bytes), nothing.data()) < 0 ||
+        !view_.adopted())
+      return copy_failure(slot_.name, "a chunk cannot be adopted");
+  }
+  return {};
+}
+
+Status StreamDatasets::copy_chunk(hid_t dataset, const StoredChunk& chunk) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(chunk.bytes));
+  BENTO_TRY(place_.read(slot_.length(), chunk.address, bytes));
+  if (H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filter_mask, chunk.offset.data(), bytes.size(),
+                     bytes.data()) < 0)
+    return copy_failure(slot_.name, "a chunk cannot be copied");
+  return {};
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/view/open_view.hpp"
+
+#include <fmt/format.h>
+
+#include "hdf5/base/error_bridge.hpp"
+#include "hdf5/view/group_properties.hpp"
+
+namespace bento::vol {
+
+OpenView::~OpenView() {
+  const ErrorStackKeeper keep;
+  view_->give_up();
+  (void)close();
+}
+
+Status OpenView::create(const std::string& name, hid_t like) {
+  const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
+  const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
+  if ((view_->base() != 0 && H5Pset_userblock(creation.get(), view_->base()) < 0) ||
+      set_fapl_view(access.get(), view_) < 0)
+    return fail(Code::kInternal, fmt::format("{}: its driver is refused", name));
+  if (like >= 0) {
+    const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
+    BENTO_TRY(copy_group_properties(root.get(), creation.get()));
+  }
+  file_ = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
+  BENTO_TRY(view_->failure());
+  if (file_.valid()) return {};
+  return fail(Code::kInternal,
+              fmt::format("{}: no HDF5 file can be made ({})", name, innermost_error()));
+}
+
+// A file that the library could not close is open still, and can be once more, with nothing behind
+// it.
+Status OpenView::close() {
+  const hid_t id = file_.release();
+  if (id < 0 || H5Fclose(id) >= 0) return {};
+  const std::string why = innermost_error();
+  view_->give_up();
+  if (H5Iis_valid(id) > 0) (void)H5Fclose(id);
+  return fail(Code::kInternal, fmt::format("an HDF5 file cannot be closed ({})", why));
+}
+
+Result<Superblock> OpenView::finish() {
+  Status closed = close();
+  // What the driver met says more than what came of it.
+  BENTO_TRY(view_->failure());
+  BENTO_TRY(std::move(closed));
+  BENTO_TRY(view_->store());
+  return view_->superblock();
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,230 @@
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which files of h5py go through the connector.
+
+Before h5py is imported the environment decides, as it does for any program with HDF5. Afterwards HDF5 has read it, so
+the access list of each h5py.File gets its connector here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.abc
+import importlib.util
+import os
+import sys
+import warnings
+from typing import Any, Iterator, Mapping
+
+from h5bento import _hdf5
+
+#: Names of settings, which `enable()` and `File` take as keywords.
+SETTINGS = frozenset(
+    "align buffer checksum chunk durability files keep minmax stats step timeout verify view view_copy view_maps".split()
+)
+
+_VARIABLES = ("HDF5_PLUGIN_PATH", "HDF5_VOL_CONNECTOR", "H5BENTO_PLUGIN")
+# What the connector serves; files of other drivers are ordinary HDF5 files.
+_DRIVERS = (None, "sec2", "stdio", "direct", "log", "mpio")
+
+
+class OrdinaryFileWarning(UserWarning):
+    """A file is an ordinary HDF5 file although h5bento is enabled."""
+
+
+_stack: list["Enabled"] = []
+_environment: dict[str, str | None] = {}  # as it was before the first enable()
+_own_choice = os.environ.get("HDF5_VOL_CONNECTOR", "")  # the user's
+_read_by_hdf5 = _own_choice  # when h5py was imported; until then, what it would read
+_one_file: list[dict[str, Any]] = []
+_warned: set[str] = set()
+
+
+def get_plugin_path() -> str:
+    """The folder of the plugin, as HDF5_PLUGIN_PATH wants it. HDF5 loads whatever lies in it."""
+    return os.environ.get("H5BENTO_WHEEL_PLUGINS") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "plugins")
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Settings as the connector reads them: `keep=3;view=off`. Raises TypeError for one that does not exist."""
+    parts = []
+    for key, value in settings.items():
+        if key not in SETTINGS:
+            raise TypeError(f"h5bento has no setting {key!r}; it has {', '.join(sorted(SETTINGS))}")
+        if isinstance(value, bool):
+            value = "on" if value else "off"
+        value = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+        if ";" in value or "\n" in value:
+            raise ValueError(f"the value of {key} has a semicolon or a line end in it: {value!r}")
+        parts.append(f"{key}={value}")
+    return ";".join(parts)
+
+
+class Enabled:
+    """What `enable()` returns. As a context manager it restores the state before on leaving."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+
+    def __enter__(self) -> "Enabled":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self in _stack:
+            del _stack[_stack.index(self) :]
+        _apply()
+
+
+def enable(**settings: Any) -> Enabled:
+    """Makes every h5py.File from now on a container when it is created, with these settings; opens containers as such.
+
+    Before `import h5py` this sets HDF5_PLUGIN_PATH and HDF5_VOL_CONNECTOR, so h5py's low-level calls, netCDF4 and
+    PyTables in this process, and programs that it starts, use h5bento as well. After the import it concerns h5py.File
+    only. What cannot be a container warns once (OrdinaryFileWarning): a user block, Python file objects, and drivers
+    such as "core".
+
+    Also a context manager: `with h5bento.enable(keep=3): ...`. Raises TypeError and ValueError for settings that do not
+    exist, BentoError if the HDF5 of h5py cannot load the plugin.
+    """
+    settings_text(settings)
+    enabled = Enabled(dict(settings))
+    _stack.append(enabled)
+    try:
+        _apply()
+    except BaseException:
+        _stack.remove(enabled)
+        _apply()
+        raise
+    return enabled
+
+
+def disable() -> None:
+    """Takes back every enable(): new files are ordinary ones again. Files that are open stay what they are."""
+    _stack.clear()
+    _apply()
+
+
+def is_enabled() -> bool:
+    """Are new files of h5py containers?"""
+    return bool(_stack)
+
+
+@contextlib.contextmanager
+def for_one_file(settings: Mapping[str, Any]) -> Iterator[None]:
+    """The next h5py.File is a container with these settings besides those of enable()."""
+    settings_text(settings)
+    _patch()
+    _one_file.append({**_current_settings(), **settings})
+    try:
+        yield
+    finally:
+        _one_file.pop()
+
+
+def _is_bento(choice: str) -> bool:
+    return choice.split(" ")[0] == "bento"
+
+
+def _current_settings() -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for enabled in _stack:
+        merged.update(enabled.settings)
+    return merged
+
+
+def _apply() -> None:
+    """Makes environment and h5py follow the stack."""
+    global _read_by_hdf5
+    if _stack:
+        if not _environment:
+            _environment.update({name: os.environ.get(name) for name in _VARIABLES})
+        _set_environment()
+    else:
+        for name, value in _environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        _environment.clear()
+    if "h5py" not in sys.modules:
+        _read_by_hdf5 = os.environ.get("HDF5_VOL_CONNECTOR", "")
+        if not any(isinstance(finder, _PatchWhenImported) for finder in sys.meta_path):
+            sys.meta_path.insert(0, _PatchWhenImported())
+        return
+    _patch()
+    if _stack:
+        _hdf5.connector()  # now, so that an HDF5 that cannot have it says so here
+
+
+def _set_environment() -> None:
+    before = _environment["HDF5_PLUGIN_PATH"]
+    os.environ["HDF5_PLUGIN_PATH"] = get_plugin_path() + (f":{before}" if before else "")
+    text = settings_text(_current_settings())
+    os.environ["HDF5_VOL_CONNECTOR"] = f"bento {text}" if text else "bento"
+    os.environ["H5BENTO_PLUGIN"] = "serial"
+
+
+def _warn(what: str) -> None:
+    if what not in _warned:
+        _warned.add(what)
+        # The line of the program, behind those of h5py and of this package.
+        frame, level = sys._getframe(), 1
+        while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in ("h5py", "h5bento"):
+            frame, level = frame.f_back, level + 1
+        text = f"with {what} a file is an ordinary HDF5 file, not a container"
+        warnings.warn(text, OrdinaryFileWarning, stacklevel=level)
+
+
+class _PatchWhenImported(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Calls _patch() when h5py has made the functions that it wraps."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        if name != "h5py._hl.files":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            self._loader = spec.loader
+            spec.loader = self
+        return spec
+
+    def create_module(self, spec: Any) -> Any:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: Any) -> None:
+        self._loader.exec_module(module)
+        module.__spec__.loader = module.__loader__ = self._loader
+        _wrap(module)
+
+
+def _patch() -> None:
+    """Wraps the two functions by which every h5py.File gets its access list and is opened."""
+    from h5py._hl import files
+
+    _wrap(files)
+
+
+def _wrap(files: Any) -> None:
+    if hasattr(files.make_fapl, "h5bento_original"):
+        return
+    make_fapl, make_fid = files.make_fapl, files.make_fid
+
+    def make_fapl_through_connector(driver: Any, *args: Any, **keywords: Any) -> Any:
+        plist = make_fapl(driver, *args, **keywords)
+        if _one_file or _stack:
+            if driver not in _DRIVERS:
+                _warn("a Python file object" if driver == "fileobj" else f"driver={driver!r}")
+            settings = _one_file[-1] if _one_file else _current_settings()
+            _hdf5.set_connector(plist.id, settings_text(settings))
+        elif _is_bento(_read_by_hdf5) and not _is_bento(_own_choice):
+            _hdf5.set_native(plist.id)  # h5py was imported while h5bento was enabled
+        return plist
+
+    def make_fid_with_warning(name: Any, mode: Any, userblock_size: Any, *args: Any, **keywords: Any) -> Any:
+        if (_one_file or _stack) and userblock_size:
+            _warn("a user block")
+        return make_fid(name, mode, userblock_size, *args, **keywords)
+
+    make_fapl_through_connector.h5bento_original = make_fapl  # type: ignore[attr-defined]
+    files.make_fapl = make_fapl_through_connector
+    files.make_fid = make_fid_with_warning

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The wheel, as a user has it: a new virtual environment, `pip install h5py h5bento-*.whl`, the README's lines for Python.
+
+    python_wheel.py BUILD
+
+The file is then read in another environment, in which nothing of h5bento is. In a third one the wheels of netCDF4 and
+PyTables have HDF5 libraries of their own beside that of h5py, and are imported in each order. Needs PyPI.
+"""
+
+import glob
+import itertools
+import os
+import re
+import subprocess
+import sys
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CHECK = """
+import h5bento, h5py, os
+assert h5bento.__file__.startswith(os.getcwd()), h5bento.__file__
+assert h5bento.is_container("run.h5") and h5bento.verify("run.h5").sound
+assert [step.number for step in h5bento.steps("run.h5")], "no steps"
+"""
+PLAIN = """
+import h5py
+with h5py.File("run.h5", "r") as file:
+    assert (file["x"][...] == range(10)).all(), file["x"][...]
+"""
+OTHERS = """
+import sys
+import h5bento; h5bento.enable()
+modules = [__import__(name) for name in sys.argv[1].split(",")]
+import h5py, netCDF4, numpy as np, tables
+def is_container(name):
+    return open(name, "rb").read(4) == b"sion"
+with h5py.File("h.h5", "w") as file:
+    file["x"] = np.arange(5)
+    for open_again in (lambda: netCDF4.Dataset("h.h5", "a"), lambda: tables.open_file("h.h5", "a")):
+        try:
+            open_again()
+        except Exception:
+            pass
+        else:
+            sys.exit("two writers")
+data = netCDF4.Dataset("n.nc", "w")
+data.createDimension("t", 5)
+data.createVariable("x", "f8", ("t",))[:] = np.arange(5)
+data.close()
+with tables.open_file("t.h5", "w") as file:
+    file.create_array("/", "x", np.arange(5))
+assert is_container("h.h5") and is_container("n.nc") and is_container("t.h5")
+for name in ("h.h5", "n.nc", "t.h5"):
+    with h5py.File(name) as file:
+        assert (file["x"][...] == np.arange(5)).all(), name
+    with tables.open_file(name) as file:
+        assert (file.root.x[:] == np.arange(5)).all(), name
+assert (netCDF4.Dataset("n.nc")["x"][:] == np.arange(5)).all()
+import xarray
+made = xarray.Dataset({"a": (("x", "y"), np.random.rand(50, 50))})
+made.to_netcdf("x.nc", engine="h5netcdf", encoding={"a": {"zlib": True}})
+assert is_container("x.nc") and xarray.open_dataset("x.nc", engine="h5netcdf").equals(made)
+"""
+
+
+def run(*command, **more):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("HDF5_", "H5BENTO_", "PYTHON"))}
+    result = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env, **more)
+    if result.returncode != 0:
+        sys.exit(f"exit status {result.returncode}: {' '.join(command)}\n{result.stdout[-4000:]}")
+    return result.stdout
+
+
+def environment(name, *packages):
+    run(sys.executable, "-m", "venv", name)
+    python = os.path.abspath(os.path.join(name, "bin", "python"))
+    run(python, "-m", "pip", "install", "-q", *packages)
+    return python
+
+
+def readme_lines():
+    """The first block of Python in the README."""
+    with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as file:
+        return re.search(r"```python\n(.*?)```", file.read(), re.DOTALL)[1]
+
+
+def main(build):
+    print(run(os.path.join(SOURCE, "scripts", "wheel"), "--build", build, "--out", "dist").strip())
+    (wheel,) = glob.glob("dist/*.whl")
+    platform = re.search(r"manylinux_2_(\d+)_", wheel)
+    if not platform or int(platform[1]) > 34:
+        sys.exit(f"{wheel} is for a newer glibc than 2.34")
+    ours = environment("ours", "h5py", os.path.abspath(wheel))
+    run(ours, "-c", readme_lines())
+    with open("run.h5", "rb") as file:
+        if file.read(4) != b"sion":
+            sys.exit("the README's lines wrote an ordinary file")
+    run(ours, "-c", CHECK)
+    plain = environment("plain", "h5py")
+    run(plain, "-c", PLAIN)
+    others = environment("others", "h5py", "netCDF4", "tables", "xarray", "h5netcdf", os.path.abspath(wheel))
+    for order in itertools.permutations(("h5py", "netCDF4", "tables")):
+        run(others, "-c", OTHERS, ",".join(order))
+    run(ours, "-m", "pip", "uninstall", "-q", "-y", "h5bento")
+    left = glob.glob("ours/lib/python*/site-packages/h5bento*")
+    if left:
+        sys.exit(f"uninstalled, but there is {left}")
+
+
+if __name__ == "__main__":
+    main(os.path.abspath(sys.argv[1]))

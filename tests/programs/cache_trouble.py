@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs that write through a cache (cache=): what dies, what else may be asked for, what is refused, a full cache.
+
+    cache_trouble.py deaths | modes | refused | full
+"""
+
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+
+from cache import (
+    PROGRAM,
+    arrived,
+    cached,
+    end_all,
+    end_daemon,
+    entries,
+    environment,
+    fresh,
+    holds,
+    plain,
+    program,
+    settings,
+    started,
+    state,
+    tool,
+    wait_for,
+)
+from harness import ANY, Skip, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say
+
+
+# ---- deaths ----
+
+
+def deaths():
+    fresh()
+    path = "pfs/d.h5"
+    program(1, "bento chunk=1M", path, "create=1", "close")
+    # Before anything is committed: what was there is there.
+    check(program(2, settings(), path, "create=2", "die", ok=ANY).status != 0, "it did not die")
+    holds(path, 1)
+    plain(path, 1)
+    # After a commit: that is what h5bento finds; nothing arrives.
+    check(program(2, settings(), path, "create=3", "flush", "change=4", "die", ok=ANY).status != 0, "it did not die")
+    check(entries() == [], "something was submitted")
+    plain(path, 1)
+    holds(path, 3)
+    # Right after the close; and the daemon, twice, in the middle.
+    check(program(2, settings(bw="500K"), path, "create=5", "close", "die", ok=ANY).status != 0, "it did not die")
+    for _ in range(2):
+        wait_for("some is copied", lambda: entries()[0]["written"] > 0)
+        end_daemon(signal.SIGKILL)
+        plain(path, 1)
+        holds(path, 5)
+        subprocess.Popen([built("bin", "h5bento"), "transfer", "run", "--until-done", "--file", os.path.abspath("t")],
+                         env=native_env(), start_new_session=True)  # fmt: skip
+        wait_for("another runs", lambda: json.loads(tool("status", "--json", ok=ANY).out)["daemon"])
+    arrived(path)
+    plain(path, 5)
+    check(not cached(), f"not evicted: {cached()}")
+
+
+# ---- flush=, evict= ----
+
+
+def modes():
+    fresh()
+    program(2, settings(flush="sync"), "pfs/s.h5", "create=1", "close", "check=1")
+    check(state("pfs/s.h5") == "arrived" and not cached(), "sync")
+    plain("pfs/s.h5", 1)
+    program(1, settings(evict="off", flush="sync"), "pfs/e.h5", "create=2", "close")
+    check(len(cached()) == 1, f"evict=off: {cached()}")
+    holds("pfs/e.h5", 2)
+    program(1, settings(evict="off", flush="sync"), "pfs/e.h5", "create=3", "close")
+    check(len(cached()) == 1, f"the one before stays: {cached()}")
+    plain("pfs/e.h5", 3)
+    for number in range(4):
+        program(1, settings("k", evict="keep=2", flush="sync"), f"pfs/k{number}.h5", f"create={number}", "close")
+    kept = [os.path.basename(name) for name in cached("k")]
+    check(sorted(kept) == ["k2.h5", "k3.h5"], f"keep=2: {kept}")
+    # A copy that has not arrived is never evicted.
+    program(1, settings("k", evict="keep=1", bw="500K"), "pfs/slow.h5", "create=9", "close")
+    check("slow.h5" in [os.path.basename(name) for name in cached("k")], "evicted before it arrived")
+    plain("pfs/k3.h5", 3)
+    tool("submit", "k", "pfs", ok=(2,))
+    check(tool("wait", "pfs/nothing.h5", ok=ANY).status != 0, "wait for what nobody submitted")
+    check(tool("wait", "--seconds", "0", "pfs/slow.h5", ok=ANY).status == 1, "wait that is over")
+    tool("wait", "pfs/slow.h5")
+    # Deleted before it arrives.
+    program(1, settings(bw="100K"), "pfs/x.h5", "create=1", "close")
+    run([hdf5_tool("h5delete"), "-f", os.path.abspath("pfs/x.h5")], environment("bento"))
+    check(not [name for name in cached() if "x.h5" in name] and state("pfs/x.h5") == "none", f"{cached()} {entries()}")
+    wait_for("nothing is left", lambda: not glob.glob("pfs/.h5bento-*"))
+    check(not os.path.exists("pfs/x.h5"), "deleted, and there")
+
+
+# ---- what is refused ----
+
+
+def failing(string, path, *words, ranks=2, **more):
+    env = environment(string)
+    env.update(more)
+    result = mpirun(ranks, [python(), "-c", PROGRAM, path, "create=1", "close"], env, ok=ANY)
+    check(result.status != 0, f"{string}: no error")
+    for word in words:
+        check(word in result.text, f"{string}: no '{word}' in {result.text}")
+
+
+def refused():
+    fresh()
+    program(1, "bento chunk=1M", "pfs/r.h5", "create=4", "close")
+    failing(settings(), "nowhere/a.h5", "nowhere/a.h5", "errno = 2")
+    failing(settings(), "pfs", "Is a directory")
+    failing(settings("no/such"), "pfs/r.h5", "no/such", "errno = 2")
+    failing(settings(), "pfs/r.h5", "H5BENTO_PROGRAM", H5BENTO_PROGRAM="/nowhere/h5bento")
+    failing("bento cache=here", "pfs/r.h5", "absolute path")
+    with open("file", "w"):
+        pass
+    failing(settings("file"), "pfs/r.h5", "file", "errno = 20")
+    # A stranger in the place of a part would be lost.
+    with open("pfs/r.h5.000001", "w") as file:
+        file.write("precious")
+    failing(settings(files=2), "pfs/r.h5", "would be lost", "rm '")
+    check(open("pfs/r.h5.000001").read() == "precious", "lost")
+    # Ranks with different values, and ranks that do not see the same folder.
+    command = [python(), "-c", PROGRAM, "pfs/r.h5", "create=1", "close"]
+    ranks = []
+    for name in ("c1", "c2"):
+        variable = f"H5BENTO_CACHE={os.path.abspath(name)}"
+        ranks += [":", "-n", "1", "env", variable, *command]
+    result = run(["mpirun", *ranks[1:]], environment("bento"), ok=ANY)
+    check(result.status != 0 and "settings differ: cache=" in result.text, result.text)
+    os.makedirs("c", exist_ok=True)
+    script = f"mount -t tmpfs none {os.path.abspath('c')} && exec \"$@\""
+    if subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", "true"], capture_output=True).returncode == 0:
+        apart = ["unshare", "-m", "sh", "-c", script, "sh", *command]
+        result = run(["mpirun", "-n", "1", *command, ":", "-n", "1", *apart], environment(settings()), ok=ANY)
+        check(result.status != 0 and "not one folder for all ranks" in result.text, result.text)
+    else:
+        say("no right to mount: ranks with different folders are not tested")
+    holds("pfs/r.h5", 4)
+    check(not cached() and not glob.glob("pfs/.h5bento*"), f"left: {cached()}")
+
+
+# ---- a full cache ----
+
+
+def full():
+    fresh()
+    os.makedirs("small")
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", "small"], capture_output=True).returncode != 0:
+        raise Skip("no right to mount")
+    try:
+        # It fills up while it is written, on 1, 2 and 4 ranks, with one file and with several; others read meanwhile.
+        for ranks, files in ((1, 1), (2, 1), (4, 2)):
+            path = f"pfs/f{ranks}.h5"
+            program(1, "bento chunk=1M", path, "create=9", "close")
+            writer = started(ranks, settings("small", files=files), path, "create=1", "flush", "change=2", "flush", "touch=made",
+                             "await=go", "change=3", "close")  # fmt: skip
+            wait_for("made", lambda: os.path.exists("made") or writer.poll() is not None)
+            check(writer.poll() is None, f"{writer.returncode}: it died")
+            holds(path, 2)
+            program(2, "bento", path, "check=2")
+            plain(path, 9)
+            open("go", "w").close()
+            error = writer.communicate(timeout=60)[1].decode()
+            check(writer.returncode == 0, error)
+            check(error.count("h5bento: warning: ") == 1 and "written directly" in error, error)
+            check(not os.listdir("small") and not glob.glob("pfs/.h5bento*"), f"{os.listdir('small')} {os.listdir('pfs')}")
+            for read in (holds, plain):
+                read(path, 3)
+            run([built("bin", "h5bento"), "verify", path], native_env())
+            for name in ("made", "go"):
+                os.remove(name)
+        # Dead in the middle: what is under the name stays, and the next create removes what is left.
+        check(program(2, settings("small"), "pfs/f1.h5", "create=4", "flush", "change=5", "die", ok=ANY).status != 0, "alive")
+        plain("pfs/f1.h5", 3)
+        holds("pfs/f1.h5", 4)
+        program(2, settings("small", flush="sync"), "pfs/f1.h5", "create=6", "close")
+        plain("pfs/f1.h5", 6)
+        check(not os.listdir("small") and not glob.glob("pfs/.h5bento*"), f"{os.listdir('small')} {os.listdir('pfs')}")
+        # Nothing at all fits in.
+        with open("small/ballast", "wb") as file:
+            file.write(bytes(900000))
+        result = program(2, settings("small"), "pfs/n.h5", "create=1", "close")
+        check(result.text.count("h5bento: warning: ") == 1 and "directly" in result.text, result.text)
+        plain("pfs/n.h5", 1)
+        failing(settings("small", cache_full="fail"), "pfs/g.h5", "full")
+        os.remove("small/ballast")
+        # What a failed program leaves makes room for the next one, where it has none.
+        failing(settings("small", cache_full="fail"), "pfs/g.h5", "errno = 28")
+        check(not os.path.exists("pfs/g.h5") and len(cached("small")) == 1, f"{cached('small')}")
+        program(1, settings("small"), "pfs/h.h5", "create=1", "close")
+        plain("pfs/h.h5", 1)
+        check(not cached("small"), f"left: {cached('small')}")
+    finally:
+        run(["umount", "-l", "small"], native_env())
+
+
+def main(which):
+    if not os.path.exists(built("bin", "h5bento")):
+        raise Skip("the program h5bento is not built")
+    try:
+        {"deaths": deaths, "modes": modes, "refused": refused, "full": full}[which]()
+    finally:
+        end_all()
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    run_test(main, *sys.argv[1:], containers=1)

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Python package and the plugin without MPI, in the HDF5 that the wheel of h5py brings.
+
+A program writes, grows a dataset, flushes and is killed; recovered, the file opens with h5py alone. enable() before and
+after `import h5py`, disable(), files that stay ordinary ones, wrong settings, steps and values; and a plugin that leaves
+no name of HDF5 or MPI to the process that loads it.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import textwrap
+
+from harness import SOURCE, build_folder, check, native_env, run, run_test, say
+
+PLUGIN = ("plugins-serial", "libh5bento_vol_serial.so")
+WRITER = """
+    import sys, numpy as np
+    {imports}
+    file = h5py.File("run.h5", "w")
+    for step in range(20):
+        if "group" in file:
+            del file["group"]
+        file.require_group("group")["values"] = np.full(500, step)
+        if "grown" not in file:
+            file.create_dataset("grown", (0,), "i8", maxshape=(None,), chunks=(1000,), compression="gzip")
+        file["grown"].resize((step + 1) * 1500, 0)
+        file["grown"][step * 1500 :] = step
+        file.attrs["step"] = step
+        file.flush()
+        print(step, flush=True)
+    file["grown"][...] = -1
+    del file["group"]
+    print("written", flush=True)
+    sys.stdin.read()
+"""
+READER = """
+    import h5py, numpy as np
+    with h5py.File("run.h5", "r") as file:
+        assert file.attrs["step"] == 19
+        assert (file["group/values"][...] == np.full(500, 19)).all()
+        assert (file["grown"][...] == np.repeat(np.arange(20), 1500)).all()
+        {more}
+"""
+BEFORE = 'import h5bento; h5bento.enable(keep="all", minmax=True); import h5py'
+AFTER = 'import h5py, h5bento; h5bento.enable(keep="all", minmax=True)'
+CALLS = """
+    import h5bento, os
+    assert h5bento.is_container("run.h5") and not h5bento.is_container(__file__)
+    assert h5bento.verify("run.h5").sound
+    import h5py
+    report = h5bento.recover("run.h5")
+    assert report.sound and report.damage == 0 and report.step == 20, report
+    steps = h5bento.steps("run.h5")
+    assert [step.number for step in steps] == list(range(1, 21)), steps
+    assert "/grown" in steps[5].datasets, steps[5]
+    with h5bento.open_step("run.h5", "/grown", 4) as dataset:
+        assert dataset.shape == (7500,) and (dataset[6000:] == 4).all() and dataset.step == 5
+    found = h5bento.find("run.h5", "/grown", 7, 7)
+    assert found.boxes and found.skipped, found
+    assert h5bento.find("run.h5", "/grown", 100.0, 200.0).boxes == ()
+    with h5bento.File("run.h5", "r", step=3) as file:
+        assert file.attrs["step"] == 2
+    for call in (lambda: h5bento.recover("nowhere.h5"), lambda: h5bento.verify(__file__), lambda: h5bento.open_step("run.h5", "/grown", 99)):
+        try:
+            call()
+        except h5bento.BentoError as error:
+            assert "nowhere.h5" in str(error) or "calls.py" in str(error) or "99" in str(error), error
+        else:
+            raise AssertionError("no error")
+"""
+STATE = """
+    import io, os, warnings
+    import h5bento
+    {imports}
+    def kind(name):
+        with open(name, "rb") as file:
+            return {{b"sion": "container", b"\\x89HDF": "ordinary"}}[file.read(4)]
+    def make(name, opener=h5py.File, **more):
+        with opener(name, "w", **more) as file:
+            file["x"] = 1
+        return kind(name)
+    assert make("a.h5") == "container"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for again in range(2):
+            h5py.File(io.BytesIO(), "w").close()
+            h5py.File("core.h5", "w", driver="core").close()
+            h5py.File("block.h5", "w", userblock_size=512).close()
+    kinds = sorted(str(one.message).split(" a file is")[0] for one in caught)
+    assert kinds == ["with a Python file object", "with a user block", "with driver='core'"], kinds
+    assert all(one.filename == __file__ for one in caught), caught
+    with h5py.File("chunks.h5", "w") as file:
+        data = file.create_dataset("x", data=range(4000), chunks=(1000,), compression="gzip")
+        mask, stored = data.id.read_direct_chunk((2000,))
+        data.id.write_direct_chunk((0,), stored, mask)
+        assert list(data[:1000]) == list(range(2000, 3000))
+    h5bento.disable()
+    assert "HDF5_VOL_CONNECTOR" not in os.environ and "HDF5_PLUGIN_PATH" not in os.environ
+    assert make("b.h5") == "ordinary" and not h5bento.is_enabled()
+    h5py.File("new.h5", "a").close()
+    with h5bento.enable(keep=2):
+        with h5bento.enable(align="8K"):
+            assert make("c.h5") == "container"
+        assert make("d.h5") == "container"
+    assert make("e.h5") == "ordinary"
+    assert make("f.h5", h5bento.File, keep=2) == "container"
+    assert make("g.h5") == "ordinary"
+    for settings in (dict(kep=2), dict(keep="1;view=off")):
+        try:
+            h5bento.enable(**settings)
+        except (TypeError, ValueError):
+            assert not h5bento.is_enabled()
+        else:
+            raise AssertionError(settings)
+    try:
+        h5bento.File("h.h5", "w", keep="many")
+    except OSError as error:
+        assert "keep=many" in str(error), error
+    else:
+        raise AssertionError("keep=many was taken")
+"""
+TWO = """
+    import ctypes, os, sys
+    import h5bento
+    h5bento.enable()
+    def other():
+        library = ctypes.CDLL(os.path.join({root!r}, "lib", "libhdf5.so"))
+        for name in ("H5Fcreate", "H5Fopen"):
+            getattr(library, name).restype = ctypes.c_int64
+        library.H5Fcreate.argtypes = (ctypes.c_char_p, ctypes.c_uint, ctypes.c_int64, ctypes.c_int64)
+        library.H5Fopen.argtypes = (ctypes.c_char_p, ctypes.c_uint, ctypes.c_int64)
+        library.H5Fclose.argtypes = (ctypes.c_int64,)
+        assert library.H5open() >= 0
+        return library
+    if {first}:
+        second = other()
+    import h5py
+    if not {first}:
+        second = other()
+    with h5py.File("ours.h5", "w") as file:
+        file["x"] = range(1000)
+        assert second.H5Fopen(b"ours.h5", 1, 0) < 0, "two writers"
+        made = second.H5Fcreate(b"theirs.h5", 2, 0, 0)
+        assert made > 0 and second.H5Fclose(made) >= 0
+    opened = second.H5Fopen(b"ours.h5", 1, 0)
+    assert opened > 0 and second.H5Fclose(opened) >= 0
+    for name in ("ours.h5", "theirs.h5"):
+        assert h5bento.is_container(name), name
+        h5py.File(name, "r").close()
+    assert h5bento.recover("ours.h5").sound and h5bento.steps("ours.h5")
+"""
+
+
+def environment():
+    return native_env(
+        PYTHONPATH=os.path.join(SOURCE, "python"),
+        PYTHONDONTWRITEBYTECODE="1",
+        H5BENTO_WHEEL_PLUGINS=os.path.join(build_folder(), PLUGIN[0]),
+        H5BENTO_LIBRARY=os.path.join(build_folder(), "lib", "libh5bento.so"),
+    )
+
+
+def script(name, text, **parts):
+    path = os.path.abspath(name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(textwrap.dedent(text).format(**parts) if parts else textwrap.dedent(text))
+    return [os.environ["H5BENTO_PYTHON_NATIVE"], path]
+
+
+def write_and_kill(imports):
+    command = script("writer.py", WRITER, imports=imports)
+    with subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        for line in writer.stdout:
+            if line.strip() == "written":
+                writer.send_signal(signal.SIGKILL)
+                break
+    check(writer.returncode == -signal.SIGKILL, f"the writer ended by itself: {writer.returncode}")
+
+
+def read_plain():
+    run(script("reader.py", READER, more='assert "libh5bento" not in open("/proc/self/maps").read()'), native_env())
+
+
+def check_plugin():
+    path = os.path.join(build_folder(), *PLUGIN)
+    needed = re.findall(r"\(NEEDED\).*\[([^\]]+)\]", run(["readelf", "-d", path], native_env()).out)
+    check(needed and not [name for name in needed if re.match("lib(hdf5|mpi|stdc)", name)], f"the plugin needs {needed}")
+    names = re.findall(r" U ((?:H5|MPI_|ompi_)\w+)", run(["nm", "-D", "--undefined-only", path], native_env()).out)
+    check(not names, f"the plugin leaves {names} undefined")
+
+
+def test():
+    check_plugin()
+    for imports in (BEFORE, AFTER):
+        write_and_kill(imports)
+        run(script("through.py", "import h5bento; h5bento.enable()\n" + textwrap.dedent(READER).format(more="")), environment())
+        run(script("calls.py", CALLS), environment())
+        read_plain()
+    say("killed after a flush: recovered, and read without a plugin")
+    run(script("state_before.py", STATE, imports="h5bento.enable(); import h5py"), environment())
+    run(script("state_after.py", STATE, imports="import h5py; h5bento.enable()"), environment())
+    say("enable, disable, File and warnings, before and after the import")
+    for first in (False, True):
+        run(script(f"two_{first}.py", TWO, root=os.environ["HDF5_ROOT"], first=first), environment())
+    say("two HDF5 libraries in one process, in both orders")
+
+
+if __name__ == "__main__":
+    run_test(test)

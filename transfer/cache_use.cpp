@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "transfer/cache_use.hpp"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "core/io/file_lock.hpp"
+#include "core/layout/identity.hpp"
+#include "core/layout/plan.hpp"
+#include "core/layout/replace.hpp"
+#include "transfer/cache_note.hpp"
+#include "transfer/daemon_lock.hpp"
+#include "transfer/descriptor.hpp"
+#include "transfer/h5bento_transfer.h"
+#include "transfer/source.hpp"
+#include "transfer/spill.hpp"
+#include "transfer/submit.hpp"
+
+namespace bento::transfer {
+namespace {
+
+constexpr double kIdleExit = 60;  ///< seconds after which a daemon that a program started ends
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
+}
+
+/// A file that has the name of a part, and is none of the container that is replaced, would be
+/// lost.
+Status check_part_place(const std::string& final_name, std::uint32_t part,
+                        const std::optional<Identity>& first) {
+  const std::string name = physical_name(final_name, part);
+  const auto file = open_posix_file(name, OpenMode::kRead);
+  if (!file && file.error().code == Code::kNotFound) return {};
+  if (!file) return fail(file.error());
+  const auto found = find_identity(**file);
+  if (found && *found && (*found)->part == part && (!first || (*found)->file_id == first->file_id))
+    return {};
+  return fail(Code::kExists,
+              fmt::format("'{}' would be lost: its name is that of physical file {} of '{}'. If "
+                          "nobody needs it: rm '{}' (errno = {})",
+                          name, part, final_name, name, EEXIST),
+              EEXIST);
+}
+
+Result<std::uint64_t> free_bytes(const std::string& folder) {
+  struct statvfs about{};
+  if (::statvfs(folder.c_str(), &about) != 0) return fail(os_error(errno, "statvfs of", folder));
+  return std::uint64_t{about.f_bavail} * about.f_frsize;
+}
+
+Error elsewhere(const std::string& final_name, const CacheNote& note) {
+  return Error{
+      Code::kNotFound,
+      fmt::format("'{}': its newest state has not arrived yet. It is in the cache of node '{}', as "
+                  "'{}', which is not here ('{}' is). Open it there, or wait until it has arrived "
+                  "(h5bento transfer status --file '{}', on that node). If that copy is lost: "
+                  "rm '{}', and what is under the name now counts (errno = {})",
+                  final_name, note.host, note.copy, host_name(), note.transfer_file,
+                  note_name(final_name), ENOENT),
+      ENOENT};
+}
+
+bool is_here(const CacheNote& note) {
+  return id_of_copy(note.copy) == note.id;
+}
+
+}  // namespace
+
+Status check_final_name(const std::string& final_name, std::uint32_t files, bool exclusive) {
+  const std::string folder = folder_of(final_name);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return fail(os_error(errno, "access to the folder of", final_name));
+  std::optional<Identity> first;
+  struct stat about{};
+  if (::stat(final_name.c_str(), &about) == 0) {
+    if (exclusive) return fail(os_error(EEXIST, "create of", final_name));
+    if (S_ISDIR(about.st_mode)) return fail(os_error(EISDIR, "create of", final_name));
+    if (!S_ISREG(about.st_mode))
+      return fail(
+          Code::kUnsupported,
+          fmt::format("'{}' is no regular file: it cannot be written through a cache", final_name));
+    BENTO_ASSIGN(const auto file, open_posix_file(final_name, OpenMode::kReadWrite));
+    if (is_locked(*file))
+      return fail(Code::kBusy,
+                  fmt::format("'{}' is open for writing in another process", final_name), EBUSY);
+    BENTO_TRY(check_is_no_part(*file, open_posix_file));
+    BENTO_ASSIGN(first, find_identity(*file));
+  }
+  for (std::uint32_t part = 1; part < files; ++part)
+    BENTO_TRY(check_part_place(final_name, part, first));
+  return {};
+}
+
+namespace {
+
+Result<CachedCopy> try_to_begin(const std::string& cache, const std::string& final_name,
+                                const std::string& id, std::uint64_t room) {
+  BENTO_ASSIGN(CacheFolder folder, CacheFolder::make(cache, final_name));
+  const auto begin = [&]() -> Result<std::string> {
+    for (const std::uint64_t number : folder.copies())
+      if (state_of_copy(folder.copy(number)) == CopyState::kWritten)
+        return fail(Code::kBusy,
+                    fmt::format("'{}' is open for writing in another process, in the cache ('{}')",
+                                final_name, folder.copy(number)),
+                    EBUSY);
+    BENTO_TRY(folder.remove_unfinished());
+    BENTO_ASSIGN(const std::uint64_t free, free_bytes(folder.path()));
+    if (free < room)
+      return fail(Code::kNoSpace,
+                  fmt::format("the cache '{}' is full: {} bytes are free", cache, free), ENOSPC);
+    return folder.add(id);
+  };
+  auto path = begin();
+  if (!path) {
+    folder.remove_if_empty();
+    return fail(std::move(path).error());
+  }
+  return CachedCopy{std::move(folder), std::move(*path), final_name, id};
+}
+
+}  // namespace
+
+Result<CachedCopy> begin_copy(const std::string& cache, const std::string& final_name,
+                              const std::string& id, std::uint64_t room) {
+  auto begun = try_to_begin(cache, final_name, id, room);
+  if (begun || begun.error().os_errno != ENOSPC) return begun;
+  remove_abandoned(cache);
+  return try_to_begin(cache, final_name, id, room);
+}
+
+void forget_copy(CachedCopy& copy) {
+  (void)copy.folder.remove(number_of_copy(copy.path));
+  copy.folder.remove_if_empty();
+}
+
+bool has_note(const std::string& name) {
+  const auto final_name = final_name_of(name);
+  struct stat about{};
+  return final_name && ::lstat(note_name(*final_name).c_str(), &about) == 0;
+}
+
+Result<std::optional<CachedCopy>> newest_copy(const std::string& name) {
+  // Where there is no folder, there is no note; the open says so in its own words.
+  const auto final_name = final_name_of(name);
+  if (!final_name) return std::optional<CachedCopy>();
+  constexpr int kTries = 100;  // it may arrive, or be written anew, at any moment
+  for (int tries = 0;; ++tries) {
+    BENTO_ASSIGN(const auto note, read_note(*final_name));
+    if (!note) return std::optional<CachedCopy>();
+    BENTO_ASSIGN(auto folder, CacheFolder::of_copy(note->copy));
+    BENTO_ASSIGN(const auto now, read_note(*final_name));
+    const bool same = now && now->copy == note->copy && now->id == note->id;
+    if (same && folder && is_here(*note))
+      return std::optional<CachedCopy>(
+          CachedCopy{std::move(*folder), note->copy, *final_name, note->id});
+    if (same || tries == kTries) return fail(elsewhere(*final_name, *note));
+  }
+}
+
+Status note_copy(const std::string& final_name, const std::string& path, bool evict) {
+  return write_note(final_name,
+                    {path, id_of_copy(path), host_name(), default_transfer_file(), evict});
+}
+
+Result<bool> hand_over(const std::string& final_name, const std::string& path,
+                       const FlushWish& wish, const std::function<Status()>& tick) {
+  BENTO_ASSIGN(auto folder, CacheFolder::of_copy(path));
+  if (!folder || id_of_copy(path).empty())
+    return fail(Code::kNotFound, fmt::format("'{}' is no copy in a cache any more", path));
+  BENTO_TRY(note_copy(final_name, path, wish.evict));
+  if (has_spilled(path)) {
+    BENTO_TRY(withdraw(default_transfer_file(), final_name));
+    BENTO_TRY(finish_spilled(path, final_name, tick));
+    BENTO_TRY(remove_note(final_name, path));
+    for (const std::uint64_t number : folder->copies()) BENTO_TRY(folder->remove(number));
+    folder->remove_if_empty();
+    return true;
+  }
+  if (!wish.submit) return false;
+  Submission submission;
+  submission.source = path;
+  submission.destination = final_name;
+  submission.evict = wish.evict;
+  submission.keep = wish.keep;
+  submission.cached = true;
+  submission.bytes_per_second = wish.bytes_per_second;
+  submission.cpu_percent = wish.cpu_percent;
+  const std::string file = default_transfer_file();
+  if (auto done = submit(file, submission); !done) return fail(std::move(done).error());
+  // From here on the daemon cannot bring what was created before, which may go.
+  BENTO_TRY(folder->remove_older(path));
+  folder.reset();
+  BENTO_ASSIGN(const std::string program, find_program());
+  const std::string idle = fmt::format("{:g}", kIdleExit);
+  if (auto started = start_daemon(program, file, {"--idle-exit", idle}); !started)
+    return fail(std::move(started).error());
+  return false;
+}
+
+Result<bool> wait_a_little(const std::string& final_name, double seconds, std::string& problem) {
+  std::array<char, 4096> text{};
+  const std::string file = default_transfer_file();
+  const int result =
+      h5bento_transfer_wait(final_name.c_str(), file.c_str(), seconds, text.data(), text.size());
+  problem = text.data();
+  if (result == H5BENTO_TRANSFER_ARRIVED) return true;
+  if (result == H5BENTO_TRANSFER_LATE) return false;
+  if (result == H5BENTO_TRANSFER_FAILED)
+    return fail(Code::kIo, fmt::format("'{}' has not arrived: {}", final_name, problem));
+  if (DaemonLock::held(file))
+    return fail(Code::kIo, fmt::format("'{}' will not arrive: {}", final_name, problem));
+  BENTO_ASSIGN(const std::string program, find_program());
+  const std::string idle = fmt::format("{:g}", kIdleExit);
+  if (auto started = start_daemon(program, file, {"--idle-exit", idle}); !started)
+    return fail(std::move(started).error());
+  return false;
+}
+
+Status discard_copies(const std::string& name) {
+  const auto final_name = final_name_of(name);
+  if (!final_name) return {};
+  BENTO_ASSIGN(const auto seen, read_note(*final_name));
+  if (!seen) return {};
+  BENTO_ASSIGN(auto folder, CacheFolder::of_copy(seen->copy));
+  BENTO_ASSIGN(const auto note, read_note(*final_name));
+  if (!note) return {};
+  // Of another node: without its note it does not arrive.
+  if (!folder || note->copy != seen->copy || !is_here(*note))
+    return remove_note(*final_name, note->copy);
+  if (state_of_copy(note->copy) == CopyState::kWritten)
+    return fail(Code::kBusy,
+                fmt::format("'{}' is open for writing in another process, in the cache ('{}')",
+                            *final_name, note->copy),
+                EBUSY);
+  BENTO_TRY(withdraw(note->transfer_file, *final_name));
+  BENTO_TRY(remove_note(*final_name, note->copy));
+  for (const std::uint64_t number : folder->copies()) BENTO_TRY(folder->remove(number));
+  folder->remove_if_empty();
+  return {};
+}
+
+Result<std::optional<CacheFolder>> hold_wanted(const Entry& master) {
+  BENTO_ASSIGN(auto folder, CacheFolder::of_copy(master.source));
+  BENTO_ASSIGN(const auto note, read_note(master.destination));
+  if (note && note->copy == master.source && is_here(*note)) return folder;
+  return fail(
+      Code::kExists,
+      fmt::format("'{}' does not get the name '{}': {}", master.source, master.destination,
+                  note ? fmt::format("a newer state is in the cache of node '{}' ('{}')",
+                                     note->host, note->copy)
+                       : fmt::format("the note '{}' was removed", note_name(master.destination))));
+}
+
+Status settle_copy(const Entry& master) {
+  BENTO_ASSIGN(auto folder, CacheFolder::of_copy(master.source));
+  if (!folder) return remove_note(master.destination, master.source);
+  if (folder->final_name() != master.destination ||
+      state_of_copy(master.source) == CopyState::kWritten)
+    return {};
+  const auto here = look_at_container(master.source);
+  const auto there = look_at_container(master.destination);
+  if (!here || !there || !*here || *here != *there) return {};
+  BENTO_TRY(remove_note(master.destination, master.source));
+  const std::uint64_t number = number_of_copy(master.source);
+  if (master.evict && master.keep == 0) {
+    BENTO_TRY(folder->remove(number));
+    folder->remove_if_empty();
+    return {};
+  }
+  BENTO_TRY(CacheFolder::set_arrived(master.source));
+  if (!master.evict) return {};
+  BENTO_TRY(keep_arrived(*folder, master.keep));
+  folder->remove_if_empty();
+  return {};
+}
+
+}  // namespace bento::transfer

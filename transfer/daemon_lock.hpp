@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// One daemon for each transfer file: a lock on NAME.daemon, which ends with its process.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "transfer/descriptor.hpp"
+
+namespace bento::transfer {
+
+/// The lock that a daemon holds, made together with its file.
+class DaemonLock {
+ public:
+  /// Nothing if a daemon runs. Errors: kPermission, kNotFound, kIo.
+  static Result<std::optional<DaemonLock>> take(const std::string& transfer_file);
+  /// Does a daemon hold it? Makes no file.
+  static bool held(const std::string& transfer_file);
+
+ private:
+  explicit DaemonLock(Descriptor file) : file_(std::move(file)) {}
+  Descriptor file_;
+};
+
+}  // namespace bento::transfer

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "core/layout/names.hpp"
+#include "transfer/daemon_lock.hpp"
+#include "transfer/descriptor.hpp"
+#include "transfer/submit.hpp"
+
+namespace bento::transfer {
+namespace {
+
+bool is_program(const std::string& path) {
+  struct stat about{};
+  return ::stat(path.c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+/// Closes what a parent may have open, so that nobody waits for the daemon to close it.
+void close_descriptors_from(int first) {
+  if (::close_range(static_cast<unsigned>(first), ~0U, 0) == 0) return;
+  const long most = ::sysconf(_SC_OPEN_MAX);
+  for (int fd = first; fd < (most > 0 ? most : 1024); ++fd) ::close(fd);
+}
+
+/// In a child of a process that may have threads: nothing but system calls.
+[[noreturn]] void become_daemon(char* const* arguments, const char* log) {
+  if (::setsid() < 0) ::_exit(1);
+  if (const pid_t again = ::fork(); again != 0) ::_exit(again < 0 ? 1 : 0);
+  if (::chdir("/") != 0) ::_exit(1);
+  // A program may block signals that end a daemon, or ignore them.
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGCHLD}) ::signal(signal, SIG_DFL);
+  const int null = ::open("/dev/null", O_RDWR);
+  int out = ::open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+  if (out < 0) out = null;
+  ::dup2(null, 0);
+  ::dup2(out, 1);
+  ::dup2(out, 2);
+  close_descriptors_from(3);
+  ::execvp(arguments[0], arguments);
+  ::_exit(127);
+}
+
+}  // namespace
+
+Result<std::string> find_program() {
+  constexpr const char* kSetIt = "set H5BENTO_PROGRAM to the program h5bento, or give flush=off";
+  if (const char* const named = std::getenv("H5BENTO_PROGRAM"); named != nullptr && *named != 0) {
+    if (is_program(named)) return absolute_name(named);
+    return fail(Code::kNotFound,
+                fmt::format("H5BENTO_PROGRAM: '{}' is no program; {}", named, kSetIt), ENOENT);
+  }
+  Dl_info module{};
+  if (::dladdr(reinterpret_cast<const void*>(&find_program), &module) == 0 ||
+      module.dli_fname == nullptr)
+    return fail(Code::kNotFound, fmt::format("the place of this module is unknown; {}", kSetIt));
+  // build/plugins and build/bin; lib/h5bento/plugins, or lib/ARCH/h5bento/plugins, and bin.
+  constexpr int kLevels = 5;
+  const std::string begin = folder_of(absolute_name(module.dli_fname));
+  std::string folder = begin;
+  for (int level = 0; level < kLevels && folder != "/" && folder != "."; ++level) {
+    if (std::string program = folder + "/bin/h5bento"; is_program(program)) return program;
+    folder = folder_of(folder);
+  }
+  return fail(Code::kNotFound,
+              fmt::format("the program h5bento, which copies from the cache, is in no folder bin "
+                          "above '{}'; {}",
+                          begin, kSetIt),
+              ENOENT);
+}
+
+Result<bool> start_daemon(const std::string& program, const std::string& transfer_file,
+                          const std::vector<std::string>& arguments) {
+  if (DaemonLock::held(transfer_file)) return false;
+  std::vector<std::string> words{program, "transfer", "run", "--file", transfer_file};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (auto& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  const std::string log = transfer_file + ".log";
+  const pid_t child = ::fork();
+  if (child < 0) return fail(os_error(errno, "fork for the daemon of", transfer_file));
+  if (child == 0) become_daemon(pointers.data(), log.c_str());
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  // A second one would find the lock taken and end; so this is about errors, not about doubles.
+  constexpr int kTries = 200;
+  for (int i = 0; i < kTries; ++i) {
+    if (DaemonLock::held(transfer_file)) return true;
+    ::usleep(10'000);
+  }
+  return fail(Code::kIo, fmt::format("the daemon for '{}' did not start ('{}'); '{}' may say why",
+                                     transfer_file, program, log));
+}
+
+}  // namespace bento::transfer

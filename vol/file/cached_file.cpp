@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/cached_file.hpp"
+
+#include <hdf5.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+#include "core/comm/agree.hpp"
+#include "core/comm/status_message.hpp"
+#include "transfer/cache_note.hpp"
+#include "transfer/cache_use.hpp"
+#include "transfer/spill.hpp"
+#include "transfer/submit.hpp"
+#include "vol/file/file_agreement.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+/// What is free in a cache that is not called full: less would not hold the smallest container.
+constexpr std::uint64_t kRoom = 256u << 10;
+constexpr std::uint64_t kRoomPerRank = 16u << 10;
+
+bool is_full(const Error& error) {
+  return error.code == Code::kNoSpace || error.os_errno == ENOSPC || error.os_errno == EDQUOT;
+}
+
+void put_text(ByteWriter& out, const std::string& text) {
+  out.u64(text.size());
+  out.bytes(std::as_bytes(std::span(text)));
+}
+
+Result<std::string> get_text(ByteReader& in) {
+  BENTO_ASSIGN(const std::uint64_t length, in.u64());
+  BENTO_ASSIGN(const auto bytes, in.bytes(length));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+void warn_of_full_cache(const char* name, const std::string& why) {
+  fmt::print(stderr, "h5bento: warning: {}; '{}' is written directly (cache_full=direct)\n", why,
+             name);
+}
+
+/// Rank 0's part of a create in the cache.
+Result<std::shared_ptr<transfer::CachedCopy>> owner_begin(const FileRequest& request,
+                                                          const Config& config,
+                                                          std::uint64_t session, int ranks) {
+  const bool exclusive = (request.flags & H5F_ACC_EXCL) != 0;
+  BENTO_ASSIGN(const std::string final_name, transfer::final_name_of(request.name));
+  BENTO_TRY(transfer::check_final_name(final_name, config.files, exclusive));
+  if (exclusive && transfer::has_note(final_name))
+    return fail(os_error(EEXIST, "create (its newest state is in a cache) of", request.name));
+  if (config.flush != Flush::kOff)
+    if (auto program = transfer::find_program(); !program) return fail(program.error());
+  const std::uint64_t room = kRoom + kRoomPerRank * static_cast<std::uint64_t>(ranks);
+  BENTO_ASSIGN(auto copy, transfer::begin_copy(config.cache, final_name,
+                                               fmt::format("{:016x}", session), room));
+  return std::make_shared<transfer::CachedCopy>(std::move(copy));
+}
+
+/// The same, or nothing where the file is to be written directly.
+Result<std::shared_ptr<transfer::CachedCopy>> owner_place(const FileRequest& request,
+                                                          const AgreedFile& file) {
+  const Config& config = file.settings.requested.config;
+  std::shared_ptr<transfer::CachedCopy> copy;
+  if (!config.cache.empty()) {
+    auto begun = owner_begin(request, config, file.decision.session, file.comm->size());
+    if (begun) return begun;
+    if (!is_full(begun.error()) || config.cache_full_fails) return fail(begun.error());
+    warn_of_full_cache(request.name, begun.error().text);
+  }
+  // What is created directly takes the place of what would arrive later.
+  BENTO_TRY(transfer::discard_copies(request.name));
+  return copy;
+}
+
+Status check_visible(const std::string& path, const std::string& id, const std::string& cache,
+                     Communicator& comm, const std::string& owners_node) {
+  if (transfer::id_of_copy(path) == id) return {};
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("cache={} is not one folder for all ranks: on node '{}' there is no '{}', which "
+                  "rank 0 has made on node '{}'. Ranks of several nodes need a cache that all of "
+                  "them see; else run on one node, or leave cache= out",
+                  cache, comm.node(), path, owners_node));
+}
+
+}  // namespace
+
+Result<CachePlace> place_to_create(const FileRequest& request, const AgreedFile& file) {
+  const Config& config = file.settings.requested.config;
+  CachePlace place;
+  if (config.cache.empty() && file.decision.place.empty()) return place;
+  Communicator& comm = *file.comm;
+  ByteWriter out;
+  if (comm.rank() == 0) {
+    auto copy = owner_place(request, file);
+    put_status(out, copy ? Status{} : Status(fail(copy.error())));
+    if (copy) place.held = std::move(*copy);
+    for (const auto& text : {place.held ? place.held->path : std::string{},
+                             place.held ? place.held->final_name : std::string{},
+                             place.held ? place.held->id : std::string{}, comm.node()})
+      put_text(out, text);
+  }
+  BENTO_ASSIGN(const Bytes said, comm.broadcast(out.view()));
+  ByteReader in(said, std::endian::little, "where a file is created");
+  BENTO_TRY(get_status(in));
+  CachedFile cached;
+  BENTO_ASSIGN(cached.path, get_text(in));
+  BENTO_ASSIGN(cached.final_name, get_text(in));
+  BENTO_ASSIGN(const std::string id, get_text(in));
+  BENTO_ASSIGN(const std::string node, get_text(in));
+  if (cached.path.empty()) return place;
+  if (auto seen = agree(comm, check_visible(cached.path, id, config.cache, comm, node)); !seen) {
+    if (place.held) transfer::forget_copy(*place.held);
+    return fail(std::move(seen).error());
+  }
+  place.cached = std::move(cached);
+  return place;
+}
+
+FileOpener opener_in(const CachedFile& file, const Config& config, FileOpener under) {
+  return transfer::spilling_opener(file.path, file.final_name, std::move(under),
+                                   !config.cache_full_fails);
+}
+
+bool give_up_place(CachePlace& place, const FileRequest& request, const AgreedFile& file,
+                   const Error& problem) {
+  if (!place.cached) return false;
+  const bool direct = is_full(problem) && !file.settings.requested.config.cache_full_fails;
+  if (place.held) {
+    transfer::forget_copy(*place.held);
+    place.held.reset();
+    if (direct) {
+      warn_of_full_cache(request.name, problem.text);
+      // What is created directly takes the place of what would arrive later.
+      if (auto gone = transfer::discard_copies(request.name); !gone)
+        fmt::print(stderr, "h5bento: warning: {}\n", gone.error().text);
+    }
+  }
+  place = {};
+  return direct;
+}
+
+Result<CachePlace> place_to_open(const FileRequest& request, const AgreedFile& file) {
+  CachePlace place;
+  if (file.decision.place.empty()) return place;
+  place.held = file.copy;
+  place.cached = CachedFile{file.decision.place, request.name};
+  if (const auto final_name = transfer::final_name_of(request.name))
+    place.cached->final_name = *final_name;
+  const auto look = [&]() -> Status {
+    if (::access(place.cached->path.c_str(), R_OK) == 0) return {};
+    return fail(Code::kNotFound,
+                fmt::format("the newest state of '{}' has not arrived yet: it is in a cache, as "
+                            "'{}', which node '{}' does not have. Open it on the node that has it, "
+                            "or wait until it has arrived (errno = {})",
+                            request.name, place.cached->path, file.comm->node(), errno),
+                ENOENT);
+  };
+  BENTO_TRY(agree(*file.comm, look()));
+  return place;
+}
+
+Status note_committed(const CachedFile& file, const Config& config) {
+  return transfer::note_copy(file.final_name, file.path, config.evict);
+}
+
+namespace {
+
+/// What rank 0 tells the others while they wait for it, so that no deadline passes meanwhile.
+struct Word {
+  Status status;
+  bool last = true;
+  bool arrived = false;
+};
+
+Result<Word> say(Communicator& comm, const Word& mine) {
+  ByteWriter out;
+  if (comm.rank() == 0) {
+    put_status(out, mine.status);
+    out.u8(mine.last ? 1 : 0);
+    out.u8(mine.arrived ? 1 : 0);
+  }
+  BENTO_ASSIGN(const Bytes said, comm.broadcast(out.view()));
+  ByteReader in(said, std::endian::little, "what rank 0 says of a cache");
+  Word word;
+  word.status = get_status(in);
+  BENTO_ASSIGN(const std::uint8_t last, in.u8());
+  BENTO_ASSIGN(const std::uint8_t arrived, in.u8());
+  word.last = last != 0;
+  word.arrived = arrived != 0;
+  return word;
+}
+
+/// How long rank 0 may be silent.
+double pause_of(const Config& config) {
+  return config.timeout > 0 ? std::min(config.timeout / 4, 1.0) : 1.0;
+}
+
+Result<bool> owner_hand_over(const CachedFile& file, const RequestedConfig& settings,
+                             Communicator& comm) {
+  const Config& config = settings.config;
+  transfer::FlushWish wish;
+  wish.submit = config.flush != Flush::kOff;
+  wish.evict = config.evict;
+  wish.keep = config.evict_keep;
+  if (settings.given.contains("bw")) wish.bytes_per_second = static_cast<double>(config.bw);
+  if (settings.given.contains("percent")) wish.cpu_percent = config.percent;
+  auto said_at = std::chrono::steady_clock::now();
+  const auto tick = [&]() -> Status {
+    const auto now = std::chrono::steady_clock::now();
+    if (std::chrono::duration<double>(now - said_at).count() < pause_of(config)) return {};
+    said_at = now;
+    auto said = say(comm, {{}, false, false});
+    return said ? Status{} : Status(fail(std::move(said).error()));
+  };
+  auto done = transfer::hand_over(file.final_name, file.path, wish, tick);
+  if (done) return done;
+  return fail(std::move(done).error().with_context(
+      fmt::format("'{}' is complete in the cache, as '{}', and will not arrive by itself",
+                  file.final_name, file.path)));
+}
+
+/// True if it has arrived already.
+Result<bool> hand_over(const CachedFile& file, const RequestedConfig& settings,
+                       Communicator& comm) {
+  if (comm.rank() == 0) {
+    const auto done = owner_hand_over(file, settings, comm);
+    const bool arrived = done && *done;
+    auto said = say(comm, {done ? Status{} : Status(fail(done.error())), true, arrived});
+    if (!done) return done;
+    if (!said) return fail(std::move(said).error());
+    return arrived;
+  }
+  for (;;) {
+    BENTO_ASSIGN(const Word word, say(comm, {}));
+    BENTO_TRY(word.status);
+    if (word.last) return word.arrived;
+  }
+}
+
+/// One look of rank 0 at what flush=sync waits for.
+Result<bool> owner_look(const CachedFile& file, double seconds, std::string& told) {
+  std::string problem;
+  BENTO_ASSIGN(const bool arrived, transfer::wait_a_little(file.final_name, seconds, problem));
+  // What only says how far it is has no errno in it.
+  if (!arrived && problem.find("errno") != std::string::npos && problem != told) {
+    fmt::print(stderr, "h5bento: flush=sync of '{}' waits: {}\n", file.final_name, problem);
+    told = problem;
+  }
+  return arrived;
+}
+
+Status wait_for_arrival(const CachedFile& file, const Config& config, Communicator& comm) {
+  std::string told;
+  for (;;) {
+    Word mine;
+    if (comm.rank() == 0) {
+      auto arrived = owner_look(file, pause_of(config), told);
+      mine.arrived = arrived && *arrived;
+      if (!arrived) mine.status = fail(std::move(arrived).error());
+    }
+    BENTO_ASSIGN(const Word word, say(comm, mine));
+    BENTO_TRY(word.status);
+    if (word.arrived) return {};
+  }
+}
+
+}  // namespace
+
+Status finish_cached(const CachedFile& file, const RequestedConfig& settings, Communicator& comm,
+                     const Status& closed) {
+  Status all = agree(comm, closed);
+  if (!closed) return closed;
+  BENTO_TRY(std::move(all));
+  BENTO_ASSIGN(const bool has_arrived, hand_over(file, settings, comm));
+  if (has_arrived || settings.config.flush != Flush::kSync) return {};
+  return wait_for_arrival(file, settings.config, comm);
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/mpi/mpi_access.hpp"
+
+#include "vol/mpi/mpi_comm.hpp"
+#include "vol/mpi/mpi_info.hpp"
+
+namespace bento::vol {
+
+class MpiAccess {
+ public:
+  MpiAccess(MPI_Comm comm, MPI_Info info) : comm_(comm), info_(info) {}
+  [[nodiscard]] MPI_Comm comm() const { return comm_; }
+  [[nodiscard]] MPI_Info info() const { return info_.get(); }
+
+ private:
+  MPI_Comm comm_;  ///< owned by the Communicator made from it
+  OwnedInfo info_;
+};
+
+bool is_mpio(hid_t driver) {
+  return driver == H5FD_MPIO;
+}
+
+Result<std::shared_ptr<const MpiAccess>> mpi_access(hid_t fapl) {
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Info info = MPI_INFO_NULL;
+  if (H5Pget_fapl_mpio(fapl, &comm, &info) < 0)
+    return fail(Code::kInvalidArgument,
+                "the MPI communicator of the file access list cannot be duplicated");
+  return std::make_shared<const MpiAccess>(comm, info);
+}
+
+Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, double timeout_s) {
+  BENTO_ASSIGN(auto comm, MpiCommunicator::take(access.comm(), timeout_s));
+  return std::shared_ptr<Communicator>(std::move(comm));
+}
+
+herr_t show_mpio(hid_t fapl, const MpiAccess& access) {
+  return H5Pset_fapl_mpio(fapl, access.comm(), access.info());
+}
+
+bool is_collective_transfer(hid_t dxpl) {
+  H5FD_mpio_xfer_t mode = H5FD_MPIO_INDEPENDENT;
+  return dxpl != H5P_DEFAULT && dxpl != H5P_DATASET_XFER_DEFAULT &&
+         H5Pget_dxpl_mpio(dxpl, &mode) >= 0 && mode == H5FD_MPIO_COLLECTIVE;
+}
+
+void make_independent(hid_t dxpl) {
+  H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_INDEPENDENT);
+}
+
+}  // namespace bento::vol
