@@ -5,7 +5,8 @@
 
 Holds every #include against the table "Folders, and which may include which" of docs/architecture.md: a folder may
 include itself, what its row names, and nothing else of the project. `HDF5` and `MPI` in a row are their headers.
-A permission that nothing uses is an error too, so the table says what is.
+A permission that nothing uses is an error too, so the table says what is. And a source includes the header of its own
+name first, so that its compilation shows whether the header includes all that it needs.
 
 exit status: 0 clean; 1 something found (file:line: reason)
 """
@@ -58,9 +59,13 @@ def main(root):
                 if here is None:
                     found.append(f"{path}:1: its folder is not in the table of docs/architecture.md")
                     continue
+                header, first = path[: -len(".cpp")] + ".hpp", True
                 with open(path, encoding="utf-8") as file:
                     for number, line in enumerate(file, 1):
                         match = re.match(r'\s*#\s*include\s*[<"]([^>"]+)[>"]', line)
+                        if match and first and path.endswith(".cpp") and os.path.exists(header) and match[1] != header:
+                            found.append(f"{path}:{number}: the first header that it includes is not its own, {header}")
+                        first = first and not match
                         there = parts_of(match[1], table) if match else None
                         if there in (None, here):
                             continue
