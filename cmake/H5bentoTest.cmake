@@ -21,12 +21,30 @@ if(H5BENTO_SANITIZE)
   set(H5BENTO_SANITIZER_LAUNCHER python3 -B "${PROJECT_SOURCE_DIR}/tests/programs/sanitizer.py")
 endif()
 
+# h5bento_test_weight(variable processes waits): what a test takes of the three units that scripts/test gives out for each
+# processor. A test also waits, for a disk, a deadline, a start; so one process takes two units, several take turns on
+# what is there, and those that mostly wait take one.
+function(h5bento_test_weight variable processes waits)
+  cmake_host_system_information(RESULT processors QUERY NUMBER_OF_LOGICAL_CORES)
+  if(processes GREATER processors)
+    set(processes ${processors})
+  endif()
+  if(waits)
+    set(weight 1)
+  elseif(processes EQUAL 1)
+    set(weight 2)
+  else()
+    math(EXPR weight "3 * ${processes} / 2")
+  endif()
+  set(${variable} ${weight} PARENT_SCOPE)
+endfunction()
+
 # h5bento_add_test(NAME name LABEL quick|full|long|ci COMMAND program [argument...]
-#                  [TIMEOUT seconds] [PROCESSORS n] [SERIAL] [WORKING_DIRECTORY folder])
-# Runs in an empty folder of its own, within the environment of scripts/env (and H5BENTO_BUILD,
+#                  [TIMEOUT seconds] [PROCESSORS n] [WAITS] [SERIAL] [WORKING_DIRECTORY folder])
+# PROCESSORS is the number of processes that work at the same time, WAITS says that they mostly wait. Runs in an empty folder of its own, within the environment of scripts/env (and H5BENTO_BUILD,
 # H5BENTO_SOURCE). A test that cannot run here prints `SKIP: reason` and exits with 77.
 function(h5bento_add_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL" "NAME;LABEL;TIMEOUT;PROCESSORS;WORKING_DIRECTORY" "COMMAND")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "SERIAL;WAITS" "NAME;LABEL;TIMEOUT;PROCESSORS;WORKING_DIRECTORY" "COMMAND")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_COMMAND OR NOT arg_LABEL MATCHES "^(quick|full|long|ci)$")
     message(FATAL_ERROR "h5bento_add_test: NAME, COMMAND and LABEL quick|full|long|ci are needed; got ${ARGV}")
   endif()
@@ -43,11 +61,7 @@ function(h5bento_add_test)
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)
   endif()
-  # More ranks than processors take turns; a test that mostly waits runs beside them (scripts/test).
-  cmake_host_system_information(RESULT processors QUERY NUMBER_OF_LOGICAL_CORES)
-  if(arg_PROCESSORS GREATER processors)
-    set(arg_PROCESSORS ${processors})
-  endif()
+  h5bento_test_weight(weight ${arg_PROCESSORS} "${arg_WAITS}")
   set(launcher ${H5BENTO_TEST_LAUNCHER})
   if(NOT arg_WORKING_DIRECTORY)
     set(arg_WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
@@ -56,7 +70,7 @@ function(h5bento_add_test)
   add_test(NAME ${arg_NAME} COMMAND ${launcher} ${arg_COMMAND}
     WORKING_DIRECTORY "${arg_WORKING_DIRECTORY}")
   set_tests_properties(${arg_NAME} PROPERTIES LABELS ${arg_LABEL} SKIP_RETURN_CODE 77
-    TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS} RUN_SERIAL "${arg_SERIAL}")
+    TIMEOUT ${arg_TIMEOUT} PROCESSORS ${weight} RUN_SERIAL "${arg_SERIAL}")
 endfunction()
 
 # h5bento_add_catch_tests(target source...): every case is a test of its own; one with the tag [full]
@@ -73,6 +87,7 @@ function(h5bento_add_catch_tests target)
   else()
     target_compile_options(${target} PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O1;-g1>")
   endif()
+  h5bento_test_weight(weight 1 FALSE)
   set(launcher ${H5BENTO_TEST_LAUNCHER} ${H5BENTO_CATCH_LAUNCHER})
   set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests"
     CROSSCOMPILING_EMULATOR "${launcher}")
@@ -87,6 +102,6 @@ function(h5bento_add_catch_tests target)
     # PRE_TEST: a program that crashes on start is then a failed test run and not a failed build.
     catch_discover_tests(${target} TEST_SPEC "${spec}" TEST_PREFIX "${target}: "
       DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"
-      PROPERTIES LABELS ${label} TIMEOUT ${timeout})
+      PROPERTIES LABELS ${label} TIMEOUT ${timeout} PROCESSORS ${weight})
   endforeach()
 endfunction()
