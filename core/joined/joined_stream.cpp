@@ -18,6 +18,7 @@ namespace {
 // in so many bytes.
 constexpr std::uint64_t kLeastStep = 1u << 20;
 constexpr std::uint64_t kMostStep = 64u << 20;
+constexpr std::size_t kMostAtOnce = 1u << 20;
 }  // namespace
 
 JoinedStream::JoinedStream(std::shared_ptr<JoinedContainer> container, Slot slot, bool writable,
@@ -81,8 +82,13 @@ Status JoinedStream::write(std::uint64_t offset, std::span<const std::byte> from
   BENTO_TRY(begin());
   BENTO_TRY(reach(end));
   BENTO_ASSIGN(File* const handle, file());
+  // The slots of all tasks lie in file 0, and an inode has one writer at a time: so that they do not
+  // wait for a large write there, it is made in pieces.
+  const std::size_t most = place_.file() == 0 && container_->files().plan().files() > 1
+                               ? kMostAtOnce
+                               : from.size();
   while (!from.empty()) {
-    const JoinedPlace::Run run = place_.run_at(offset, from.size());
+    const JoinedPlace::Run run = place_.run_at(offset, std::min(from.size(), most));
     const auto bytes = static_cast<std::size_t>(run.bytes);
     BENTO_TRY(handle->write_at(run.address, from.first(bytes)));
     from = from.subspan(bytes);
@@ -142,7 +148,7 @@ Status JoinedStream::enter_block(std::uint64_t block) {
 Status JoinedStream::reach(std::uint64_t end) {
   if (end <= slot_.reach) return {};
   const std::uint64_t chunk = plan().chunk_bytes;
-  const std::uint64_t step = std::clamp(std::bit_floor(end) / 8, kLeastStep, kMostStep);
+  const std::uint64_t step = std::clamp(std::bit_floor(end), kLeastStep, kMostStep);
   BENTO_ASSIGN(const std::uint64_t by_step, checked_round_up(end, step));
   BENTO_ASSIGN(const std::uint64_t by_chunk, checked_round_up(end, chunk));
   const std::uint64_t reach = std::min(by_step, by_chunk);
