@@ -21,16 +21,21 @@ from harness import Failure, api_program, build_folder, check, driver_env, nativ
 
 LIBRARY = ("h5test", "testframe", "cache_common", "swmr_common", "external_common", "external_fname", "genall5")
 QUICK = ("h5_api_test", "ohdr", "gheap", "extend", "mount", "cmpd_dset")
-# Not here: programs of several source files (testhdf5), those that take minutes (dsets, objcopy) or fail natively when they are
-# compiled like this (mf), and what HDF5 itself leaves out with other drivers (vfd, error_test, ...).
+# Not here: what fails natively when it is compiled beside the library and not with it, since it looks into the library's
+# memory (testhdf5, mf, cache_api, earray, farray, freespace), what opens no file (hyperslab, bittests, ...), and what HDF5 itself
+# leaves out with other drivers (vfd, error_test, ...).
 ALL = QUICK + (
     "lheap", "stab", "evict_on_close", "istore", "dt_arith", "page_buffer", "dtypes", "fillval", "unlink", "external", "efc", "mdset",
     "app_ref", "enum", "set_extent", "getname", "ntypes", "dangle", "file_image", "cork", "unregister", "cross_read", "vds",
-    "mtime", "direct_chunk", "chunk_info", "filter_fail", "dtransform", "cmpd_dtransform", "links")
+    "mtime", "direct_chunk", "chunk_info", "filter_fail", "dtransform", "cmpd_dtransform", "links", "btree2",
+    "space_overflow", "objcopy_ref", "objcopy", "dsets")
 
 SWMR = "skipped by itself: the driver does no SWMR"
 SEC2 = "skipped by itself: what the driver writes is no file that sec2 could open (not DEFAULT_VFD_COMPATIBLE)"
 POSIX = "skipped by itself: a name leads to no file of the file system (no POSIX_COMPAT_HANDLE)"
+OPENS = "opens the file by its name with open(2), without HDF5, and there is none; ends without a word"
+BEHIND = "passes, on the line of the check before it, which ended without a word"
+FAILING = ("dsets",)  # for the former reason
 OWN_DRIVERS = ("file_image",)  # programs that choose their drivers themselves: the environment does not reach them
 # {program: {check: why it does not pass}}; or why the whole program says that it is skipped.
 KNOWN = {
@@ -65,6 +70,21 @@ KNOWN = {
         "cork status for named datatypes (SWMR)": SWMR,
     },
     "cross_read": SEC2,
+    "objcopy": {"H5Ocopy(): dataset with old layout format": SEC2, "H5Ocopy(): opened dataset with old layout format": SEC2},
+    "dsets": {
+        "simple I/O": OPENS,
+        "compact dataset I/O": BEHIND,
+        "dataset offset with user block": OPENS,
+        "dataset filter 'can apply' callback": BEHIND,
+        "compatibility for 1.6/1.8 datasets that use B-tree indexing": SEC2,
+        "dataset access with missing filter": SEC2,
+        "filters with big-endian/little-endian data": SEC2,
+        "version bounds of datasets": SEC2,
+        "Extensible array chunk index header flush dependencies handled correctly": SWMR,
+        "Fixed array chunk index header flush dependencies handled correctly": SWMR,
+        "Version 2 B-tree chunk index header flush dependencies handled correctly": SWMR,
+        "File created with write+latest-format/SWMR-write+non-latest-format: dataset with latest chunk index": SWMR,
+    },
 }
 # The test library asks the file system how large a file is; where there is none of this name, HDF5 is asked.
 FILE_SIZE = """
@@ -104,7 +124,7 @@ def compile_program(name):
     with open(os.path.join(folder, "h5test.c"), "w") as file:
         file.write(before_size + "\nh5_get_file_size(" + size.replace(place, place + FILE_SIZE))
     root = os.environ["HDF5_ROOT"]
-    flags = ["-w", "-O0"] + ["-I" + part for part in (folder, test, source + "/src", source + "/src/H5FDsubfiling", root + "/include")]
+    flags = ["-w", "-O0", "-D_GNU_SOURCE"] + ["-I" + part for part in (folder, test, source + "/src", source + "/src/H5FDsubfiling", root + "/include")]
     objects = []
     for part in LIBRARY:
         objects.append(os.path.join(folder, part + ".o"))
@@ -154,7 +174,7 @@ def compare(name):
     known = set(KNOWN.get(name, ()))
     check(lost == known, "%s: other checks than the known ones do not pass:\n%s\n%s"
           % (name, "\n".join("  " + repr(label) for label in sorted(lost ^ known)), ours.tail(15)))
-    check(ours.status == 0, "%s: exit status %d, though all checks are as they should be:\n%s" % (name, ours.status, ours.tail(10)))
+    check(ours.status == (name in FAILING), "%s: exit status %d, though all checks are as they should be:\n%s" % (name, ours.status, ours.tail(10)))
     done = counts(stats) if os.path.exists(stats) else {}
     opens, writes = done.get(("streams", "opens"), 0), done.get(("streams", "writes"), 0)
     check((opens > 0 and writes > 0) != (name in OWN_DRIVERS), "%s: %d opens and %d writes through the driver" % (name, opens, writes))
