@@ -82,11 +82,10 @@ Status JoinedStream::write(std::uint64_t offset, std::span<const std::byte> from
   BENTO_TRY(begin());
   BENTO_TRY(reach(end));
   BENTO_ASSIGN(File* const handle, file());
-  // The slots of all tasks lie in file 0, and an inode has one writer at a time: so that they do not
-  // wait for a large write there, it is made in pieces.
-  const std::size_t most = place_.file() == 0 && container_->files().plan().files() > 1
-                               ? kMostAtOnce
-                               : from.size();
+  // The slots of all tasks lie in file 0, and an inode has one writer at a time: so that they do
+  // not wait for a large write there, it is made in pieces.
+  const std::size_t most =
+      place_.file() == 0 && container_->files().plan().files() > 1 ? kMostAtOnce : from.size();
   while (!from.empty()) {
     const JoinedPlace::Run run = place_.run_at(offset, std::min(from.size(), most));
     const auto bytes = static_cast<std::size_t>(run.bytes);

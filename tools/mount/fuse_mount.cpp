@@ -12,8 +12,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fuse_lowlevel.h>
@@ -28,6 +30,7 @@ namespace {
 // How long a step may be in the kernel's cache after its writer has dropped it.
 constexpr auto kLookEvery = std::chrono::milliseconds(200);
 constexpr std::size_t kMostRead = 1u << 20;
+constexpr unsigned kThreads = 3;
 
 int errno_of(const Error& error) {
   switch (error.code) {
@@ -75,6 +78,9 @@ void answer(fuse_req_t request, const Body& body) noexcept {
 void on_init(void*, fuse_conn_info* connection) {
   connection->max_readahead = kMostRead;
   connection->max_write = kMostRead;  // libfuse takes the pages of a read from it, too
+  // The bytes of an inode never change, so the kernel need not ask for its time at each read of
+  // what it has. What it has of a step that is gone, the Keeper takes away.
+  connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA);
 }
 
 void on_lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
@@ -159,8 +165,7 @@ void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
 
 void on_read(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset, fuse_file_info* info) {
   answer(request, [&] {
-    // One thread serves all requests.
-    static std::vector<std::byte> buffer;
+    thread_local std::vector<std::byte> buffer;
     if (buffer.size() < size) buffer.resize(size);
     const auto read =
         file_of(info)->read(static_cast<std::uint64_t>(offset), std::span(buffer).first(size));
@@ -203,9 +208,13 @@ class Keeper {
  private:
   void run() {
     std::unique_lock lock(mutex_);
+    std::vector<Inode> gone;
     while (!wake_.wait_for(lock, kLookEvery, [this] { return ended_; })) {
       lock.unlock();
-      for (const Inode inode : mounted_.gone()) forget(inode);
+      // And once more those of the last time: a read may have been answered meanwhile.
+      for (const Inode inode : gone) forget(inode);
+      gone = mounted_.gone();
+      for (const Inode inode : gone) forget(inode);
       while (const Inode inode = mounted_.begin_eviction()) {
         forget(inode);
         mounted_.finish_eviction(inode);
@@ -323,7 +332,15 @@ Status serve(const MountOptions& options, const MountedContainer::Log& log,
   BENTO_ASSIGN(const auto session, Session::mount(options, all));
   ready();
   const Keeper keeper(*mounted, session->get());
-  const int ended = fuse_session_loop(session->get());  // the signal's number, if one did
+  // Reads wait for each other in MountedContainer; what takes as long, copying them to the kernel,
+  // does not.
+  const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> threads(
+      fuse_loop_cfg_create(), fuse_loop_cfg_destroy);
+  if (!threads) return fail(os_error(ENOMEM, "serving", options.folder));
+  fuse_loop_cfg_set_max_threads(threads.get(), kThreads);
+  fuse_loop_cfg_set_idle_threads(threads.get(), kThreads);
+  const int ended =
+      fuse_session_loop_mt(session->get(), threads.get());  // the signal's number, if one did
   return ended < 0 ? fail(os_error(-ended, "serving", options.folder)) : Status{};
 }
 
