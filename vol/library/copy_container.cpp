@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -31,6 +33,8 @@ namespace {
 // What one write brings lies in one piece. More would be memory, and clearing that takes longer
 // than the copy.
 constexpr std::uint64_t kPieceBytes = 64u << 20;
+// Else the part is read when it is asked for.
+constexpr auto kThreadIfThereIsOne = std::launch::async | std::launch::deferred;
 // Of this size, what was written for the most part is filled up.
 constexpr std::uint64_t kPartBytes = 8u << 20;
 
@@ -223,24 +227,50 @@ class Copy {
 
   Status copy_box(const Subject& subject, hid_t to, const Box& whole) {
     const std::uint64_t most = std::max<std::uint64_t>(1, kPieceBytes / subject.element_bytes);
+    if (subject.records) return copy_read_ahead(subject, to, whole, most);
     return for_each_part(whole, most, [&](const Box& box) -> Status {
       if (box.empty()) return {};
       BENTO_TRY(buffer_.resize(box.elements() * subject.element_bytes));
       const SpaceHandle memory = simple_space(box.count);
       if (!memory.valid()) return copy_failure(subject.path, "its data cannot be read");
       if (box.rank() > 0) BENTO_TRY(select_box(subject.space.get(), box));
-      if (subject.records) {
-        BENTO_TRY(read_elements(*records_, *subject.records, box, buffer_.data()));
-      } else if (H5Dread(subject.from.get(), subject.type.get(), memory.get(), subject.space.get(),
-                         H5P_DEFAULT, buffer_.data()) < 0) {
+      if (H5Dread(subject.from.get(), subject.type.get(), memory.get(), subject.space.get(),
+                  H5P_DEFAULT, buffer_.data()) < 0)
         return copy_failure(subject.path, "its data cannot be read");
-      }
-      if (H5Dwrite(to, subject.type.get(), memory.get(), subject.space.get(), H5P_DEFAULT,
-                   buffer_.data()) < 0)
-        return copy_failure(subject.path, "its data cannot be written");
-      progress(buffer_.size());
-      return {};
+      return write_box(subject, to, box, buffer_);
     });
+  }
+
+  // While the library writes one part, another thread reads the next: records need no HDF5.
+  Status copy_read_ahead(const Subject& subject, hid_t to, const Box& whole, std::uint64_t most) {
+    std::vector<Box> parts;
+    BENTO_TRY(for_each_part(whole, most, [&](const Box& box) -> Status {
+      if (!box.empty()) parts.push_back(box);
+      return {};
+    }));
+    const auto read = [&](std::size_t part) -> Status {
+      ReadBuffer& into = part % 2 == 0 ? buffer_ : second_;
+      BENTO_TRY(into.resize(parts[part].elements() * subject.element_bytes));
+      return read_elements(*records_, *subject.records, parts[part], into.data());
+    };
+    std::future<Status> next;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      BENTO_TRY(next.valid() ? next.get() : read(part));
+      if (part + 1 < parts.size()) next = std::async(kThreadIfThereIsOne, read, part + 1);
+      BENTO_TRY(write_box(subject, to, parts[part], part % 2 == 0 ? buffer_ : second_));
+    }
+    return {};
+  }
+
+  Status write_box(const Subject& subject, hid_t to, const Box& box, const ReadBuffer& from) {
+    const SpaceHandle memory = simple_space(box.count);
+    if (!memory.valid()) return copy_failure(subject.path, "its data cannot be written");
+    if (box.rank() > 0) BENTO_TRY(select_box(subject.space.get(), box));
+    if (H5Dwrite(to, subject.type.get(), memory.get(), subject.space.get(), H5P_DEFAULT,
+                 from.data()) < 0)
+      return copy_failure(subject.path, "its data cannot be written");
+    progress(from.size());
+    return {};
   }
 
   void progress(std::uint64_t bytes) {
@@ -254,6 +284,7 @@ class Copy {
   std::optional<ContainerRecords> records_;
   std::optional<DivertedDatasets> diverted_;
   ReadBuffer buffer_;
+  ReadBuffer second_;
 };
 
 std::uint64_t bytes_on_disk(const std::string& path) {
