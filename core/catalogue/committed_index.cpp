@@ -15,11 +15,12 @@ namespace bento {
 
 namespace {
 
-/// A dataset of so few records is taken into memory at the first question; one of up to
-/// kMostRecords when it was asked for kOften times, since each question then costs more than a
-/// share of the whole.
+/// A dataset of so few records is taken into memory at the second question: many are asked for
+/// once. One of up to kMostRecords when it was asked for kOften times, since each question then
+/// costs more than a share of the whole.
 constexpr std::uint64_t kFewRecords = 4096;
 constexpr std::uint64_t kMostRecords = 1u << 20;
+constexpr unsigned kAgain = 2;
 constexpr unsigned kOften = 16;
 
 /// What a question may find and visit before the sizes of the files are held against it.
@@ -205,9 +206,9 @@ Result<std::shared_ptr<const CommittedIndex::DatasetRecords>> CommittedIndex::re
     DatasetNumber dataset, Queries& queries, unsigned rank) {
   ++queries.times;
   if (queries.records) return queries.records;
-  if (queries.times != 1 && queries.times != kOften) return queries.records;
+  if (queries.times != kAgain && queries.times != kOften) return queries.records;
   BENTO_ASSIGN(const auto extent, index_->extent_of(dataset));
-  if (extent.records > (queries.times == 1 ? kFewRecords : kMostRecords)) return queries.records;
+  if (extent.records > (queries.times == kAgain ? kFewRecords : kMostRecords)) return queries.records;
   BENTO_ASSIGN(RecordLookup all, find_all(dataset, rank));
   queries.records = std::make_shared<const DatasetRecords>(std::move(all), rank);
   return queries.records;

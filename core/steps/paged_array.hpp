@@ -38,15 +38,24 @@ class PagedArray {
 
   explicit PagedArray(Traits traits = {}) : traits_(std::move(traits)) {}
 
+  /// The pages on the way to the entry that was asked for last: who asks for its neighbours next,
+  /// or for itself once more, need not decode them again. Pages never change.
+  class Way;
+
   Result<std::optional<Entry>> get(SegmentSource& source, const Root& root,
                                    std::uint64_t key) const {
+    Way none;
+    return get(source, root, key, none);
+  }
+  Result<std::optional<Entry>> get(SegmentSource& source, const Root& root, std::uint64_t key,
+                                   Way& way) const {
     if (root.levels == 0 || !in_reach(root.levels, key)) return std::optional<Entry>();
     BlobRef at = root.ref;
     for (unsigned level = root.levels; level-- > 0;) {
-      BENTO_ASSIGN(Page page, load(source, at, level));
-      Slot& slot = page[digit(key, level)];
+      BENTO_ASSIGN(const Page* const page, way.at(*this, source, at, level));
+      const Slot& slot = (*page)[digit(key, level)];
       if (!slot.used) return std::optional<Entry>();
-      if (level == 0) return std::optional<Entry>(std::move(slot.entry));
+      if (level == 0) return std::optional<Entry>(slot.entry);
       at = slot.ref;
     }
     return std::optional<Entry>();
@@ -315,6 +324,23 @@ class PagedArray {
   }
 
   Traits traits_;
+};
+
+template <class Traits>
+class PagedArray<Traits>::Way {
+  friend class PagedArray;
+  Result<const Page*> at(const PagedArray& array, SegmentSource& source, const BlobRef& ref,
+                         unsigned level) {
+    if (level >= pages_.size()) pages_.resize(level + 1);
+    auto& [known, page] = pages_[level];
+    if (page.empty() || !(known == ref)) {
+      page.clear();
+      BENTO_ASSIGN(page, array.load(source, ref, level));
+      known = ref;
+    }
+    return &page;
+  }
+  std::vector<std::pair<BlobRef, Page>> pages_;  ///< by level
 };
 
 }  // namespace bento

@@ -66,14 +66,14 @@ Result<std::vector<DatasetDeclaration>> StepIndex::datasets() const {
 }
 
 Result<std::optional<DatasetDeclaration>> StepIndex::dataset(DatasetNumber number) const {
-  BENTO_ASSIGN(const auto found, DatasetArray().get(*source_, root_.datasets, number));
+  BENTO_ASSIGN(const auto found, DatasetArray().get(*source_, root_.datasets, number, way_));
   if (!found || !exists(*found, as_of_)) return std::optional<DatasetDeclaration>();
   BENTO_TRY(check_number(*found, number));
   return std::optional(found->declaration);
 }
 
 Result<DatasetEntry> StepIndex::entry(DatasetNumber number) const {
-  BENTO_ASSIGN(auto found, DatasetArray().get(*source_, root_.datasets, number));
+  BENTO_ASSIGN(auto found, DatasetArray().get(*source_, root_.datasets, number, way_));
   if (!found || !exists(*found, as_of_))
     return fail(Code::kNotFound,
                 fmt::format("step index: no dataset {} as of step {}", number, as_of_.number()));

@@ -96,6 +96,7 @@ class StepIndex {
   SegmentSource* source_;
   StepIndexRoot root_;
   AbsoluteStep as_of_;
+  mutable DatasetArray::Way way_;  ///< to the dataset that was asked for last
 };
 
 }  // namespace bento

@@ -15,11 +15,18 @@
 
 namespace bento::test {
 
+/// How long a rank waits for another one. The thread sanitizer makes some of them ten times slower.
+#ifdef __SANITIZE_THREAD__
+inline constexpr std::chrono::seconds kPatience(200);
+#else
+inline constexpr std::chrono::seconds kPatience(20);
+#endif
+
 /// A group of `size` ranks. Each rank's communicator belongs to one thread; all must be gone before
 /// the group.
 class ThreadGroup {
  public:
-  explicit ThreadGroup(int size, std::chrono::milliseconds deadline = std::chrono::seconds(20));
+  explicit ThreadGroup(int size, std::chrono::milliseconds deadline = kPatience);
   ~ThreadGroup();
   ThreadGroup(const ThreadGroup&) = delete;
   ThreadGroup& operator=(const ThreadGroup&) = delete;
@@ -37,6 +44,6 @@ class ThreadGroup {
 /// Runs `body` once per rank, each in a thread of its own. A rank that returns has left the group.
 /// Returns the ranks' results in rank order.
 std::vector<Status> run_ranks(int size, const std::function<Status(Communicator&)>& body,
-                              std::chrono::milliseconds deadline = std::chrono::seconds(20));
+                              std::chrono::milliseconds deadline = kPatience);
 
 }  // namespace bento::test
