@@ -45,6 +45,13 @@ Status check_not_written(const std::string& path) {
 
 }  // namespace
 
+std::string ContainerState::text() const {
+  std::string all;
+  for (const auto& id : {file_id, session})
+    for (const std::byte one : id) all += fmt::format("{:02x}", static_cast<unsigned>(one));
+  return fmt::format("{}-{}-{}-{}", all, sequence, step, closed ? "closed" : "open");
+}
+
 Result<std::optional<ContainerState>> look_at_container(const std::string& path) {
   struct stat about{};
   if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode))
@@ -57,6 +64,8 @@ Result<std::optional<ContainerState>> look_at_container(const std::string& path)
   state.session = seen.root.session;
   state.sequence = seen.root.sequence;
   state.files = seen.root.files();
+  state.step = seen.root.step;
+  state.oldest = seen.root.oldest;
   state.closed = (seen.root.flags & kRootClosed) != 0;
   return std::optional<ContainerState>(state);
 }

@@ -50,11 +50,18 @@ Result<std::vector<Entry>> entries_for(const Submission& submission) {
   BENTO_ASSIGN(const auto container, look_at_container(source));
   BENTO_ASSIGN(const auto parts, physical_files(source));
   if (container) BENTO_TRY(check_not_written(source));
-  if (parts.size() > 1 && base_of(source) != base_of(destination))
-    return fail(Code::kInvalidArgument,
-                fmt::format("'{}' has {} physical files, which name each other: it must keep its "
-                            "name, '{}' is another",
-                            source, parts.size(), base_of(destination)));
+  BENTO_TRY(check_can_arrive(source, submission.arrive));
+  // One file arrives as one file by a copy.
+  const Arrive arrive = submission.arrive == Arrive::kOneFile && parts.size() == 1
+                            ? Arrive::kContainer
+                            : submission.arrive;
+  const bool anew = arrive != Arrive::kContainer;
+  if (!anew && parts.size() > 1 && base_of(source) != base_of(destination))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("'{}' has {} physical files, which name each other: it must keep its "
+                    "name, '{}' is another. As onefile or native it may arrive under any name",
+                    source, parts.size(), base_of(destination)));
   std::vector<Entry> entries;
   const std::string ticket = new_ticket();
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -64,13 +71,14 @@ Result<std::vector<Entry>> entries_for(const Submission& submission) {
     Entry entry;
     entry.source = parts[i];
     entry.part = static_cast<std::uint32_t>(i);
-    entry.destination = i == 0 ? destination : physical_name(destination, entry.part);
+    entry.destination = i == 0 || anew ? destination : physical_name(destination, entry.part);
     entry.size = static_cast<std::uint64_t>(about.st_size);
     if (container) entry.container = destination;
     entry.ticket = ticket;
     entry.evict = submission.evict;
     entry.cached = submission.cached;
     entry.keep = submission.keep;
+    if (anew) entry.arrive = arrive_name(arrive);
     entries.push_back(std::move(entry));
   }
   return entries;

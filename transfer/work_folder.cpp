@@ -143,6 +143,10 @@ std::string WorkFolder::copy_path(const std::string& name) const {
   return fmt::format("{}/{}/new/{}", path_, name_, name);
 }
 
+std::string WorkFolder::open_path(const std::string& name) const {
+  return fmt::format("/proc/self/fd/{}/{}", new_.get(), name);
+}
+
 Status WorkFolder::set_complete(const std::string& ticket, const std::vector<std::string>& names,
                                 const std::vector<std::string>& outdated) {
   const std::string shown = path_ + "/" + name_ + "/" + kComplete;
