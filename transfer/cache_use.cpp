@@ -90,7 +90,7 @@ Status check_final_name(const std::string& final_name, std::uint32_t files, bool
           Code::kUnsupported,
           fmt::format("'{}' is no regular file: it cannot be written through a cache", final_name));
     BENTO_ASSIGN(const auto file, open_posix_file(final_name, OpenMode::kReadWrite));
-    if (is_locked(*file))
+    if (is_locked(*file) || is_locked_by_hdf5(*file))
       return fail(Code::kBusy,
                   fmt::format("'{}' is open for writing in another process", final_name), EBUSY);
     BENTO_TRY(check_is_no_part(*file, open_posix_file));

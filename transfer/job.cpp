@@ -93,6 +93,9 @@ Result<JobEnd> Job::run(Gate& gate, const Report& report) {
                               "stands where part {} must be; submit it again",
                               entry.container, entry.destination, i));
   }
+  if (is_assembled() && !is_container())
+    return fail(Code::kUnsupported, fmt::format("'{}' is no container: it cannot arrive as {}",
+                                                entries_.front().source, entries_.front().arrive));
   if (entries_.front().ticket.empty()) entries_.front().ticket = new_ticket();
   BENTO_ASSIGN(Descriptor folder, allowed_.open(folder_of(master)));
   BENTO_ASSIGN(Descriptor again, open_at(folder.get(), ".", 0, 0, folder_of(master)));
@@ -107,6 +110,7 @@ Result<JobEnd> Job::run_in(WorkFolder& work, int folder, Gate& gate, const Repor
   if (work.complete() != entries_.front().ticket) {
     if (!work.complete().empty()) BENTO_TRY(work.discard());
     BENTO_ASSIGN(const Source source, Source::open(sources(), is_container()));
+    BENTO_TRY(source.check_is_none_of(folder, names()));
     BENTO_ASSIGN(const bool wanted, report(entries_));
     if (!wanted) return JobEnd::kGone;
     BENTO_ASSIGN(const JobEnd copied, is_assembled() ? assemble(source, work, gate, report)

@@ -126,6 +126,20 @@ Result<Source> Source::open(const std::vector<std::string>& paths, bool containe
   return source;
 }
 
+Status Source::check_is_none_of(int folder, const std::vector<std::string>& names) const {
+  for (const auto& name : names) {
+    struct stat about{};
+    if (::fstatat(folder, name.c_str(), &about, 0) != 0) continue;
+    for (const auto& one : files_)
+      if (about.st_dev == one.device && about.st_ino == one.inode)
+        return fail(Code::kInvalidArgument,
+                    fmt::format("source '{}' has the name '{}' at the destination already: it "
+                                "would be replaced by its own copy",
+                                one.path, name));
+  }
+  return {};
+}
+
 Status Source::unchanged() const {
   for (const auto& one : files_) {
     struct stat about{};

@@ -52,6 +52,9 @@ class Source {
   /// Are they still what they were, and do the names still lead to them? Errors: kBusy with the
   /// reason, if not: then the copy has to begin anew.
   [[nodiscard]] Status unchanged() const;
+  /// None of these names in an open folder may lead to one of the files: it would be lost. Errors:
+  /// kInvalidArgument.
+  [[nodiscard]] Status check_is_none_of(int folder, const std::vector<std::string>& names) const;
 
  private:
   struct OneFile {

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 
-from cache import arrived, cached, end_all, entries, environment, fresh, settings, state, tool, wait_for
+from cache import arrived, cached, daemon_pid, end_all, entries, environment, fresh, settings, state, tool, wait_for
 from harness import ANY, Skip, bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say
 from native_view_check import check_h5diff, compare, stock_env, stock_python
 from tool_export import check_ordinary
@@ -135,6 +135,7 @@ def more():
     written_on()
     by_hand()
     refused()
+    beside_a_writer()
     for name in ("t", "pfs/.scr/index.scr"):
         judged(name)
 
@@ -212,6 +213,48 @@ def refused():
         check(result.status == 1 or result.status == 2, result.text)
         check(words in result.text and "native" in result.text, result.text)
     tool("submit", "steps.h5", "pfs/r.h5", "--arrive", "hdf5", ok=(2,))
+    # Nothing replaces a part of itself.
+    os.symlink("..", "pfs/up")
+    for name in ("box.h5", "box.h5.000001", "pfs/up/box.h5.000002"):
+        result = tool("submit", "box.h5", name, "--arrive", "native", ok=ANY)
+        check(result.status == 2 and "its own destination" in result.text, f"{name}: {result.text}")
+    newest("box.h5", 4)
+
+
+HOLD = """
+import h5py, os, sys, time
+with h5py.File(sys.argv[1], "r+") as f:
+    f["rows"][...] = 77
+    open("held", "w").close()
+    while not os.path.exists("letgo"):
+        time.sleep(0.01)
+with h5py.File(sys.argv[1], "r") as f:
+    assert (f["rows"][...] == 77).all(), "replaced under its writer"
+open("seen", "w").close()
+while not os.path.exists("end"):
+    time.sleep(0.01)
+"""
+
+
+def beside_a_writer():
+    """A native file that a program on stock HDF5 has open for writing is not replaced, and not created anew."""
+    path = "pfs/held.h5"
+    write(path, 4, 1, settings(arrive="native", flush="sync"))
+    write(path, 3, 1, settings(arrive="native", flush="off"))
+    writer = subprocess.Popen([python(), "-c", HOLD, path], env=native_env())
+    wait_for("it is open", lambda: os.path.exists("held"))
+    tool("submit", path)
+    wait_for("it is noticed", lambda: any("a program writes to" in one["problem"] for one in entries()))
+    result = mpirun(1, [python(), "-c", WRITE, path, "1", "1000"], environment(settings(arrive="native")), ok=ANY)
+    check(result.status != 0 and "open for writing" in result.text, result.text)
+    os.kill(daemon_pid(), signal.SIGSTOP)
+    open("letgo", "w").close()
+    wait_for("it has been seen", lambda: os.path.exists("seen"))
+    os.kill(daemon_pid(), signal.SIGCONT)
+    arrived(path)
+    plain(path, 3)
+    open("end", "w").close()
+    check(writer.wait(timeout=30) == 0, "the writer")
 
 
 # ---- trouble ----
