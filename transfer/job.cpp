@@ -58,7 +58,7 @@ std::vector<std::vector<Entry>> group_entries(const std::vector<Entry>& entries)
 }
 
 Job::Job(std::vector<Entry> entries, const AllowedFolders& allowed, JobOptions options)
-    : entries_(std::move(entries)), allowed_(allowed), options_(options) {}
+    : entries_(std::move(entries)), allowed_(allowed), options_(std::move(options)) {}
 
 std::vector<std::string> Job::names() const {
   if (is_assembled()) return {base_of(entries_.front().destination)};

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,8 @@
 
 namespace bento::transfer {
 namespace {
+
+constexpr std::size_t kRememberedArrivals = 100;
 
 std::string variable(const char* name, const std::string& otherwise) {
   const char* const value = std::getenv(name);
@@ -92,6 +96,21 @@ Result<std::vector<Entry>> entries_for(const Submission& submission) {
   return entries;
 }
 
+/// A transfer file is written as a whole with each burst, so it must not grow for ever. What SCR's
+/// library has submitted, it removes itself.
+void forget_old_arrivals(KvTree& tree) {
+  std::vector<Entry> arrived = read_state(tree).entries;
+  std::erase_if(arrived, [](const Entry& one) { return !one.named || one.ticket.empty(); });
+  std::set<std::pair<std::size_t, std::string>> tickets;  // longer numbers are larger
+  for (const auto& one : arrived) tickets.emplace(one.ticket.size(), one.ticket);
+  while (tickets.size() > kRememberedArrivals) {
+    const std::string oldest = tickets.begin()->second;
+    tickets.erase(tickets.begin());
+    for (const auto& one : arrived)
+      if (one.ticket == oldest) remove_entry(tree, one.source);
+  }
+}
+
 Status put_all(KvTree& tree, const std::vector<Entry>& entries, const Submission& submission) {
   const TransferState before = read_state(tree);
   for (const auto& known : before.entries) {
@@ -108,6 +127,7 @@ Status put_all(KvTree& tree, const std::vector<Entry>& entries, const Submission
         !known.container.empty() && known.container == entries.front().destination;
     if (same_source || same_target || same_container) remove_entry(tree, known.source);
   }
+  forget_old_arrivals(tree);
   for (const auto& entry : entries) put_entry(tree, entry);
   const auto number = [&](const char* key, std::optional<double> wanted, double otherwise) {
     if (wanted || tree.find(key) == nullptr) set_number(tree, key, wanted.value_or(otherwise));

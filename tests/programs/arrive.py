@@ -479,11 +479,11 @@ def kill(count):
     deaths = 0
     for kind in ("native", "onefile"):
         while deaths < int(count) * (1 if kind == "native" else 2):
-            prepare(kind, "12M")
+            prepare(kind, "5M")
             for _ in range(20):
                 with Daemon() as daemon:
                     try:
-                        daemon.process.wait(timeout=generator.random() * 0.5)
+                        daemon.process.wait(timeout=generator.random() * 0.4)
                     except subprocess.TimeoutExpired:
                         daemon.end(signal.SIGKILL)
                         deaths += 1
