@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/config/config.hpp"
+#include "tools/assembler.hpp"
 #include "tools/command.hpp"
 #include "tools/transfer_status.hpp"
 #include "tools/units.hpp"
@@ -78,6 +79,7 @@ Result<ExitStatus> run(Output& out, const RunOptions& given) {
   options.until_done = given.until_done;
   options.job.verify = !given.no_verify;
   options.job.scr_files = !given.no_scr;
+  options.job.assemble = assembler();
   BENTO_ASSIGN(const auto daemon, transfer::Daemon::start(options));
   running = daemon.get();
   struct sigaction action{};
@@ -116,12 +118,12 @@ void add_run(Tool& tool, Command& group) {
 // ---- submit ----
 
 struct SubmitOptions {
-  std::string file, source, destination, bw, percent;
+  std::string file, source, destination, bw, percent, arrive;
   bool evict = false, no_start = false, wait = false;
 };
 
 /// SOURCE alone is a final name: what shall arrive there is in the cache of this node.
-Status name_cached(transfer::Submission& submission) {
+Status name_cached(transfer::Submission& submission, bool arrive_given) {
   BENTO_ASSIGN(const auto copy, transfer::newest_copy(submission.source));
   if (!copy)
     return fail(Code::kNotFound,
@@ -132,6 +134,9 @@ Status name_cached(transfer::Submission& submission) {
   submission.destination = copy->final_name;
   submission.evict = submission.evict || (note && note->evict);
   submission.cached = true;
+  if (note && !arrive_given) {
+    BENTO_ASSIGN(submission.arrive, transfer::arrive_of(note->arrive));
+  }
   return {};
 }
 
@@ -140,7 +145,8 @@ Result<ExitStatus> submit(Output& out, const SubmitOptions& given) {
   submission.source = given.source;
   submission.destination = given.destination;
   submission.evict = given.evict;
-  if (given.destination.empty()) BENTO_TRY(name_cached(submission));
+  BENTO_ASSIGN(submission.arrive, transfer::arrive_of(given.arrive));
+  if (given.destination.empty()) BENTO_TRY(name_cached(submission, !given.arrive.empty()));
   if (!given.bw.empty()) {
     BENTO_ASSIGN(const std::uint64_t rate, parse_size(given.bw));
     submission.bytes_per_second = static_cast<double>(rate);
@@ -180,6 +186,8 @@ void add_submit(Tool& tool, Command& group) {
       .option("--file", "FILE", options->file, kFileHelp)
       .option("--bw", "BYTES", options->bw, "limit in bytes per second: 50M; 0: none")
       .option("--percent", "PERCENT", options->percent, "limit of CPU time, of one CPU; 0: none")
+      .choice("--arrive", options->arrive, {"container", "onefile", "native"},
+              "as it is, as a container of one file, or as an ordinary HDF5 file")
       .flag("--evict", options->evict, "remove the source when it has arrived, verified")
       .flag("--no-start", options->no_start, "start no daemon")
       .flag("--wait", options->wait, "wait until it has arrived");

@@ -90,6 +90,7 @@ void answer(Output& out, const std::string& file, const Picture& picture) {
                              {"destination", entry.destination},
                              {"bytes", entry.size},
                              {"written", entry.written},
+                             {"arrive", entry.arrive.empty() ? "container" : entry.arrive},
                              {"state", state_of(entry)},
                              {"problem", entry.problem}});
   }

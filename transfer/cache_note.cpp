@@ -90,6 +90,7 @@ Result<std::optional<CacheNote>> read_note(const std::string& final_name) {
   note.id = tree->value("ID");
   note.host = tree->value("HOST");
   note.transfer_file = tree->value("TRANSFER");
+  note.arrive = tree->value("ARRIVE");
   note.evict = tree->find("EVICT") != nullptr;
   if (note.copy.empty() || note.copy.front() != '/' || note.id.empty())
     return bad("it names no copy");
@@ -105,6 +106,7 @@ Status write_note(const std::string& final_name, const CacheNote& note) {
   tree.append("ID", note.id);
   tree.append("HOST", note.host);
   tree.append("TRANSFER", note.transfer_file);
+  if (!note.arrive.empty()) tree.append("ARRIVE", note.arrive);
   if (note.evict) tree.append("EVICT");
   BENTO_ASSIGN(const auto bytes, encode_kvtree(tree));
   const auto write = [&]() -> Status {

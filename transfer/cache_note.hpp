@@ -20,6 +20,7 @@ struct CacheNote {
   std::string host;           ///< the node that wrote it
   std::string transfer_file;  ///< of that node's daemon
   bool evict = true;          ///< the copy is removed when it has arrived
+  std::string arrive;         ///< as what, the name of an Arrive; empty: as a container
 };
 
 /// The absolute name of a file as the kernel would find it: symbolic links resolved, also the last,

@@ -90,7 +90,7 @@ Status check_final_name(const std::string& final_name, std::uint32_t files, bool
           Code::kUnsupported,
           fmt::format("'{}' is no regular file: it cannot be written through a cache", final_name));
     BENTO_ASSIGN(const auto file, open_posix_file(final_name, OpenMode::kReadWrite));
-    if (is_locked(*file))
+    if (is_locked(*file) || is_locked_by_hdf5(*file))
       return fail(Code::kBusy,
                   fmt::format("'{}' is open for writing in another process", final_name), EBUSY);
     BENTO_TRY(check_is_no_part(*file, open_posix_file));
@@ -167,9 +167,22 @@ Result<std::optional<CachedCopy>> newest_copy(const std::string& name) {
   }
 }
 
-Status note_copy(const std::string& final_name, const std::string& path, bool evict) {
-  return write_note(final_name,
-                    {path, id_of_copy(path), host_name(), default_transfer_file(), evict});
+namespace {
+
+/// Wished now, or when the copy was created.
+Result<Arrive> wished_arrival(const std::string& final_name, const std::string& path,
+                              const FlushWish& wish) {
+  if (wish.arrive) return *wish.arrive;
+  BENTO_ASSIGN(const auto note, read_note(final_name));
+  return arrive_of(note && note->copy == path ? note->arrive : "");
+}
+
+}  // namespace
+
+Status note_copy(const std::string& final_name, const std::string& path, const FlushWish& wish) {
+  BENTO_ASSIGN(const Arrive arrive, wished_arrival(final_name, path, wish));
+  return write_note(final_name, {path, id_of_copy(path), host_name(), default_transfer_file(),
+                                 wish.evict, std::string(arrive_name(arrive))});
 }
 
 Result<bool> hand_over(const std::string& final_name, const std::string& path,
@@ -177,11 +190,18 @@ Result<bool> hand_over(const std::string& final_name, const std::string& path,
   BENTO_ASSIGN(auto folder, CacheFolder::of_copy(path));
   if (!folder || id_of_copy(path).empty())
     return fail(Code::kNotFound, fmt::format("'{}' is no copy in a cache any more", path));
-  BENTO_TRY(note_copy(final_name, path, wish.evict));
+  BENTO_ASSIGN(const Arrive arrive, wished_arrival(final_name, path, wish));
+  BENTO_TRY(note_copy(final_name, path, wish));
   if (has_spilled(path)) {
     BENTO_TRY(withdraw(default_transfer_file(), final_name));
     BENTO_TRY(finish_spilled(path, final_name, tick));
     BENTO_TRY(remove_note(final_name, path));
+    if (arrive != Arrive::kContainer)
+      fmt::print(stderr,
+                 "h5bento: warning: '{}' was written directly, as the container that it "
+                 "is; {} makes of it what arrive={} wants\n",
+                 final_name, arrive == Arrive::kNative ? "'h5bento export'" : "'h5bento defrag'",
+                 arrive_name(arrive));
     for (const std::uint64_t number : folder->copies()) BENTO_TRY(folder->remove(number));
     folder->remove_if_empty();
     return true;
@@ -192,6 +212,7 @@ Result<bool> hand_over(const std::string& final_name, const std::string& path,
   submission.destination = final_name;
   submission.evict = wish.evict;
   submission.keep = wish.keep;
+  submission.arrive = arrive;
   submission.cached = true;
   submission.bytes_per_second = wish.bytes_per_second;
   submission.cpu_percent = wish.cpu_percent;
@@ -268,8 +289,14 @@ Status settle_copy(const Entry& master) {
       state_of_copy(master.source) == CopyState::kWritten)
     return {};
   const auto here = look_at_container(master.source);
-  const auto there = look_at_container(master.destination);
-  if (!here || !there || !*here || *here != *there) return {};
+  if (!here || !*here) return {};
+  if (!master.arrive.empty()) {
+    // What was made anew is another container, or none.
+    if ((*here)->text() != master.root) return {};
+  } else {
+    const auto there = look_at_container(master.destination);
+    if (!there || *here != *there) return {};
+  }
   BENTO_TRY(remove_note(master.destination, master.source));
   const std::uint64_t number = number_of_copy(master.source);
   if (master.evict && master.keep == 0) {

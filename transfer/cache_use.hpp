@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "transfer/arrive.hpp"
 #include "transfer/cache_folder.hpp"
 #include "transfer/transfer_file.hpp"
 
@@ -43,17 +44,18 @@ Result<std::optional<CachedCopy>> newest_copy(const std::string& name);
 /// Is there a note for this name, whatever it says? Costs one look.
 bool has_note(const std::string& name);
 
-/// Something was committed: others look for it in the cache from now on.
-Status note_copy(const std::string& final_name, const std::string& path, bool evict);
-
 /// How a copy is to arrive.
 struct FlushWish {
   bool submit = true;  ///< false: it stays in the cache until somebody submits it
   bool evict = true;
   std::uint64_t keep = 0;
+  /// Nothing: as the note says, which is what was wished when it was created.
+  std::optional<Arrive> arrive;
   std::optional<double> bytes_per_second;
   std::optional<double> cpu_percent;
 };
+/// Something was committed: others look for it in the cache from now on.
+Status note_copy(const std::string& final_name, const std::string& path, const FlushWish& wish);
 /// The container is complete in the cache and closed: notes it, hands it to the daemon, which is
 /// started if none runs, and removes what was created before. If the cache was full it is brought
 /// to its name here and now, and `tick` called meanwhile. Returns whether it has arrived. Errors:

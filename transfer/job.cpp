@@ -17,7 +17,6 @@
 #include "transfer/arrival.hpp"
 #include "transfer/cache_use.hpp"
 #include "transfer/outdated_parts.hpp"
-#include "transfer/scr_index.hpp"
 #include "transfer/sparse_copy.hpp"
 
 namespace bento::transfer {
@@ -59,9 +58,10 @@ std::vector<std::vector<Entry>> group_entries(const std::vector<Entry>& entries)
 }
 
 Job::Job(std::vector<Entry> entries, const AllowedFolders& allowed, JobOptions options)
-    : entries_(std::move(entries)), allowed_(allowed), options_(options) {}
+    : entries_(std::move(entries)), allowed_(allowed), options_(std::move(options)) {}
 
 std::vector<std::string> Job::names() const {
+  if (is_assembled()) return {base_of(entries_.front().destination)};
   std::vector<std::string> all;
   all.reserve(entries_.size());
   for (const auto& entry : entries_) all.push_back(base_of(entry.destination));
@@ -85,13 +85,17 @@ Result<JobEnd> Job::run(Gate& gate, const Report& report) {
       return fail(Code::kInvalidArgument, fmt::format("'{}' to '{}': both must be absolute names "
                                                       "of files",
                                                       entry.source, entry.destination));
-    if (is_container() && (entry.part != i || entry.container != master ||
-                           entry.destination != physical_name(master, entry.part)))
+    if (is_container() &&
+        (entry.part != i || entry.container != master || entry.arrive != entries_.front().arrive ||
+         entry.destination != (is_assembled() ? master : physical_name(master, entry.part))))
       return fail(Code::kInvalidArgument,
                   fmt::format("the entries for the container '{}' do not belong together: '{}' "
                               "stands where part {} must be; submit it again",
                               entry.container, entry.destination, i));
   }
+  if (is_assembled() && !is_container())
+    return fail(Code::kUnsupported, fmt::format("'{}' is no container: it cannot arrive as {}",
+                                                entries_.front().source, entries_.front().arrive));
   if (entries_.front().ticket.empty()) entries_.front().ticket = new_ticket();
   BENTO_ASSIGN(Descriptor folder, allowed_.open(folder_of(master)));
   BENTO_ASSIGN(Descriptor again, open_at(folder.get(), ".", 0, 0, folder_of(master)));
@@ -106,15 +110,17 @@ Result<JobEnd> Job::run_in(WorkFolder& work, int folder, Gate& gate, const Repor
   if (work.complete() != entries_.front().ticket) {
     if (!work.complete().empty()) BENTO_TRY(work.discard());
     BENTO_ASSIGN(const Source source, Source::open(sources(), is_container()));
+    BENTO_TRY(source.check_is_none_of(folder, names()));
     BENTO_ASSIGN(const bool wanted, report(entries_));
     if (!wanted) return JobEnd::kGone;
-    BENTO_ASSIGN(const JobEnd copied, copy_all(source, work, gate, report));
+    BENTO_ASSIGN(const JobEnd copied, is_assembled() ? assemble(source, work, gate, report)
+                                                     : copy_all(source, work, gate, report));
     if (copied != JobEnd::kDone) return copied;
     if (auto same = source.unchanged(); !same) {
       BENTO_TRY(begin_anew(work, source, report));
       return fail(std::move(same).error());
     }
-    if (is_container() && options_.verify) {
+    if (is_container() && options_.verify && arrives_as_container()) {
       BENTO_ASSIGN(const JobEnd verified, verify_copy(work, gate, report));
       if (verified != JobEnd::kDone) return verified;
       if (auto same = source.unchanged(); !same) {
@@ -210,6 +216,17 @@ Result<JobEnd> Job::verify_copy(WorkFolder& work, Gate& gate, const Report& repo
   return fail(std::move(error));
 }
 
+Result<ArrivedDataset> Job::arrived_dataset(int folder) const {
+  ArrivedDataset dataset{names().front(), names().size(), 0, entries_.front().ticket};
+  for (const auto& entry : entries_) dataset.bytes += entry.size;
+  if (!is_assembled()) return dataset;
+  struct stat about{};
+  if (::fstatat(folder, dataset.name.c_str(), &about, 0) != 0)
+    return fail(os_error(errno, "stat of", entries_.front().destination));
+  dataset.bytes = static_cast<std::uint64_t>(about.st_size);
+  return dataset;
+}
+
 Status Job::finish(WorkFolder& work, int folder, const Report& report) {
   std::optional<CacheFolder> held;
   if (entries_.front().cached && !work.all_named(names())) {
@@ -219,8 +236,7 @@ Status Job::finish(WorkFolder& work, int folder, const Report& report) {
   held.reset();
   const Entry& master = entries_.front();
   if (is_container() && options_.scr_files) {
-    ArrivedDataset dataset{names().front(), entries_.size(), 0, master.ticket};
-    for (const auto& entry : entries_) dataset.bytes += entry.size;
+    BENTO_ASSIGN(const ArrivedDataset dataset, arrived_dataset(folder));
     BENTO_TRY(record_arrival(folder, folder_of(master.destination), dataset));
   }
   for (auto& entry : entries_) {

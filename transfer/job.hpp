@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "transfer/assembly.hpp"
 #include "transfer/destination.hpp"
 #include "transfer/gate.hpp"
+#include "transfer/scr_index.hpp"
 #include "transfer/source.hpp"
 #include "transfer/transfer_file.hpp"
 #include "transfer/work_folder.hpp"
@@ -21,6 +23,7 @@ namespace bento::transfer {
 struct JobOptions {
   bool verify = true;     ///< containers, against their checksums, before they get their name
   bool scr_files = true;  ///< summary and index
+  Assembler assemble;     ///< none: containers arrive as they are
 };
 
 enum class JobEnd {
@@ -47,10 +50,20 @@ class Job {
   Result<JobEnd> copy_all(const Source& source, WorkFolder& work, Gate& gate, const Report& report);
   Result<JobEnd> copy_one(std::size_t index, const Source& source, WorkFolder& work, Gate& gate,
                           const Report& report);
+  Result<JobEnd> assemble(const Source& source, WorkFolder& work, Gate& gate, const Report& report);
+  Result<JobEnd> assemble_whole(Arrive arrive, const Source& source, WorkFolder& work, Gate& gate,
+                                const Report& report);
+  Result<ArrivedDataset> arrived_dataset(int folder) const;
   Status begin_anew(WorkFolder& work, const Source& source, const Report& report);
   Result<JobEnd> verify_copy(WorkFolder& work, Gate& gate, const Report& report);
   Status finish(WorkFolder& work, int folder, const Report& report);
   [[nodiscard]] bool is_container() const { return !entries_.front().container.empty(); }
+  [[nodiscard]] bool arrives_as_container() const {
+    return entries_.front().arrive != arrive_name(Arrive::kNative);
+  }
+  /// Is it made anew, one file of all parts?
+  [[nodiscard]] bool is_assembled() const { return !entries_.front().arrive.empty(); }
+  /// Of what arrives, the master first.
   [[nodiscard]] std::vector<std::string> names() const;
   [[nodiscard]] std::vector<std::string> sources() const;
 

@@ -45,6 +45,13 @@ Status check_not_written(const std::string& path) {
 
 }  // namespace
 
+std::string ContainerState::text() const {
+  std::string all;
+  for (const auto& id : {file_id, session})
+    for (const std::byte one : id) all += fmt::format("{:02x}", static_cast<unsigned>(one));
+  return fmt::format("{}-{}-{}-{}", all, sequence, step, closed ? "closed" : "open");
+}
+
 Result<std::optional<ContainerState>> look_at_container(const std::string& path) {
   struct stat about{};
   if (::stat(path.c_str(), &about) == 0 && !S_ISREG(about.st_mode))
@@ -57,6 +64,8 @@ Result<std::optional<ContainerState>> look_at_container(const std::string& path)
   state.session = seen.root.session;
   state.sequence = seen.root.sequence;
   state.files = seen.root.files();
+  state.step = seen.root.step;
+  state.oldest = seen.root.oldest;
   state.closed = (seen.root.flags & kRootClosed) != 0;
   return std::optional<ContainerState>(state);
 }
@@ -115,6 +124,20 @@ Result<Source> Source::open(const std::vector<std::string>& paths, bool containe
                               paths.front(), source.container_->files, paths.size()));
   }
   return source;
+}
+
+Status Source::check_is_none_of(int folder, const std::vector<std::string>& names) const {
+  for (const auto& name : names) {
+    struct stat about{};
+    if (::fstatat(folder, name.c_str(), &about, 0) != 0) continue;
+    for (const auto& one : files_)
+      if (about.st_dev == one.device && about.st_ino == one.inode)
+        return fail(Code::kInvalidArgument,
+                    fmt::format("source '{}' has the name '{}' at the destination already: it "
+                                "would be replaced by its own copy",
+                                one.path, name));
+  }
+  return {};
 }
 
 Status Source::unchanged() const {

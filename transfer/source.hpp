@@ -22,8 +22,12 @@ struct ContainerState {
   SessionId session{};
   std::uint64_t sequence = 0;
   std::uint32_t files = 1;
+  std::uint64_t step = 0;    ///< the newest
+  std::uint64_t oldest = 0;  ///< that is kept
   bool closed = false;
   bool operator==(const ContainerState&) const = default;
+  /// Equal for equal states, and only for these.
+  [[nodiscard]] std::string text() const;
 };
 
 /// Looks at a file. Nothing for a file that is no container. Errors: kNotFound, kPermission, kIo,
@@ -43,9 +47,14 @@ class Source {
   [[nodiscard]] int descriptor(std::size_t index) const { return files_[index].fd.get(); }
   [[nodiscard]] std::uint64_t size(std::size_t index) const { return files_[index].size; }
   [[nodiscard]] unsigned mode(std::size_t index) const { return files_[index].mode; }
+  /// Of the container, ContainerState::text().
+  [[nodiscard]] std::string state_text() const { return container_ ? container_->text() : ""; }
   /// Are they still what they were, and do the names still lead to them? Errors: kBusy with the
   /// reason, if not: then the copy has to begin anew.
   [[nodiscard]] Status unchanged() const;
+  /// None of these names in an open folder may lead to one of the files: it would be lost. Errors:
+  /// kInvalidArgument.
+  [[nodiscard]] Status check_is_none_of(int folder, const std::vector<std::string>& names) const;
 
  private:
   struct OneFile {

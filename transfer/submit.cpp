@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,8 @@
 
 namespace bento::transfer {
 namespace {
+
+constexpr std::size_t kRememberedArrivals = 100;
 
 std::string variable(const char* name, const std::string& otherwise) {
   const char* const value = std::getenv(name);
@@ -42,19 +46,34 @@ Status check_not_written(const std::string& path) {
               fmt::format("a program writes to '{}'; submit it when it is closed", path), EBUSY);
 }
 
+bool is_same_file(const std::string& one, const std::string& other) {
+  struct stat first{};
+  struct stat second{};
+  return one == other || (::stat(one.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 &&
+                          first.st_dev == second.st_dev && first.st_ino == second.st_ino);
+}
+
 Result<std::vector<Entry>> entries_for(const Submission& submission) {
   const std::string source = clean_name(submission.source);
   const std::string destination = final_name(submission);
-  if (source == destination)
-    return fail(Code::kInvalidArgument, fmt::format("'{}' is its own destination", source));
   BENTO_ASSIGN(const auto container, look_at_container(source));
   BENTO_ASSIGN(const auto parts, physical_files(source));
+  for (const auto& part : parts)
+    if (is_same_file(part, destination))
+      return fail(Code::kInvalidArgument, fmt::format("'{}' is its own destination", part));
   if (container) BENTO_TRY(check_not_written(source));
-  if (parts.size() > 1 && base_of(source) != base_of(destination))
-    return fail(Code::kInvalidArgument,
-                fmt::format("'{}' has {} physical files, which name each other: it must keep its "
-                            "name, '{}' is another",
-                            source, parts.size(), base_of(destination)));
+  BENTO_TRY(check_can_arrive(source, submission.arrive));
+  // One file arrives as one file by a copy.
+  const Arrive arrive = submission.arrive == Arrive::kOneFile && parts.size() == 1
+                            ? Arrive::kContainer
+                            : submission.arrive;
+  const bool anew = arrive != Arrive::kContainer;
+  if (!anew && parts.size() > 1 && base_of(source) != base_of(destination))
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("'{}' has {} physical files, which name each other: it must keep its "
+                    "name, '{}' is another. As onefile or native it may arrive under any name",
+                    source, parts.size(), base_of(destination)));
   std::vector<Entry> entries;
   const std::string ticket = new_ticket();
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -64,16 +83,32 @@ Result<std::vector<Entry>> entries_for(const Submission& submission) {
     Entry entry;
     entry.source = parts[i];
     entry.part = static_cast<std::uint32_t>(i);
-    entry.destination = i == 0 ? destination : physical_name(destination, entry.part);
+    entry.destination = i == 0 || anew ? destination : physical_name(destination, entry.part);
     entry.size = static_cast<std::uint64_t>(about.st_size);
     if (container) entry.container = destination;
     entry.ticket = ticket;
     entry.evict = submission.evict;
     entry.cached = submission.cached;
     entry.keep = submission.keep;
+    if (anew) entry.arrive = arrive_name(arrive);
     entries.push_back(std::move(entry));
   }
   return entries;
+}
+
+/// A transfer file is written as a whole with each burst, so it must not grow for ever. What SCR's
+/// library has submitted, it removes itself.
+void forget_old_arrivals(KvTree& tree) {
+  std::vector<Entry> arrived = read_state(tree).entries;
+  std::erase_if(arrived, [](const Entry& one) { return !one.named || one.ticket.empty(); });
+  std::set<std::pair<std::size_t, std::string>> tickets;  // longer numbers are larger
+  for (const auto& one : arrived) tickets.emplace(one.ticket.size(), one.ticket);
+  while (tickets.size() > kRememberedArrivals) {
+    const std::string oldest = tickets.begin()->second;
+    tickets.erase(tickets.begin());
+    for (const auto& one : arrived)
+      if (one.ticket == oldest) remove_entry(tree, one.source);
+  }
 }
 
 Status put_all(KvTree& tree, const std::vector<Entry>& entries, const Submission& submission) {
@@ -92,6 +127,7 @@ Status put_all(KvTree& tree, const std::vector<Entry>& entries, const Submission
         !known.container.empty() && known.container == entries.front().destination;
     if (same_source || same_target || same_container) remove_entry(tree, known.source);
   }
+  forget_old_arrivals(tree);
   for (const auto& entry : entries) put_entry(tree, entry);
   const auto number = [&](const char* key, std::optional<double> wanted, double otherwise) {
     if (wanted || tree.find(key) == nullptr) set_number(tree, key, wanted.value_or(otherwise));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "transfer/arrive.hpp"
 #include "transfer/transfer_file.hpp"
 
 namespace bento::transfer {
@@ -28,12 +29,13 @@ struct Submission {
   bool evict = false;  ///< remove the source when it has arrived
   /// The source lies in a CacheFolder, and a note beside the destination says so.
   bool cached = false;
+  Arrive arrive = Arrive::kContainer;
   std::uint64_t keep = 0;  ///< with `evict`: so many of the cache that arrived last stay
 };
 
 /// Writes the entries and COMMAND RUN. Returns them. Errors: kNotFound, kBusy (a program writes to
-/// the source), kExists (it is being copied to another place), kInvalidArgument, those of the
-/// transfer file.
+/// the source), kExists (it is being copied to another place), kInvalidArgument,
+/// kUnsupported (it cannot arrive so), those of the transfer file.
 Result<std::vector<Entry>> submit(const std::string& transfer_file, const Submission& submission);
 
 /// The absolute name, as entries have it: without `.` and `..`.

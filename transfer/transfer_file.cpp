@@ -57,6 +57,9 @@ std::optional<Entry> read_entry(const KvTree::Element& element) {
     entry.named = ours->find("NAMED") != nullptr;
     entry.evict = ours->find("EVICT") != nullptr;
     entry.cached = ours->find("CACHED") != nullptr;
+    entry.arrive = ours->value("ARRIVE");
+    if (entry.arrive == "container") entry.arrive.clear();
+    entry.root = ours->value("ROOT");
     entry.keep = parse_count(std::string(ours->value("KEEP"))).value_or(0);
   }
   return entry;
@@ -71,6 +74,8 @@ KvTree ours_of(const Entry& entry) {
   if (!entry.ticket.empty()) ours.append("TICKET", entry.ticket);
   if (entry.evict) ours.append("EVICT");
   if (entry.cached) ours.append("CACHED");
+  if (!entry.arrive.empty()) ours.append("ARRIVE", entry.arrive);
+  if (!entry.root.empty()) ours.append("ROOT", entry.root);
   if (entry.keep > 0) ours.append("KEEP", fmt::format("{}", entry.keep));
   if (!entry.problem.empty()) ours.append("PROBLEM", entry.problem);
   if (entry.failed) ours.append("FAILED");

@@ -26,12 +26,16 @@ struct Entry {
   /// Destination of physical file 0, if this is a part of a container; else empty.
   std::string container;
   std::uint32_t part = 0;
-  std::string ticket;      ///< of one submission: another one for the same source has another
-  std::string problem;     ///< why it goes no further for now, or at all
-  bool failed = false;     ///< never tried again unless it is submitted again
-  bool named = false;      ///< it lies under its final name
-  bool evict = false;      ///< the source is removed when it has arrived
-  bool cached = false;     ///< the source lies in a CacheFolder: its note goes when it has arrived
+  std::string ticket;   ///< of one submission: another one for the same source has another
+  std::string problem;  ///< why it goes no further for now, or at all
+  bool failed = false;  ///< never tried again unless it is submitted again
+  bool named = false;   ///< it lies under its final name
+  bool evict = false;   ///< the source is removed when it has arrived
+  bool cached = false;  ///< the source lies in a CacheFolder: its note goes when it has arrived
+  /// As what it arrives: the name of an Arrive, empty for a container as it is. All parts of a
+  /// container that is made anew have the same destination.
+  std::string arrive;
+  std::string root;        ///< what the container was that was made anew, of part 0
   std::uint64_t keep = 0;  ///< so many of the cache that arrived last are not evicted
 
   /// Nothing is left to do. A file of 0 bytes is complete only when it has its name.

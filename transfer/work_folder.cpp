@@ -143,6 +143,10 @@ std::string WorkFolder::copy_path(const std::string& name) const {
   return fmt::format("{}/{}/new/{}", path_, name_, name);
 }
 
+std::string WorkFolder::open_path(const std::string& name) const {
+  return fmt::format("/proc/self/fd/{}/{}", new_.get(), name);
+}
+
 Status WorkFolder::set_complete(const std::string& ticket, const std::vector<std::string>& names,
                                 const std::vector<std::string>& outdated) {
   const std::string shown = path_ + "/" + name_ + "/" + kComplete;
@@ -187,7 +191,7 @@ Status WorkFolder::check_places(const std::vector<std::string>& names) const {
   }
   const std::string master = fmt::format("/proc/self/fd/{}/{}", folder_.get(), names.front());
   const auto old = open_posix_file(master, OpenMode::kRead);
-  if (old && is_locked(**old))
+  if (old && (is_locked(**old) || is_locked_by_hdf5(**old)))
     return fail(Code::kBusy,
                 fmt::format("a program writes to '{}/{}'; it is replaced when that is over", path_,
                             names.front()),

@@ -31,6 +31,9 @@ class WorkFolder {
   /// Where a copy can be opened by others in this process.
   [[nodiscard]] std::string copy_path(const std::string& name) const;
 
+  /// The same, whatever becomes of the names on the way there.
+  [[nodiscard]] std::string open_path(const std::string& name) const;
+
   /// Everything in new/, which is `names`, is whole, of submission `ticket`. `outdated` are names
   /// in the destination folder, no copies among them, that go with the old container.
   Status set_complete(const std::string& ticket, const std::vector<std::string>& names,

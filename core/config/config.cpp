@@ -123,10 +123,27 @@ Status apply_variable(RequestedConfig& requested, std::string_view key,
 
 }  // namespace
 
+Status check_together(const Config& config) {
+  if (config.arrive == Arrival::kContainer) return {};
+  const std::string arrive = value_text(config, "arrive");
+  if (config.cache.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("arrive={} in the bento connector string needs cache=: what is written "
+                            "directly is a container",
+                            arrive));
+  if (config.keep != 1)
+    return fail(Code::kInvalidArgument,
+                fmt::format("arrive={} and keep={} in the bento connector string: what arrives has "
+                            "the newest step only, so keep must be 1",
+                            arrive, value_text(config, "keep")));
+  return {};
+}
+
 Result<RequestedConfig> load_requested(std::string_view text, const Environment& environment) {
   RequestedConfig requested;
   for (const auto& key : config_keys()) BENTO_TRY(apply_variable(requested, key.name, environment));
   BENTO_TRY(apply(requested, text));
+  BENTO_TRY(check_together(requested.config));
   return requested;
 }
 

@@ -28,6 +28,13 @@ enum class Flush {
   kOff,    ///< it stays in the cache until somebody submits it
 };
 
+/// As what a container that was written to the cache lies under its name.
+enum class Arrival {
+  kContainer,  ///< as it is
+  kOneFile,    ///< as a container of one physical file
+  kNative,     ///< as an ordinary HDF5 file
+};
+
 struct Config {
   std::uint64_t chunk = 0;     ///< bytes; 0 = from what the program declares
   std::uint64_t align = 4096;  ///< bytes, a power of two
@@ -51,6 +58,7 @@ struct Config {
   double percent = 0;               ///< of one CPU that the copying may take, 0 = no limit
   bool evict = true;                ///< the copy in the cache goes when the file has arrived,
   std::uint64_t evict_keep = 0;     ///< but for so many that have arrived last
+  Arrival arrive = Arrival::kContainer;  ///< what lies under the final name
 
   bool operator==(const Config&) const = default;
 };
@@ -102,13 +110,16 @@ struct ConfigItem {
 /// kInvalidArgument (an item that is no key=value; `known` are the keys that the error lists).
 Result<std::vector<ConfigItem>> config_items(std::string_view text, std::string_view known);
 
+/// Do the values fit together? Errors: kInvalidArgument (names the keys).
+Status check_together(const Config& config);
+
 /// Parses a connector string over the defaults. `under_vol=` and `under_info={...}` are accepted
 /// and ignored, since other connectors' users write them. Errors: kInvalidArgument (unknown key:
 /// lists the known ones; a bad value: says what is accepted), kUnsupported (a key of a feature not
 /// built yet).
 Result<Config> parse_config(std::string_view text);
 
-/// The same over what the environment says.
+/// The same over what the environment says; the values must fit together.
 Result<Config> load_config(std::string_view text, const Environment& environment);
 
 /// The same, and who gave which value.

@@ -181,6 +181,18 @@ Status set_cache_full(Config& config, std::string_view value) {
   return {};
 }
 
+Status set_arrive(Config& config, std::string_view value) {
+  if (value == "container")
+    config.arrive = Arrival::kContainer;
+  else if (value == "onefile")
+    config.arrive = Arrival::kOneFile;
+  else if (value == "native")
+    config.arrive = Arrival::kNative;
+  else
+    return bad_value("arrive", value, "container, onefile or native");
+  return {};
+}
+
 Status set_flush(Config& config, std::string_view value) {
   if (value == "async")
     config.flush = Flush::kAsync;
@@ -249,6 +261,18 @@ std::string show_verify(const Config& config) {
   return "small";
 }
 
+std::string show_arrive(const Config& config) {
+  switch (config.arrive) {
+    case Arrival::kOneFile:
+      return "onefile";
+    case Arrival::kNative:
+      return "native";
+    case Arrival::kContainer:
+      break;
+  }
+  return "container";
+}
+
 std::string show_flush(const Config& config) {
   switch (config.flush) {
     case Flush::kSync:
@@ -278,6 +302,7 @@ constexpr std::array kTable = {
     ConfigKey{{"align", Scope::kSession},
               set_align,
               [](const Config& config) { return show_size(config.align); }},
+    ConfigKey{{"arrive", Scope::kSession}, set_arrive, show_arrive},
     ConfigKey{{"buffer", Scope::kProcess},
               set_buffer,
               [](const Config& config) { return show_size(config.buffer); }},

@@ -115,4 +115,11 @@ bool is_locked(const File& file) {
   return file.descriptor() >= 0 && somebody_holds(file.descriptor());
 }
 
+bool is_locked_by_hdf5(const File& file) {
+  if (file.descriptor() < 0) return false;
+  const int failed = set_flock(file.descriptor(), LOCK_SH);
+  if (failed == 0) (void)set_flock(file.descriptor(), LOCK_UN);
+  return says_held(failed);
+}
+
 }  // namespace bento

@@ -70,5 +70,8 @@ class FileLock {
 /// Does some process hold the writers' lock of this file? Also for who may not write to it. False
 /// where the file system has no locks.
 bool is_locked(const File& file);
+/// The same for the lock that HDF5 itself takes on a file that it writes. To find out, this one is
+/// shared for a moment, so `file` must be of the caller alone.
+bool is_locked_by_hdf5(const File& file);
 
 }  // namespace bento

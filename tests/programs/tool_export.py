@@ -325,6 +325,7 @@ def test(what):
     {f.__name__: f for f in (objects, steps, parallel, fti, refused, killed, full_disk)}[what]()
 
 
-# Those of a mount namespace are checked there.
-elsewhere = sys.argv[1] == "full_disk" and not os.environ.get("H5BENTO_TEST_OWN_NAMESPACE")
-run_test(test, sys.argv[1], containers=0 if elsewhere else 1, unhashed={"x22.h5": "checksum=none"})
+if __name__ == "__main__":
+    # Those of a mount namespace are checked there.
+    elsewhere = sys.argv[1] == "full_disk" and not os.environ.get("H5BENTO_TEST_OWN_NAMESPACE")
+    run_test(test, sys.argv[1], containers=0 if elsewhere else 1, unhashed={"x22.h5": "checksum=none"})

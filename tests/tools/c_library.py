@@ -56,6 +56,9 @@ def number(value):
     return made
 
 assert library.h5bento_version().decode().count(".") == 2 and error() == ""
+text = ctypes.create_string_buffer(400)
+asked = library.h5bento_transfer_wait(b"/no/where", b"/no/transfer", ctypes.c_double(0), text, 400)
+assert asked == 3 and b"/no/transfer" in text.value, (asked, text.value)
 for handle in ("steps", "boxes", "dataset", "report"):
     getattr(library, f"h5bento_{handle}_free")(None)
 assert library.h5bento_steps_count(None) == 0 and library.h5bento_steps_number(None, 0) == UNKNOWN
@@ -152,6 +155,7 @@ def main():
     check(not foreign, f"{LIBRARY} shows {foreign[:5]}")
     with open(os.path.join(SOURCE, "library", "h5bento.h")) as file:
         declared = set(re.findall(r"H5BENTO_API [\w *]+?(h5bento_\w+)\(", re.sub(r"\s+", " ", file.read())))
+    declared.add("h5bento_transfer_wait")  # of a header of its own
     shown = {line.split()[-1] for line in symbols if line}
     check(declared == shown and len(declared) > 40, f"declared and not there, or the reverse: {declared ^ shown}")
 

@@ -4,11 +4,13 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string>
 #include <thread>
 
+#include <fmt/format.h>
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/support/matchers.hpp"
@@ -93,6 +95,35 @@ TEST_CASE("daemon: SCR's own entries arrive, hostile ones fail with a reason", "
   CHECK(why.find("no regular file") != std::string::npos);
   CHECK(ask(scratch / "out/nobody", file, -1, why) == H5BENTO_TRANSFER_UNKNOWN);
   CHECK(ask(scratch / "x", scratch / "no", -1, why) == H5BENTO_TRANSFER_UNKNOWN);
+}
+
+TEST_CASE("daemon: of what has arrived, a hundred are remembered", "[transfer]") {
+  const Scratch scratch;
+  const std::string file = scratch / "t";
+  write_file(scratch / "a", std::vector<std::byte>(10, std::byte{7}));
+  require_ok(update_kvfile(file, [&](KvTree& tree) -> Status {
+    for (int i = 0; i < 120; ++i) {
+      Entry entry;
+      entry.source = fmt::format("/s/{}", i);
+      entry.destination = fmt::format("/d/{}", i);
+      entry.size = entry.written = 1;
+      entry.ticket = fmt::format("{}", 50 + i);
+      entry.named = i >= 3;
+      entry.failed = i == 2;
+      put_entry(tree, entry);
+    }
+    put_plain(tree, "/scr", "/out", "1", "1");
+    return {};
+  }));
+  require_ok(submit(file, {scratch / "a", scratch / "out/a", {}, {}, false}));
+  std::vector<std::string> left;
+  for (const auto& entry : read_state(must(read_kvfile(file))).entries)
+    left.push_back(entry.source);
+  CHECK(left.size() == 3 + 100 + 1 + 1);  // not named, remembered, SCR's, the new one
+  CHECK(std::ranges::find(left, "/s/2") != left.end());
+  CHECK(std::ranges::find(left, "/s/19") == left.end());
+  CHECK(std::ranges::find(left, "/s/20") != left.end());
+  CHECK(std::ranges::find(left, "/scr") != left.end());
 }
 
 TEST_CASE("daemon: what lies at the destination is compared before it is believed", "[transfer]") {

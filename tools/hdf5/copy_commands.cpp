@@ -14,9 +14,9 @@
 #include "core/io/file_lock.hpp"
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
-#include "core/sion/constants.hpp"
 #include "core/sion/meta1.hpp"
 #include "tools/command.hpp"
+#include "tools/hdf5/container_name.hpp"
 #include "tools/hdf5/start.hpp"
 #include "tools/progress.hpp"
 #include "tools/units.hpp"
@@ -53,10 +53,7 @@ class Unfinished {
   /// `called`: under which name SION shall know it.
   Status publish(bool replace, const std::string& called) {
     BENTO_ASSIGN(const auto file, open_posix_file(hidden_, OpenMode::kReadWrite));
-    BENTO_ASSIGN(Meta1 head, read_meta1(*file));
-    head.prefix = called.substr(0, kSionPrefixBytes - 1);
-    BENTO_ASSIGN(const auto bytes, encode_meta1(head, false));
-    BENTO_TRY(file->write_at(0, bytes));
+    BENTO_TRY(call_container(*file, called));
     BENTO_TRY(file->sync());
     // Where the file system cannot do it in one step, a link does it, too.
     const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
@@ -153,14 +150,6 @@ Result<ExitStatus> run_import(Output& out, const Options& options) {
         fmt::format("'{}' is a container already; 'h5bento defrag' copies it", options.from));
   BENTO_TRY(start_hdf5());
   return copy_to_new(out, options, "import");
-}
-
-Status check_edited(const Survey& survey) {
-  if (survey.view() != ViewState::kEdited) return {};
-  return fail(Code::kPermission,
-              fmt::format("'{}' was changed by another program through its native view: decide "
-                          "first, with 'h5bento view take-over' or 'h5bento view drop'",
-                          survey.path()));
 }
 
 /// Nobody may write meanwhile, and nobody who waits may write to the old file afterwards.

@@ -45,9 +45,13 @@ Result<std::string> get_text(ByteReader& in) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-void warn_of_full_cache(const char* name, const std::string& why) {
-  fmt::print(stderr, "h5bento: warning: {}; '{}' is written directly (cache_full=direct)\n", why,
-             name);
+void warn_of_full_cache(const char* name, const std::string& why, const Config& config) {
+  fmt::print(stderr, "h5bento: warning: {}; '{}' is written directly (cache_full=direct){}\n", why,
+             name,
+             config.arrive == Arrival::kContainer
+                 ? ""
+                 : fmt::format(", as a container: arrive={} does not come about",
+                               value_text(config, "arrive")));
 }
 
 /// Rank 0's part of a create in the cache.
@@ -76,7 +80,7 @@ Result<std::shared_ptr<transfer::CachedCopy>> owner_place(const FileRequest& req
     auto begun = owner_begin(request, config, file.decision.session, file.comm->size());
     if (begun) return begun;
     if (!is_full(begun.error()) || config.cache_full_fails) return fail(begun.error());
-    warn_of_full_cache(request.name, begun.error().text);
+    warn_of_full_cache(request.name, begun.error().text, config);
   }
   // What is created directly takes the place of what would arrive later.
   BENTO_TRY(transfer::discard_copies(request.name));
@@ -141,7 +145,7 @@ bool give_up_place(CachePlace& place, const FileRequest& request, const AgreedFi
     transfer::forget_copy(*place.held);
     place.held.reset();
     if (direct) {
-      warn_of_full_cache(request.name, problem.text);
+      warn_of_full_cache(request.name, problem.text, file.settings.requested.config);
       // What is created directly takes the place of what would arrive later.
       if (auto gone = transfer::discard_copies(request.name); !gone)
         fmt::print(stderr, "h5bento: warning: {}\n", gone.error().text);
@@ -171,8 +175,37 @@ Result<CachePlace> place_to_open(const FileRequest& request, const AgreedFile& f
   return place;
 }
 
-Status note_committed(const CachedFile& file, const Config& config) {
-  return transfer::note_copy(file.final_name, file.path, config.evict);
+namespace {
+
+transfer::Arrive arrive_as(Arrival arrival) {
+  switch (arrival) {
+    case Arrival::kOneFile:
+      return transfer::Arrive::kOneFile;
+    case Arrival::kNative:
+      return transfer::Arrive::kNative;
+    case Arrival::kContainer:
+      break;
+  }
+  return transfer::Arrive::kContainer;
+}
+
+// Who writes on and says nothing of it changes nothing of what was wished at the create.
+transfer::FlushWish wish_of(const OpenSettings& settings) {
+  const auto& [config, given] = settings.requested;
+  transfer::FlushWish wish;
+  wish.submit = config.flush != Flush::kOff;
+  wish.evict = config.evict;
+  wish.keep = config.evict_keep;
+  if (settings.created || given.contains("arrive")) wish.arrive = arrive_as(config.arrive);
+  if (given.contains("bw")) wish.bytes_per_second = static_cast<double>(config.bw);
+  if (given.contains("percent")) wish.cpu_percent = config.percent;
+  return wish;
+}
+
+}  // namespace
+
+Status note_committed(const CachedFile& file, const OpenSettings& settings) {
+  return transfer::note_copy(file.final_name, file.path, wish_of(settings));
 }
 
 namespace {
@@ -207,15 +240,10 @@ double pause_of(const Config& config) {
   return config.timeout > 0 ? std::min(config.timeout / 4, 1.0) : 1.0;
 }
 
-Result<bool> owner_hand_over(const CachedFile& file, const RequestedConfig& settings,
+Result<bool> owner_hand_over(const CachedFile& file, const OpenSettings& settings,
                              Communicator& comm) {
-  const Config& config = settings.config;
-  transfer::FlushWish wish;
-  wish.submit = config.flush != Flush::kOff;
-  wish.evict = config.evict;
-  wish.keep = config.evict_keep;
-  if (settings.given.contains("bw")) wish.bytes_per_second = static_cast<double>(config.bw);
-  if (settings.given.contains("percent")) wish.cpu_percent = config.percent;
+  const Config& config = settings.requested.config;
+  const transfer::FlushWish wish = wish_of(settings);
   auto said_at = std::chrono::steady_clock::now();
   const auto tick = [&]() -> Status {
     const auto now = std::chrono::steady_clock::now();
@@ -232,8 +260,7 @@ Result<bool> owner_hand_over(const CachedFile& file, const RequestedConfig& sett
 }
 
 /// True if it has arrived already.
-Result<bool> hand_over(const CachedFile& file, const RequestedConfig& settings,
-                       Communicator& comm) {
+Result<bool> hand_over(const CachedFile& file, const OpenSettings& settings, Communicator& comm) {
   if (comm.rank() == 0) {
     const auto done = owner_hand_over(file, settings, comm);
     const bool arrived = done && *done;
@@ -278,14 +305,15 @@ Status wait_for_arrival(const CachedFile& file, const Config& config, Communicat
 
 }  // namespace
 
-Status finish_cached(const CachedFile& file, const RequestedConfig& settings, Communicator& comm,
+Status finish_cached(const CachedFile& file, const OpenSettings& settings, Communicator& comm,
                      const Status& closed) {
   Status all = agree(comm, closed);
   if (!closed) return closed;
   BENTO_TRY(std::move(all));
   BENTO_ASSIGN(const bool has_arrived, hand_over(file, settings, comm));
-  if (has_arrived || settings.config.flush != Flush::kSync) return {};
-  return wait_for_arrival(file, settings.config, comm);
+  const Config& config = settings.requested.config;
+  if (has_arrived || config.flush != Flush::kSync) return {};
+  return wait_for_arrival(file, config, comm);
 }
 
 }  // namespace bento::vol

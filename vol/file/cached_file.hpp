@@ -23,6 +23,7 @@ namespace bento::vol {
 
 struct AgreedFile;
 struct FileRequest;
+struct OpenSettings;
 
 /// A container that lies in a cache.
 struct CachedFile {
@@ -59,11 +60,11 @@ Result<CachePlace> place_to_open(const FileRequest& request, const AgreedFile& f
 
 /// Something was committed: whoever opens the file finds it in the cache from now on. Task-local,
 /// on rank 0.
-Status note_committed(const CachedFile& file, const Config& config);
+Status note_committed(const CachedFile& file, const OpenSettings& settings);
 /// The last close, after which the container is complete in the cache if it was `closed` well:
 /// hands it over, and waits for its arrival if flush=sync. Collective. Errors, equal on all ranks
 /// but for this rank's own of the close: what keeps it from arriving; it stays in the cache.
-Status finish_cached(const CachedFile& file, const RequestedConfig& settings, Communicator& comm,
+Status finish_cached(const CachedFile& file, const OpenSettings& settings, Communicator& comm,
                      const Status& closed);
 
 }  // namespace bento::vol

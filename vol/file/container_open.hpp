@@ -18,8 +18,8 @@
 namespace bento::vol {
 
 ContainerOptions container_options(const Config& config, hid_t fapl);
-/// For tests: what all containers of this process are opened with from now on, instead of
-/// open_posix_file. Not thread-safe; task-local.
+/// For tests and copies: what all containers of this process are opened with from now on, instead
+/// of open_posix_file. Not thread-safe; task-local.
 void set_file_opener(FileOpener opener);
 
 /// Tells the user, once for each file system, what is wrong with its locks; on rank 0, if anything.

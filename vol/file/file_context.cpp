@@ -101,7 +101,7 @@ Status FileContext::finalise() {
   Stats::get().unordered_overlaps += container_->unordered_overlaps();
   for (const auto& note : container_->notes())
     fmt::print(stderr, "h5bento: '{}': {}\n", name_, note);
-  if (cached_ && writable()) closed = finish_cached(*cached_, settings_.requested, *comm_, closed);
+  if (cached_ && writable()) closed = finish_cached(*cached_, settings_, *comm_, closed);
   BENTO_TRY(std::move(closed));
   return take_refused_change();
 }
@@ -109,7 +109,7 @@ Status FileContext::finalise() {
 Status FileContext::note_flushed() {
   if (!cached_ || noted_ || comm_->rank() != 0) return {};
   noted_ = true;
-  return note_committed(*cached_, config());
+  return note_committed(*cached_, settings_);
 }
 
 Status FileContext::take_refused_change() {

@@ -23,6 +23,7 @@
 #include "hdf5/view/source_files.hpp"
 #include "hdf5/view/spaces.hpp"
 #include "hdf5/view/tree_copy.hpp"
+#include "vol/file/container_open.hpp"
 #include "vol/library/bento_list.hpp"
 #include "vol/library/read_buffer.hpp"
 
@@ -295,18 +296,29 @@ std::uint64_t bytes_on_disk(const std::string& path) {
 }
 
 /// The container at `path`, or null if it is none.
-Result<std::unique_ptr<Container>> open_container(const std::string& path) {
+Result<std::unique_ptr<Container>> open_container(const std::string& path,
+                                                  const FileOpener& opener) {
   BENTO_ASSIGN(const auto file, open_posix_file(path, OpenMode::kRead));
   BENTO_ASSIGN(const Probe seen, probe(*file));
   if (seen.kind != FileKind::kContainer) return std::unique_ptr<Container>();
-  BENTO_ASSIGN(auto container, Container::open(path, false, {}, make_self_communicator()));
-  // It stays at this step, whatever a writer does.
   ContainerOptions how;
+  how.opener = opener;
+  BENTO_ASSIGN(auto container, Container::open(path, false, how, make_self_communicator()));
+  // It stays at this step, whatever a writer does.
   how.step = container->step();
   BENTO_ASSIGN(container, Container::open(path, false, how, make_self_communicator()));
   container->verify_what_has_hashes();
   return container;
 }
+
+/// What containers of this process are opened with, for a while.
+class OpenedWith {
+ public:
+  explicit OpenedWith(FileOpener opener) { set_file_opener(std::move(opener)); }
+  ~OpenedWith() { set_file_opener(open_posix_file); }
+  OpenedWith(const OpenedWith&) = delete;
+  OpenedWith& operator=(const OpenedWith&) = delete;
+};
 
 /// One chunk of SION for all, if the program gives none: with some space for what is around
 /// records.
@@ -343,7 +355,9 @@ Result<std::uint64_t> bytes_to_copy(const std::string& from) {
 Result<CopyReport> copy_into_container(const std::string& from, const std::string& to,
                                        const CopySettings& settings) {
   CopyReport report;
-  BENTO_ASSIGN(const auto container, open_container(from));
+  const FileOpener opener = settings.opener ? settings.opener : FileOpener(open_posix_file);
+  const OpenedWith opened(opener);
+  BENTO_ASSIGN(const auto container, open_container(from, opener));
   BENTO_ASSIGN(const std::uint64_t bytes, bytes_to_copy(from));
   std::string read_keys;
   if (container) {

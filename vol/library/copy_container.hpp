@@ -10,6 +10,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/io/file.hpp"
 
 namespace bento::vol {
 
@@ -19,6 +20,8 @@ struct CopySettings {
   std::string keys;
   /// Gets the bytes of elements copied since its last call; may be empty.
   std::function<void(std::uint64_t bytes)> progress;
+  /// For the files of both; empty: those of the operating system.
+  FileOpener opener;
 };
 
 struct CopyReport {

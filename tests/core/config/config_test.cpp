@@ -126,8 +126,8 @@ TEST_CASE("config: what this version does not have is refused, not ignored", "[c
 }
 
 TEST_CASE("config: the cache and its flush", "[core][config]") {
-  const auto config =
-      parse_config("cache=/a/b;flush=sync;bw=50M;percent=12.5;evict=keep=3;cache_full=fail");
+  const auto config = parse_config(
+      "cache=/a/b;flush=sync;bw=50M;percent=12.5;evict=keep=3;cache_full=fail;arrive=onefile");
   REQUIRE(config);
   CHECK(config->cache == "/a/b");
   CHECK(config->flush == Flush::kSync);
@@ -141,13 +141,33 @@ TEST_CASE("config: the cache and its flush", "[core][config]") {
     if (!text.empty()) REQUIRE(set_value(again, key.name, text));
     CHECK(value_text(again, key.name) == text);
   }
-  const std::string wrong = GENERATE("cache=here", "cache=", "flush=1", "evict=keep=0", "evict=3",
-                                     "evict=keep", "bw=-1", "percent=x", "cache_full=maybe");
+  const std::string wrong =
+      GENERATE("cache=here", "cache=", "flush=1", "evict=keep=0", "evict=3", "arrive=hdf5",
+               "evict=keep", "bw=-1", "percent=x", "cache_full=maybe");
   CAPTURE(wrong);
   const auto refused = parse_config(wrong);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Code::kInvalidArgument);
   CHECK_THAT(refused.error().text, ContainsSubstring("accepted is"));
+}
+
+TEST_CASE("config: as what a container arrives goes with a cache and one step", "[core][config]") {
+  const auto load = [](const char* text, const char* variable) {
+    return load_requested(text, [variable](const char* name) {
+      return std::string_view(name) == "H5BENTO_ARRIVE" ? variable : nullptr;
+    });
+  };
+  CHECK(load("cache=/a;arrive=native", nullptr)->config.arrive == Arrival::kNative);
+  CHECK(load("cache=/a", "onefile")->config.arrive == Arrival::kOneFile);
+  CHECK(load("arrive=container", nullptr));
+  CHECK(load("arrive=container;keep=3", "native"));
+  for (const char* const wrong : {"arrive=native", "cache=/a;keep=2;arrive=native"}) {
+    const auto refused = load(wrong, nullptr);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::kInvalidArgument);
+    CHECK_THAT(refused.error().text, ContainsSubstring("arrive=native"));
+  }
+  CHECK_FALSE(load("", "native"));
 }
 
 TEST_CASE("config: asking for what is anyway so is accepted", "[core][config]") {

@@ -1,0 +1,534 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""arrive=onefile|native: what a program writes to a cache as a container lies under its name as something else.
+
+    arrive.py forms     what arrives, from two files of two ranks
+    arrive.py more      from one rank and from several, one file and several; written on, submitted, refused
+    arrive.py trouble   a device that fails, a full disk, damage, a source that is written or vanishes, two daemons, limits
+    arrive.py kill N    the daemon ends N times at random moments
+    arrive.py updates   the daemon ends before each change of the transfer file
+"""
+
+import glob
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from cache import arrived, cached, daemon_pid, end_all, entries, environment, fresh, settings, state, tool, wait_for
+from harness import ANY, Skip, bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say
+from native_view_check import check_h5diff, compare, stock_env, stock_python
+from tool_export import check_ordinary
+
+# Contiguous, chunked in pieces that fit and that do not, compressed, compact, attributes, links, what is never written.
+WRITE = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+comm, path, value, count = MPI.COMM_WORLD, sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+rank, size = comm.rank, comm.size
+mine = slice(count * rank // size, count * (rank + 1) // size)
+with h5py.File(path, sys.argv[4] if len(sys.argv) > 4 else "w", driver="mpio", comm=comm) as f:
+    if "slab" not in f:
+        f.create_dataset("slab", count, "f8")
+        f.create_dataset("rows", (128, 96), "i4", chunks=(16, 32), fillvalue=-7)
+        f.create_dataset("packed", (128, 96), "f4", chunks=(32, 96), compression="gzip", shuffle=True)
+        f.create_dataset("noise", 100000, "f8", chunks=(50000,), compression=1)
+        f.create_dataset("inside/never", 1 << 22, "i8")
+        f.create_dataset("inside/grows", (0,), "i2", chunks=(1000,), maxshape=(None,))
+        f["inside/again"] = f["slab"]
+        f["soft"] = h5py.SoftLink("/inside/grows")
+    f.attrs["about"] = np.arange(50) * value
+    f["slab"][mine] = np.random.default_rng(value).random(count)[mine]
+    lines = slice(128 * rank // size, 128 * (rank + 1) // size)
+    f["rows"][lines, 3:77] = np.arange(128 * 74).reshape(128, 74)[lines] * value
+    packed, noise = f["packed"], f["noise"]
+    with packed.collective:
+        packed[lines] = (np.arange(128 * 96).reshape(128, 96)[lines] + value).astype("f4")
+    half = slice(100000 * rank // size, 100000 * (rank + 1) // size)
+    with noise.collective:
+        noise[half] = np.random.default_rng(value + 1).random(100000)[half]
+    f["inside/grows"].resize((value * 100,))
+    if rank == 0:
+        f["inside/grows"][:50] = value
+"""
+# On parallel stock HDF5, each rank its part.
+READ = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+comm, path, value, count = MPI.COMM_WORLD, sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+mine = slice(count * comm.rank // comm.size, count * (comm.rank + 1) // comm.size)
+with h5py.File(path, "r", driver="mpio", comm=comm) as f:
+    slab = f["slab"]
+    with slab.collective:
+        assert np.array_equal(slab[mine], np.random.default_rng(value).random(count)[mine])
+    assert np.array_equal(f["packed"][...], np.arange(128 * 96).reshape(128, 96) + value)
+"""
+COUNT = 200_000
+
+
+def write(path, value, ranks=2, string=None, mode="w", count=COUNT, ok=(0,)):
+    env = environment(string) if string else native_env()
+    return mpirun(ranks, [python(), "-c", WRITE, path, str(value), str(count), mode], env, ok=ok)
+
+
+def plain(path, value, count=COUNT):
+    mpirun(2, [python(), "-c", READ, path, str(value), str(count)], native_env())
+
+
+def newest(path, value):
+    """Through the connector, wherever it is."""
+    mpirun(2, [python(), "-c", READ, path, str(value), str(COUNT)], environment("bento"))
+
+
+def is_container(path):
+    with open(path, "rb") as file:
+        return file.read(4) == b"sion"
+
+
+def same(path, reference, kind):
+    if kind == "native":
+        check_ordinary(path)
+        compare([(reference, path)])
+        check_h5diff(reference, path)
+    else:
+        check(is_container(path), f"{path} is no container")
+        run([built("bin", "h5bento"), "verify", path], native_env())
+        compare([(reference, path)])
+
+
+def scr_size(path):
+    """What the index of SCR says of a file."""
+    text = run([built("bin", "h5bento"), "transfer", "show", os.path.join(os.path.dirname(path), ".scr/index.scr")], native_env()).out
+    lines = [line.strip() for line in text.splitlines()]
+    at = max(index for index, line in enumerate(lines) if line == os.path.basename(path))
+    at = next(index for index in range(at, 0, -1) if lines[index] == os.path.basename(path))
+    tail = lines[at:] if "SIZE" in lines[at:] else lines
+    return int(tail[tail.index("FILES") + 1]), int(tail[tail.index("SIZE") + 1])
+
+
+def judged(path):
+    place = os.environ.get("H5BENTO_JUDGE_KVTREE", "")
+    if place:
+        theirs = run([os.path.join(place, "bin", "kvtree_print"), path], native_env()).out
+        check(theirs == run([built("bin", "h5bento"), "transfer", "show", path], native_env()).out, f"{path}: printed otherwise")
+
+
+# ---- what arrives ----
+
+
+def forms():
+    fresh()
+    write("native-3.h5", 3)
+    each_form(("native", 2, 2), ("onefile", 2, 2))
+
+
+def more():
+    fresh()
+    for value in (3, 4):
+        write(f"native-{value}.h5", value)
+    each_form(("native", 1, 1), ("native", 3, 2), ("onefile", 3, 3), ("onefile", 2, 1))
+    written_on()
+    by_hand()
+    refused()
+    beside_a_writer()
+    for name in ("t", "pfs/.scr/index.scr"):
+        judged(name)
+
+
+def each_form(*forms):
+    for kind, ranks, files in forms:
+        path = f"pfs/{kind}-{files}.h5"
+        write(path, 9, 2, "bento chunk=1M;files=2")  # what is there before, with a part that must go
+        write(path, 3, ranks, settings(files=files, arrive=kind))
+        arrived(path)
+        check(glob.glob(path + "*") == [path], f"{glob.glob(path + '*')}")
+        check(not cached() and not os.listdir("c"), f"not evicted: {cached()}")
+        same(path, "native-3.h5", kind)
+        newest(path, 3)
+        if kind == "native":
+            plain(path, 3)
+        check(scr_size(path) == (1, os.path.getsize(path)), f"{path}: SCR is told {scr_size(path)}, {os.path.getsize(path)}")
+
+
+def written_on():
+    """Before it arrives, in the cache; after that, as the ordinary file that it is."""
+    path = "pfs/native-2.h5"
+    write(path, 5, 2, settings(files=2, arrive="native", bw="100K"))
+    check(not is_container(path), "the old one was replaced too early")
+    plain(path, 3)
+    newest(path, 5)
+    # Who says nothing of arrive= changes nothing of it.
+    write(path, 4, 3, "bento bw=0", "r+")
+    newest(path, 4)
+    tool("submit", path, "--bw", "0", ok=ANY)  # it may have arrived by now
+    arrived(path)
+    same(path, "native-4.h5", "native")
+    plain(path, 4)
+    before = os.stat(path).st_ino
+    write(path, 3, 1, settings(arrive="native"), "r+")
+    check(os.stat(path).st_ino == before and not cached(), "opened for writing, it went through the cache")
+    plain(path, 3)
+    check_ordinary(path)
+
+
+def by_hand():
+    write("pfs/off.h5", 4, 2, settings(files=2, arrive="onefile", flush="off"))
+    check(len(cached()) == 2 and state("pfs/off.h5") == "none", "it was submitted")
+    newest("pfs/off.h5", 4)
+    tool("submit", "pfs/off.h5", "--wait")
+    same("pfs/off.h5", "native-4.h5", "onefile")
+    write("pfs/off.h5", 3, 1, "bento", "r+")  # and goes on as a container
+    newest("pfs/off.h5", 3)
+    # Another way than was wished, a name of its own, and the source stays.
+    write("box.h5", 4, 3, "bento chunk=1M;files=3")
+    for kind in ("native", "onefile"):
+        tool("submit", os.path.abspath("box.h5"), f"pfs/other-{kind}.h5", "--arrive", kind, "--wait")
+        same(f"pfs/other-{kind}.h5", "native-4.h5", kind)
+    answer = json.loads(tool("status", "--json").out)["files"]
+    check({one["arrive"] for one in answer} == {"container", "onefile", "native"}, f"{answer}")
+
+
+def refused():
+    def failing(string, *words, **more):
+        env = environment(string)
+        env.update(more)
+        result = mpirun(2, [python(), "-c", WRITE, "pfs/r.h5", "1", "1000"], env, ok=ANY)
+        check(result.status != 0 and all(word in result.text for word in words), f"{string}: {result.text}")
+
+    failing("bento arrive=native", "arrive=native", "needs cache=")
+    failing("bento", "arrive=onefile", "needs cache=", H5BENTO_ARRIVE="onefile")
+    failing(settings(arrive="native", keep=3), "arrive=native", "keep=3")
+    failing(settings(arrive="onefile", keep="all"), "arrive=onefile", "keep=all")
+    failing(settings(arrive="hdf5"), "container, onefile or native")
+    check(not os.path.exists("pfs/r.h5"), "refused, and there")
+    for _ in range(2):
+        write("steps.h5", 2, 2, "bento keep=2", "a" if os.path.exists("steps.h5") else "w")
+    for source, words in (("steps.h5", "keeps steps"), ("native-3.h5", "no container")):
+        result = tool("submit", source, "pfs/r.h5", "--arrive", "native", ok=ANY)
+        check(result.status == 1 or result.status == 2, result.text)
+        check(words in result.text and "native" in result.text, result.text)
+    tool("submit", "steps.h5", "pfs/r.h5", "--arrive", "hdf5", ok=(2,))
+    # Nothing replaces a part of itself.
+    os.symlink("..", "pfs/up")
+    for name in ("box.h5", "box.h5.000001", "pfs/up/box.h5.000002"):
+        result = tool("submit", "box.h5", name, "--arrive", "native", ok=ANY)
+        check(result.status == 2 and "its own destination" in result.text, f"{name}: {result.text}")
+    newest("box.h5", 4)
+
+
+HOLD = """
+import h5py, os, sys, time
+with h5py.File(sys.argv[1], "r+") as f:
+    f["rows"][...] = 77
+    open("held", "w").close()
+    while not os.path.exists("letgo"):
+        time.sleep(0.01)
+with h5py.File(sys.argv[1], "r") as f:
+    assert (f["rows"][...] == 77).all(), "replaced under its writer"
+open("seen", "w").close()
+while not os.path.exists("end"):
+    time.sleep(0.01)
+"""
+
+
+def beside_a_writer():
+    """A native file that a program on stock HDF5 has open for writing is not replaced, and not created anew."""
+    path = "pfs/held.h5"
+    write(path, 4, 1, settings(arrive="native", flush="sync"))
+    write(path, 3, 1, settings(arrive="native", flush="off"))
+    writer = subprocess.Popen([python(), "-c", HOLD, path], env=native_env())
+    wait_for("it is open", lambda: os.path.exists("held"))
+    tool("submit", path)
+    wait_for("it is noticed", lambda: any("a program writes to" in one["problem"] for one in entries()))
+    result = mpirun(1, [python(), "-c", WRITE, path, "1", "1000"], environment(settings(arrive="native")), ok=ANY)
+    check(result.status != 0 and "open for writing" in result.text, result.text)
+    os.kill(daemon_pid(), signal.SIGSTOP)
+    open("letgo", "w").close()
+    wait_for("it has been seen", lambda: os.path.exists("seen"))
+    os.kill(daemon_pid(), signal.SIGCONT)
+    arrived(path)
+    plain(path, 3)
+    open("end", "w").close()
+    check(writer.wait(timeout=30) == 0, "the writer")
+
+
+# ---- trouble ----
+
+
+class Daemon:
+    def __init__(self, *more, file="t", until_done=True, **variables):
+        env = native_env()
+        env.update(variables)
+        if variables:
+            env["LD_PRELOAD"] = built("tests", "faults.so")
+        command = [built("bin", "h5bento"), "transfer", "run", "--file", os.path.abspath(file), *more, *["--until-done"][:until_done]]
+        self.process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, start_new_session=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end(signal.SIGKILL)
+
+    def end(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        self.process.communicate(timeout=30)
+
+    def ends(self, code=0, seconds=60):
+        found = self.process.wait(timeout=seconds)
+        check(found == code, f"exit status {found}: {self.process.stderr.read().decode()}")
+
+
+def status(file="t"):
+    return json.loads(tool_on(file, "status", "--json", ok=ANY).out)["files"]
+
+
+def tool_on(file, *arguments, ok=(0,)):
+    return run([built("bin", "h5bento"), "transfer", *arguments, "--file", os.path.abspath(file)], native_env(), ok=ok)
+
+
+def submit(kind, source, destination, file, *more, bw="0"):
+    tool_on(file, "submit", source, destination, "--arrive", kind, "--no-start", "--bw", bw, *more)
+
+
+def nothing_left(folder="pfs"):
+    check(not glob.glob(f"{folder}/.h5bento-*"), f"left: {os.listdir(folder)}")
+
+
+def problem(file):
+    return status(file)[0]["problem"]
+
+
+def trouble():
+    fresh()
+    write("native-3.h5", 3)
+    write("box.h5", 3, 2, "bento chunk=1M;files=2")
+    for kind in ("native", "onefile"):
+        device(kind)
+        full_disk(kind)
+        limits(kind)
+        sources(kind)
+        damage(kind)
+
+
+def device(kind):
+    """EIO at the destination, while it is written and when it is synced; it is tried again until the device is well."""
+    path = f"pfs/device-{kind}.h5"
+    write(path, 8, 1, "bento chunk=1M")
+    open("broken", "w").close()
+    submit(kind, "box.h5", path, "d")
+    with Daemon(file="d", FAULT_NAME=f"/new/device-{kind}.h5", FAULT_WHILE=os.path.abspath("broken")) as daemon:
+        wait_for("it is noticed", lambda: "Input/output error" in problem("d"))
+        check(f"new/device-{kind}.h5" in problem("d") and "/proc/" not in problem("d"), problem("d"))
+        check(status("d")[0]["state"] == "waiting" and is_container(path), "state")
+        newest(path, 8)
+        os.remove("broken")
+        daemon.ends()
+    same(path, "native-3.h5", kind)
+    nothing_left()
+
+
+def full_disk(kind):
+    os.makedirs("small", exist_ok=True)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", "small"], capture_output=True).returncode != 0:
+        say("no right to mount: the full disk is not tested")
+        return
+    try:
+        with open("small/ballast", "wb") as file:
+            file.write(bytes(3 << 20))
+        submit(kind, "box.h5", "small/room.h5", "f")
+        with Daemon(file="f") as daemon:
+            wait_for("it is noticed", lambda: "No space" in problem("f"))
+            check(status("f")[0]["state"] == "waiting", "state")
+            os.remove("small/ballast")
+            daemon.ends()
+        same("small/room.h5", "native-3.h5", kind)
+        nothing_left("small")
+    finally:
+        run(["umount", "small"], native_env())
+
+
+def limits(kind):
+    """BW holds, and STOP and RUN are obeyed while it runs."""
+    path = f"pfs/slow-{kind}.h5"
+    submit(kind, "box.h5", path, "l", bw="800K")
+    with Daemon(file="l", until_done=False) as daemon:
+        wait_for("it is under way", lambda: glob.glob("pfs/.h5bento-*/new/*"))
+        run([built("tests", "transfer_command"), os.path.abspath("l"), "STOP"], native_env())
+        wait_for("STOPPED", lambda: json.loads(tool_on("l", "status", "--json").out)["state"] == "STOPPED", 3)
+        check(all(one["written"] < one["bytes"] for one in status("l")) and not os.path.exists(path), "written")
+        run([built("tests", "transfer_command"), os.path.abspath("l"), "RUN"], native_env())
+        began = time.monotonic()
+        wait_for("it has arrived", lambda: all(one["state"] == "arrived" for one in status("l")))
+    took = time.monotonic() - began
+    check(took > 0.7 * os.stat(path).st_blocks * 512 / 800e3 - 1, f"{took:.1f} s")
+    same(path, "native-3.h5", kind)
+    say(f"{kind}: {os.stat(path).st_blocks * 512} bytes at 800K took {took:.1f} s")
+
+
+def sources(kind):
+    """Written again, and taken away, while it is read. Two daemons."""
+    path = f"pfs/again-{kind}.h5"
+    shutil.copy("box.h5", "src.h5"), shutil.copy("box.h5.000001", "src.h5.000001")
+    submit(kind, "src.h5", path, "s", bw="800K")
+    both = [Daemon(file="s"), Daemon(file="s")]
+    wait_for("it is under way", lambda: glob.glob("pfs/.h5bento-*/new/*"))
+    write("src.h5", 4, 2, "bento chunk=1M;files=2")
+    tool_on("s", "submit", "src.h5", path, "--arrive", kind, "--no-start", "--bw", "0")
+    codes = sorted(one.process.wait(timeout=60) for one in both)
+    check(codes == [0, 1], f"two daemons: {codes}")
+    for one in both:
+        one.end()
+    newest(path, 4)
+    nothing_left()
+    gone = f"pfs/gone-{kind}.h5"
+    submit(kind, "src.h5", gone, "v", bw="400K")
+    with Daemon(file="v") as daemon:
+        wait_for("it is under way", lambda: glob.glob("pfs/.h5bento-*/new/*"))
+        os.remove("src.h5"), os.remove("src.h5.000001")
+        daemon.ends(1)
+    check(not os.path.exists(gone) and "src.h5" in problem("v"), problem("v"))
+    nothing_left()
+
+
+def damage(kind):
+    """A damaged source never gets a name."""
+    for where in ("slab", "noise"):
+        shutil.copy("box.h5", "bad.h5"), shutil.copy("box.h5.000001", "bad.h5.000001")
+        spoil("bad.h5", where)
+        path = f"pfs/bad-{kind}.h5"
+        file = f"b-{kind}-{where}"
+        submit(kind, "bad.h5", path, file)
+        with Daemon(file=file) as daemon:
+            daemon.ends(1)
+        check(not os.path.exists(path) and status(file)[0]["state"] == "failed", f"{where}: damage arrived")
+        nothing_left()
+        say(f"{kind}, {where}: {problem(file)}")
+    for name in glob.glob("bad.h5*"):
+        os.remove(name)
+
+
+WHERE = """
+import sys, h5py
+with h5py.File(sys.argv[1], "r") as f:
+    d = f[sys.argv[2]]
+    print(d.id.get_offset() if d.chunks is None else d.id.get_chunk_info(1).byte_offset)
+"""
+
+
+def spoil(path, dataset):
+    """Changes one byte of the data, which lies somewhere as it lies in the native file."""
+    at = int(run([stock_python(), "-c", WHERE, "native-3.h5", dataset], stock_env()).out)
+    with open("native-3.h5", "rb") as file:
+        file.seek(at + 200_000)
+        some = file.read(64)
+    for name in glob.glob(path + "*"):
+        with open(name, "r+b") as file:
+            where = file.read().find(some)
+            if where >= 0:
+                file.seek(where + 30)
+                file.write(bytes([some[30] ^ 0x40]))
+                return
+    check(False, f"{dataset} is not found in {path}")
+
+
+# ---- deaths ----
+
+
+def finished(path, reference, kind, file="t"):
+    with Daemon(file=file) as daemon:
+        daemon.ends()
+    same(path, reference, kind)
+    check(sorted(os.listdir("pfs")) == [".scr", os.path.basename(path)], f"{os.listdir('pfs')}")
+    check(len(glob.glob("pfs/.scr/scr.dataset.*")) == 1, "recorded twice")
+
+
+def prepare(kind, bw):
+    shutil.rmtree("pfs")
+    os.makedirs("pfs")
+    for name in glob.glob("t*"):
+        os.remove(name)
+    shutil.copy("old.h5", "pfs/box.h5"), shutil.copy("old.h5.000001", "pfs/box.h5.000001")
+    submit(kind, "box.h5", "pfs/box.h5", "t", bw=bw)
+
+
+def looks_whole(kind):
+    """Whoever looks now finds the old file or the new one, never a half."""
+    if is_container("pfs/box.h5") and kind == "native":
+        run([built("bin", "h5bento"), "verify", "pfs/box.h5"], native_env())
+    else:
+        run([hdf5_tool("h5diff"), "pfs/box.h5", "native-3.h5"], native_env(), ok=(0, 1))
+
+
+def begin():
+    fresh()
+    write("native-3.h5", 3)
+    write("box.h5", 3, 2, "bento chunk=1M;files=2")
+    write("old.h5", 8, 2, "bento chunk=1M;files=2")
+
+
+def kill(count):
+    begin()
+    generator = random.Random(int(count))
+    deaths = 0
+    for kind in ("native", "onefile"):
+        while deaths < int(count) * (1 if kind == "native" else 2):
+            prepare(kind, "5M")
+            for _ in range(20):
+                with Daemon() as daemon:
+                    try:
+                        daemon.process.wait(timeout=generator.random() * 0.4)
+                    except subprocess.TimeoutExpired:
+                        daemon.end(signal.SIGKILL)
+                        deaths += 1
+                looks_whole(kind)
+                if not is_container("pfs/box.h5"):
+                    break
+            finished("pfs/box.h5", "native-3.h5", kind)
+    say(f"{deaths} deaths")
+
+
+def updates(step=1):
+    """Before each change of the transfer file, of what arrives as it is, too."""
+    begin()
+    for kind in ("container", "onefile", "native"):
+        at = 1
+        while True:
+            prepare(kind, "0")
+            with Daemon(FAULT_NAME=os.path.abspath("t"), FAULT_KILL=str(at)) as daemon:
+                code = daemon.process.wait(timeout=60)
+            tool_on("t", "status", ok=ANY)
+            check(len(status()) == 2, f"death {at}: {status()}")
+            if kind == "container":
+                with Daemon() as daemon:
+                    daemon.ends()
+                for name in ("box.h5", "box.h5.000001"):
+                    check(open(f"pfs/{name}", "rb").read() == open(name, "rb").read(), f"{name} differs after death {at}")
+            else:
+                finished("pfs/box.h5", "native-3.h5", kind)
+            if code == 0:
+                break
+            check(code == -signal.SIGKILL, f"exit status {code}")
+            at += int(step)
+        say(f"{kind}: died before each of {at - 1} changes")
+        check(at > 20, "too few to say anything")
+
+
+def main(which, *arguments):
+    if not os.path.exists(built("bin", "h5bento")):
+        raise Skip("the program h5bento is not built")
+    try:
+        {"forms": forms, "more": more, "trouble": trouble, "kill": kill, "updates": updates}[which](*arguments)
+    finally:
+        end_all()
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    run_test(main, *sys.argv[1:], containers=1)

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * SPDX-FileCopyrightText: The h5bento developers */
+/** \file
+ * Preloaded into a program: a device that fails, and a death at a chosen moment. Of files whose
+ * name contains FAULT_NAME: writes and syncs fail with EIO while the file FAULT_WHILE is there;
+ * before call number FAULT_KILL that changes one, the process kills itself. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#define REAL(type, name, ...)                                                       \
+  typedef type (*name##_call)(__VA_ARGS__);                                         \
+  static name##_call real_##name(void) {                                            \
+    static _Atomic(void*) found;                                                    \
+    if (atomic_load(&found) == NULL) atomic_store(&found, dlsym(RTLD_NEXT, #name)); \
+    return (name##_call)atomic_load(&found);                                        \
+  }
+
+static int is_meant(const char* name) {
+  const char* wanted = getenv("FAULT_NAME");
+  return wanted != NULL && strstr(name, wanted) != NULL;
+}
+
+static int is_meant_fd(int fd) {
+  char link[64];
+  char name[PATH_MAX];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t bytes = readlink(link, name, sizeof name - 1);
+  if (bytes < 0) return 0;
+  name[bytes] = '\0';
+  return is_meant(name);
+}
+
+/* Before a call that changes such a file. */
+static void count(void) {
+  static atomic_long calls;
+  const char* last = getenv("FAULT_KILL");
+  if (last != NULL && atomic_fetch_add(&calls, 1) + 1 == atol(last)) kill(getpid(), SIGKILL);
+}
+
+static int fails(int fd) {
+  const char* until = getenv("FAULT_WHILE");
+  if (!is_meant_fd(fd)) return 0;
+  count();
+  if (until == NULL || access(until, F_OK) != 0) return 0;
+  errno = EIO;
+  return 1;
+}
+
+REAL(ssize_t, pwrite, int, const void*, size_t, off_t)
+REAL(ssize_t, pwrite64, int, const void*, size_t, off_t)
+REAL(ssize_t, copy_file_range, int, off_t*, int, off_t*, size_t, unsigned)
+REAL(int, fsync, int)
+REAL(int, ftruncate, int, off_t)
+REAL(int, ftruncate64, int, off_t)
+REAL(int, unlink, const char*)
+REAL(int, renameat, int, const char*, int, const char*)
+
+ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
+  return fails(fd) ? -1 : real_pwrite()(fd, from, bytes, offset);
+}
+ssize_t pwrite64(int fd, const void* from, size_t bytes, off_t offset) {
+  return fails(fd) ? -1 : real_pwrite64()(fd, from, bytes, offset);
+}
+ssize_t copy_file_range(int in, off_t* from, int out, off_t* to, size_t bytes, unsigned flags) {
+  return fails(out) ? -1 : real_copy_file_range()(in, from, out, to, bytes, flags);
+}
+int fsync(int fd) {
+  return fails(fd) ? -1 : real_fsync()(fd);
+}
+int ftruncate(int fd, off_t bytes) {
+  if (is_meant_fd(fd)) count();
+  return real_ftruncate()(fd, bytes);
+}
+int ftruncate64(int fd, off_t bytes) {
+  if (is_meant_fd(fd)) count();
+  return real_ftruncate64()(fd, bytes);
+}
+int unlink(const char* name) {
+  if (is_meant(name)) count();
+  return real_unlink()(name);
+}
+int renameat(int from, const char* name, int to, const char* other) {
+  if (is_meant(name) || is_meant(other)) count();
+  return real_renameat()(from, name, to, other);
+}
