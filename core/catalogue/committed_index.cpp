@@ -208,7 +208,8 @@ Result<std::shared_ptr<const CommittedIndex::DatasetRecords>> CommittedIndex::re
   if (queries.records) return queries.records;
   if (queries.times != kAgain && queries.times != kOften) return queries.records;
   BENTO_ASSIGN(const auto extent, index_->extent_of(dataset));
-  if (extent.records > (queries.times == kAgain ? kFewRecords : kMostRecords)) return queries.records;
+  if (extent.records > (queries.times == kAgain ? kFewRecords : kMostRecords))
+    return queries.records;
   BENTO_ASSIGN(RecordLookup all, find_all(dataset, rank));
   queries.records = std::make_shared<const DatasetRecords>(std::move(all), rank);
   return queries.records;

@@ -8,6 +8,7 @@
     arrive.py trouble   a device that fails, a full disk, damage, a source that is written or vanishes, two daemons, limits
     arrive.py kill N    the daemon ends N times at random moments
     arrive.py updates   the daemon ends before each change of the transfer file
+    arrive.py changes   the daemon ends before every third change of a file at the destination
 """
 
 import glob
@@ -460,7 +461,9 @@ def prepare(kind, bw):
 
 def looks_whole(kind):
     """Whoever looks now finds the old file or the new one, never a half."""
-    if is_container("pfs/box.h5") and kind == "native":
+    if kind == "container" and not os.path.exists("pfs/box.h5"):
+        return  # of several files, the old ones are aside for a moment
+    if is_container("pfs/box.h5") and kind != "onefile":
         run([built("bin", "h5bento"), "verify", "pfs/box.h5"], native_env())
     else:
         run([hdf5_tool("h5diff"), "pfs/box.h5", "native-3.h5"], native_env(), ok=(0, 1))
@@ -494,37 +497,48 @@ def kill(count):
     say(f"{deaths} deaths")
 
 
-def updates(step=1):
+def updates():
     """Before each change of the transfer file, of what arrives as it is, too."""
     begin()
+    die_before_each(os.path.abspath("t"), 1, 8)
+
+
+def changes():
+    """Before every third change of a file at the destination, renames among them."""
+    begin()
+    die_before_each(os.path.abspath("pfs"), 3, 8)
+
+
+def die_before_each(name, step, least):
     for kind in ("container", "onefile", "native"):
         at = 1
         while True:
             prepare(kind, "0")
-            with Daemon(FAULT_NAME=os.path.abspath("t"), FAULT_KILL=str(at)) as daemon:
+            with Daemon(FAULT_NAME=name, FAULT_KILL=str(at)) as daemon:
                 code = daemon.process.wait(timeout=60)
             tool_on("t", "status", ok=ANY)
             check(len(status()) == 2, f"death {at}: {status()}")
+            looks_whole(kind)
             if kind == "container":
                 with Daemon() as daemon:
                     daemon.ends()
-                for name in ("box.h5", "box.h5.000001"):
-                    check(open(f"pfs/{name}", "rb").read() == open(name, "rb").read(), f"{name} differs after death {at}")
+                for part in ("box.h5", "box.h5.000001"):
+                    check(open(f"pfs/{part}", "rb").read() == open(part, "rb").read(), f"{part} differs after death {at}")
             else:
                 finished("pfs/box.h5", "native-3.h5", kind)
             if code == 0:
                 break
             check(code == -signal.SIGKILL, f"exit status {code}")
-            at += int(step)
-        say(f"{kind}: died before each of {at - 1} changes")
-        check(at > 20, "too few to say anything")
+            at += step
+        say(f"{kind}: died before each of {(at - 1) // step} changes")
+        check(at > least, "too few to say anything")
 
 
 def main(which, *arguments):
     if not os.path.exists(built("bin", "h5bento")):
         raise Skip("the program h5bento is not built")
     try:
-        {"forms": forms, "more": more, "trouble": trouble, "kill": kill, "updates": updates}[which](*arguments)
+        {"forms": forms, "more": more, "trouble": trouble, "kill": kill, "updates": updates, "changes": changes}[which](*arguments)
     finally:
         end_all()
 

@@ -63,6 +63,8 @@ REAL(int, ftruncate, int, off_t)
 REAL(int, ftruncate64, int, off_t)
 REAL(int, unlink, const char*)
 REAL(int, renameat, int, const char*, int, const char*)
+REAL(int, renameat2, int, const char*, int, const char*, unsigned)
+REAL(int, linkat, int, const char*, int, const char*, int)
 
 ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
   return fails(fd) ? -1 : real_pwrite()(fd, from, bytes, offset);
@@ -88,7 +90,19 @@ int unlink(const char* name) {
   if (is_meant(name)) count();
   return real_unlink()(name);
 }
+/* A name, or the folder that it is looked up in. */
+static int is_meant_at(int folder, const char* name) {
+  return is_meant(name) || (folder >= 0 && is_meant_fd(folder));
+}
 int renameat(int from, const char* name, int to, const char* other) {
-  if (is_meant(name) || is_meant(other)) count();
+  if (is_meant_at(from, name) || is_meant_at(to, other)) count();
   return real_renameat()(from, name, to, other);
+}
+int renameat2(int from, const char* name, int to, const char* other, unsigned flags) {
+  if (is_meant_at(from, name) || is_meant_at(to, other)) count();
+  return real_renameat2()(from, name, to, other, flags);
+}
+int linkat(int from, const char* name, int to, const char* other, int flags) {
+  if (is_meant_at(to, other)) count();
+  return real_linkat()(from, name, to, other, flags);
 }
