@@ -110,10 +110,8 @@ void CatalogueSpace::give_back(CatalogueRange range) {
 
 // Holes never touch each other, nor the end.
 void CatalogueSpace::add_hole(CatalogueRange range) {
-  const auto next = std::find_if(holes_.begin(), holes_.end(), [&](const CatalogueRange& hole) {
-    return hole.begin >= range.end;
-  });
-  auto at = holes_.insert(next, range);
+  auto at =
+      holes_.insert(std::ranges::lower_bound(holes_, range.end, {}, &CatalogueRange::begin), range);
   if (at + 1 != holes_.end() && (at + 1)->begin == at->end) {
     at->end = (at + 1)->end;
     holes_.erase(at + 1);
@@ -144,7 +142,18 @@ std::vector<CatalogueRange> CatalogueSpace::unused(std::vector<CatalogueRange> u
 }
 
 void CatalogueSpace::release(std::span<const CatalogueRange> ranges) {
-  for (const auto& range : ranges) add_hole(range);
+  holes_.insert(holes_.end(), ranges.begin(), ranges.end());
+  std::ranges::sort(holes_, {}, &CatalogueRange::begin);
+  std::size_t joined = 0;
+  for (const auto& hole : holes_)
+    if (joined != 0 && holes_[joined - 1].end == hole.begin)
+      holes_[joined - 1].end = hole.end;
+    else
+      holes_[joined++] = hole;
+  holes_.resize(joined);
+  if (holes_.empty() || holes_.back().end != end_) return;
+  end_ = holes_.back().begin;
+  holes_.pop_back();
 }
 
 std::uint64_t CatalogueSpace::free_bytes() const {

@@ -7,10 +7,18 @@
 
 namespace bento {
 
+void SweptSpace::committed() {
+  const std::uint64_t taken = space_.taken_bytes();
+  const std::uint64_t more = taken - std::min(taken, counted_);
+  counted_ = taken;
+  const std::uint64_t replaced = std::min(more, used_ + replaced_);
+  replaced_ += replaced;
+  used_ += more - replaced;
+}
+
 bool SweptSpace::due() const {
   constexpr std::uint64_t kLeastBytes = 256u << 10;
-  if (!held_.empty()) return false;
-  return swept_ ? space_.taken_bytes() > std::max(kLeastBytes, used_) : space_.end() > kLeastBytes;
+  return held_.empty() && replaced_ > std::max(kLeastBytes, used_);
 }
 
 void SweptSpace::sweep(std::vector<CatalogueRange> used, std::uint64_t until) {
@@ -18,8 +26,8 @@ void SweptSpace::sweep(std::vector<CatalogueRange> used, std::uint64_t until) {
   std::uint64_t held_bytes = 0;
   for (const auto& range : held_) held_bytes += range.end - range.begin;
   used_ = space_.end() - space_.free_bytes() - held_bytes;
+  replaced_ = counted_ = 0;
   held_until_ = until;
-  swept_ = true;
 }
 
 void SweptSpace::release(std::uint64_t step) {

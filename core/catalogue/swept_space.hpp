@@ -15,11 +15,15 @@ namespace bento {
 class SweptSpace {
  public:
   SweptSpace() = default;
-  explicit SweptSpace(Position end) : space_(end) {}
+  /// Of a container of an earlier session. How much of that is in use is not known.
+  explicit SweptSpace(Position end) : space_(end), replaced_(end) {}
 
   [[nodiscard]] CatalogueSpace& space() { return space_; }
 
-  /// Is it time to look at all that is in use? So when the catalogue has grown by as much as it
+  /// A commit has taken what it needed. It has replaced no more than that, and no more than was in
+  /// use before.
+  void committed();
+  /// Is it time to look at all that is in use? So when commits may have replaced as much as it
   /// holds, so that looking costs no more than having written it; and not while ranges wait.
   [[nodiscard]] bool due() const;
   /// `used`: all that is in use. What else was taken waits until release(step) is called for the
@@ -33,8 +37,9 @@ class SweptSpace {
 
  private:
   CatalogueSpace space_;
-  bool swept_ = false;                ///< space_ knows its holes
-  std::uint64_t used_ = 0;            ///< bytes, at the last sweep
+  std::uint64_t used_ = 0;            ///< bytes, at least, as of the last commit
+  std::uint64_t replaced_ = 0;        ///< bytes, at most, that no newer root refers to
+  std::uint64_t counted_ = 0;         ///< of the bytes that space_ has taken
   std::vector<CatalogueRange> held_;  ///< what the last sweep found
   /// The step from which on nobody can come to them any more.
   std::uint64_t held_until_ = 0;

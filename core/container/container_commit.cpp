@@ -84,19 +84,19 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
   message.member_writes = member_writes_.encode(second.member_writes);
 
   // In the order of the stream, because that is regular.
-  std::vector<std::pair<Record, ValueRange>> records;
+  std::vector<std::pair<Position, const StreamWriter::Slot*>> slots;
   for (const auto& slot : stream_.uncommitted())
-    records.emplace_back(state_.index.record(slot.dataset, slot.position), stream_.range_of(slot));
-  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
-    return a.first.where.offset < b.first.where.offset;
-  });
+    slots.emplace_back(state_.index.where(slot.dataset, slot.position).offset, &slot);
+  std::ranges::sort(slots);
   ContributionBuilder::Options options;
   options.ranges = state_.options.minmax;
   options.exact_times = second.exact_times;
   options.all_exact_times = comm_->size() == 1;
   ContributionBuilder builder(options);
-  for (const auto& [record, range] : records)
-    BENTO_TRY(builder.add(record, state_.index.find(record.dataset)->element_bytes, range));
+  for (const auto& [offset, slot] : slots)
+    BENTO_TRY(builder.add(state_.index.record(slot->dataset, slot->position),
+                          state_.index.find(slot->dataset)->element_bytes,
+                          stream_.range_of(*slot)));
   message.entries = builder.encode();
   return encode(message);
 }

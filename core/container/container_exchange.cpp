@@ -100,7 +100,7 @@ Result<Container::TimesByPlace> Container::exchange_times(const std::set<Dataset
   for (const auto& slot : stream_.untold()) {
     const WriteTimes* const times = stream_.times_of(slot);
     if (times == nullptr || !datasets.contains(slot.dataset)) continue;
-    const Location where = state_.index.record(slot.dataset, slot.position).where;
+    const Location where = state_.index.where(slot.dataset, slot.position);
     own.varint(where.task);
     own.varint(where.offset);
     times->encode(own);

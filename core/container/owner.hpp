@@ -88,7 +88,6 @@ class Owner {
   Status commit(const CommitMessage& message, bool closing, const ViewBuilder& view, Root& next);
   Result<std::vector<ChunkFill>> fills_with(const CommitMessage& message) const;
   Status store_step(Catalogue& catalogue, const CommitMessage& message, Root& next);
-  Status note_touched(const CommitMessage& message);
   Result<ContainerPlan> overflow(std::span<const ChunkFill> fills);
   // owner_ask.cpp
   Result<SecondRound> ask(const CommitMessage& message) const;

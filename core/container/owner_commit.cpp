@@ -116,9 +116,9 @@ Status Owner::commit(const CommitMessage& message, bool closing, const ViewBuild
   next.collective = state_.collective;
   next.next_dataset = state_.next_dataset;
   next.catalogue_end = space_.space().end();
-  BENTO_TRY(note_touched(message));
   BENTO_TRY(slots_.write(*first, next));
   page_places_ = std::move(places);
+  space_.committed();
   state_.fills = std::move(fills);
   // What other readers see; the step is safe already.
   return closing ? complete(view, next) : Status{};
@@ -140,16 +140,9 @@ Status Owner::store_step(Catalogue& catalogue, const CommitMessage& message, Roo
   BENTO_ASSIGN(const StepCommitted done, commit_step(cache, blobs, blob_ref(next.index), step));
   next.index = catalogue_ref(done.root);
   next.oldest = done.oldest.number();
-  return {};
-}
-
-// Whose records may be seen no more after this commit.
-Status Owner::note_touched(const CommitMessage& message) {
-  for (const auto& event : state_.pending.extents) touched_.note(event.dataset);
+  // Whose records may be seen no more after this commit.
   for (const DatasetNumber dataset : state_.pending.deleted) touched_.note(dataset);
-  if (message.entries.empty()) return {};
-  BENTO_ASSIGN(const auto parts, parse_contribution(message.entries));
-  for (const auto& part : parts) touched_.note(part.dataset);
+  for (const DatasetNumber dataset : done.hidden) touched_.note(dataset);
   return {};
 }
 

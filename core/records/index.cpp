@@ -25,6 +25,7 @@ struct Index::PerDataset {
   };
 
   DatasetDeclaration declaration;
+  bool filled = false;  ///< has records or clips, or had some since they were cleared
   std::vector<Meta> meta;
   std::vector<std::uint64_t> stored;   ///< per record: rank starts, rank counts, as written
   std::vector<std::uint64_t> visible;  ///< the same after clipping
@@ -114,6 +115,13 @@ const DatasetDeclaration* Index::find(DatasetNumber dataset) const {
   return found == datasets_.end() ? nullptr : &found->second->declaration;
 }
 
+// A commit clears what was filled since the one before, and looks at nothing else.
+Index::PerDataset& Index::changed(PerDataset& entry) {
+  if (!entry.filled) filled_.push_back(entry.declaration.number);
+  entry.filled = true;
+  return entry;
+}
+
 void Index::remove(DatasetNumber dataset) {
   datasets_.erase(dataset);
 }
@@ -128,7 +136,7 @@ Result<std::size_t> Index::add(const Record& record) {
     return fail(Code::kCorrupt,
                 fmt::format("index: a record with {} dimensions in dataset {}, which has {}",
                             record.box.rank(), record.dataset, entry.rank()));
-  const std::size_t at = entry.meta.size();
+  const std::size_t at = changed(entry).meta.size();
   entry.meta.emplace_back();
   entry.stored.resize(entry.stored.size() + entry.stride());
   entry.visible.resize(entry.visible.size() + entry.stride());
@@ -165,6 +173,10 @@ Record Index::record(DatasetNumber dataset, std::size_t position) const {
   record.filter_mask = meta.filter_mask;
   record.header_distance = meta.header_distance;
   return record;
+}
+
+const Location& Index::where(DatasetNumber dataset, std::size_t position) const {
+  return datasets_.at(dataset)->meta[position].where;
 }
 
 Order Index::order(DatasetNumber dataset, std::size_t position) const {
@@ -205,7 +217,7 @@ Status Index::clip(const ExtentEvent& event) {
     return fail(Code::kCorrupt,
                 fmt::format("index: an extent of {} dimensions for dataset {}, which has {}",
                             event.extent.rank(), event.dataset, entry.rank()));
-  entry.add_clip(event);
+  changed(entry).add_clip(event);
   entry.tree.clear();
   for (std::size_t i = 0; i < entry.meta.size(); ++i)
     entry.put_box(entry.visible, i,
@@ -214,13 +226,18 @@ Status Index::clip(const ExtentEvent& event) {
 }
 
 void Index::clear_records() {
-  for (auto& [number, entry] : datasets_) {
-    entry->meta.clear();
-    entry->stored.clear();
-    entry->visible.clear();
-    entry->clips.clear();
-    entry->tree.clear();
+  for (const DatasetNumber number : filled_) {
+    const auto found = datasets_.find(number);
+    if (found == datasets_.end()) continue;
+    PerDataset& entry = *found->second;
+    entry.filled = false;
+    entry.meta.clear();
+    entry.stored.clear();
+    entry.visible.clear();
+    entry.clips.clear();
+    entry.tree.clear();
   }
+  filled_.clear();
 }
 
 std::optional<Dims> Index::clip_of(DatasetNumber dataset) const {

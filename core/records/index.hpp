@@ -41,6 +41,7 @@ class Index {
   /// Replaces a record in place: it grew, or its final location became known.
   void replace(DatasetNumber dataset, std::size_t position, const Record& record);
   [[nodiscard]] Record record(DatasetNumber dataset, std::size_t position) const;
+  [[nodiscard]] const Location& where(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] Order order(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] std::size_t size(DatasetNumber dataset) const;
   /// What changes of extent have left of each record's box: rank starts, then rank counts, record
@@ -65,7 +66,9 @@ class Index {
 
  private:
   struct PerDataset;
+  PerDataset& changed(PerDataset& entry);
   std::map<DatasetNumber, std::unique_ptr<PerDataset>> datasets_;
+  std::vector<DatasetNumber> filled_;  ///< those with records or clips
 };
 
 }  // namespace bento

@@ -32,6 +32,9 @@ struct StepCommitted {
   AbsoluteStep oldest;  ///< that can still be read
   std::uint64_t records = 0;
   std::uint64_t regular_records = 0;
+  /// Of which this step may hide records, of older steps or of its own. Of the others it surely
+  /// hides none.
+  std::vector<DatasetNumber> hidden;
 };
 
 /// Datasets for which the merged contribution must be collected once more with

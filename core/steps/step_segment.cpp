@@ -129,9 +129,28 @@ Status add_runs(PageTree& tree, SegmentEntry& entry, const SortedRuns& sorted, u
   return {};
 }
 
-Status add_singles(PageTree& tree, const SegmentContent& content, const SortedRuns& sorted,
-                   std::span<const std::size_t> order) {
+/// Elements of a few records; 0 if some of them overlap, or if there are too many to look at.
+std::uint64_t volume_of_few(const SortedRuns& sorted, const RowShape& shape) {
+  constexpr std::size_t kFew = 16;
+  const std::size_t width = shape.width();
+  const std::size_t records = sorted.rows.size() / width;
+  if (records > kFew) return 0;
+  std::vector<Box> boxes;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < records; ++i) {
+    Box box = row_box(std::span(sorted.rows).subspan(i * width, width), shape.rank);
+    for (const Box& other : boxes)
+      if (overlaps(box, other)) return 0;
+    if (__builtin_add_overflow(sum, box.elements(), &sum)) return 0;
+    boxes.push_back(std::move(box));
+  }
+  return sum;
+}
+
+Status add_singles(PageTree& tree, SegmentEntry& entry, const SegmentContent& content,
+                   const SortedRuns& sorted, std::span<const std::size_t> order) {
   const unsigned width = content.shape.width();
+  if (sorted.runs.empty()) entry.volume = volume_of_few(sorted, content.shape);
   for (std::size_t first = 0; first < order.size(); first += kPageRecords) {
     const auto picked = order.subspan(first, std::min(kPageRecords, order.size() - first));
     Box bounds;
@@ -189,7 +208,7 @@ Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& cont
   SegmentEntry entry;
   PageTree tree(sink, rank);
   BENTO_TRY(add_runs(tree, entry, sorted, rank));
-  BENTO_TRY(add_singles(tree, content, sorted, order));
+  BENTO_TRY(add_singles(tree, entry, content, sorted, order));
   BENTO_TRY(tree.join());
   entry.records = tree.records();
   entry.bounds = tree.bounds();

@@ -43,11 +43,15 @@ class BlockReuse {
   /// A free block with exactly these containers.
   std::optional<StreamBlockShape> take_small(std::span<const std::uint64_t> capacities);
 
-  /// Step `step` is committed with these records of this rank, and without these datasets; `oldest`
-  /// is the oldest step that can still be read. Records that lie wholly under newer ones of the
-  /// same rank die with it; their blocks are free once no step before `step` can be read.
-  void committed(std::span<const Record> records, std::span<const DatasetNumber> deleted,
-                 std::uint64_t step, std::uint64_t oldest);
+  /// Step `step` is committed with this record of this rank; records come in the order in which
+  /// they were written. Records that lie wholly under newer ones of the same rank die with the
+  /// step; their blocks are free once no step before it can be read.
+  void committed(const Record& record, std::uint64_t step) {
+    drop_covered(own_[record.dataset], record, step);
+  }
+  /// Step `step` is committed without these datasets; `oldest` is the oldest step that can still be
+  /// read. Comes after its records.
+  void committed(std::span<const DatasetNumber> deleted, std::uint64_t step, std::uint64_t oldest);
   /// As of `step`, of the datasets in `concerned` (or of all) only the records at the positions
   /// `live`, ascending, can be seen: others of this session may lie under records of other ranks.
   void only_these_live(bool all, const std::set<DatasetNumber>& concerned,
@@ -55,6 +59,8 @@ class BlockReuse {
 
   /// Stored bytes of the records that would die in a commit of this one.
   [[nodiscard]] std::uint64_t replaced_bytes(const Record& record) const;
+  /// Is there any record of the dataset that could?
+  [[nodiscard]] bool knows(DatasetNumber dataset) const { return own_.contains(dataset); }
 
  private:
   struct Block {

@@ -20,9 +20,7 @@ Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
   plan.older_kept = !committed.empty() && committed.steps().oldest() < committed.steps().newest();
   std::vector<bool> concerned(writers, plan.all);
   std::vector<Location> live;
-  std::set<DatasetNumber> there;
   for (const auto& dataset : datasets) {
-    there.insert(dataset.number);
     if (!touched.contains(dataset.number)) continue;
     BENTO_ASSIGN(const auto extent, committed.steps().extent_of(dataset.number));
     if (extent.records > most_records) return LivenessPlan{};
@@ -34,7 +32,8 @@ Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
     for (const auto& record : seen.records) live.push_back(record.where);
   }
   for (const DatasetNumber dataset : touched.datasets())
-    if (!there.contains(dataset)) plan.marked.insert(dataset);  // deleted
+    if (!std::ranges::binary_search(datasets, dataset, {}, &DatasetDeclaration::number))
+      plan.marked.insert(dataset);  // deleted
   // Which writers hold dead ones is not known here: space of theirs may have been used again.
   if (!plan.marked.empty()) concerned.assign(writers, true);
 

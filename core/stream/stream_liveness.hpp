@@ -26,7 +26,7 @@ class TouchedDatasets {
  public:
   /// Nothing is known about how the streams were left, so all are marked anew.
   void assume_all() { all_ = true; }
-  /// A commit has written it, changed its extent, or deleted it together with its records.
+  /// A commit has written over records of it, changed its extent, or deleted it with its records.
   void note(DatasetNumber dataset) { datasets_.insert(dataset); }
   [[nodiscard]] bool all() const { return all_; }
   [[nodiscard]] bool contains(DatasetNumber dataset) const {
@@ -56,9 +56,9 @@ struct LivenessPlan {
 
 inline constexpr std::uint64_t kAnyRecords = ~std::uint64_t{0};
 
-/// Owner: as of the step that `committed` shows. `datasets` are those that exist. The plan is empty
-/// where no records overlap and nothing was deleted, and where the touched datasets have more than
-/// `most_records`.
+/// Owner: as of the step that `committed` shows. `datasets` are those that exist, ascending. The
+/// plan is empty where no records overlap and nothing was deleted, and where the touched datasets
+/// have more than `most_records`.
 Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
                                    std::span<const DatasetDeclaration> datasets,
                                    const TouchedDatasets& touched, std::uint32_t writers,

@@ -89,7 +89,8 @@ std::uint64_t StreamWriter::new_bytes() const {
   const std::uint64_t written = bytes_written() - bytes_committed_;
   std::uint64_t replaced = 0;
   for (const Slot& slot : uncommitted_)
-    replaced += blocks_.reuse().replaced_bytes(index_.record(slot.dataset, slot.position));
+    if (blocks_.reuse().knows(slot.dataset))
+      replaced += blocks_.reuse().replaced_bytes(index_.record(slot.dataset, slot.position));
   return written - std::min(written, replaced);
 }
 
@@ -102,12 +103,13 @@ void StreamWriter::forget_unseen(const LivenessPlan& plan, std::uint64_t step,
 
 void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
                                   std::span<const DatasetNumber> deleted) {
-  std::vector<Record> records;
+  std::vector<std::pair<Order, const Slot*>> slots;
   for (const Slot& slot : uncommitted_)
-    records.push_back(index_.record(slot.dataset, slot.position));
-  std::sort(records.begin(), records.end(),
-            [](const Record& a, const Record& b) { return a.order < b.order; });
-  blocks_.reuse().committed(records, deleted, step, oldest);
+    slots.emplace_back(index_.order(slot.dataset, slot.position), &slot);
+  std::ranges::stable_sort(slots, {}, &std::pair<Order, const Slot*>::first);
+  for (const auto& [order, slot] : slots)
+    blocks_.reuse().committed(index_.record(slot->dataset, slot->position), step);
+  blocks_.reuse().committed(deleted, step, oldest);
   uncommitted_.clear();
   told_ = 0;
   ranges_.clear();

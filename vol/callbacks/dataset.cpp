@@ -123,6 +123,8 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     wrap_free(dataset);
     return fail(std::move(declared).error());
   }
+  if (dataset != nullptr && divert)
+    dataset->created_unfiltered = H5Pget_layout(dcpl) != H5D_CHUNKED || H5Pget_nfilters(dcpl) == 0;
   return dataset;
 }
 

@@ -148,6 +148,7 @@ Result<DatasetState*> resolve(Object* object) {
       state->flags = dataset->flags;
       state->element_bytes = H5Tget_size(state->file_type.get());
       state->compound = has_compound(state->file_type.get());
+      if (object->created_unfiltered) state->expect_no_filters();
       if (state->element_bytes != dataset->element_bytes)
         return fail(Code::kCorrupt,
                     "the index and the skeleton disagree on the size of a dataset's elements");
@@ -169,6 +170,7 @@ Result<DatasetState*> resolve(Object* object) {
 void unresolve(Object* object) {
   object->dataset.reset();
   object->dataset_resolved = false;
+  object->created_unfiltered = false;
 }
 
 }  // namespace bento::vol

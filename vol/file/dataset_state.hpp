@@ -52,6 +52,8 @@ struct DatasetState {
   const WrittenMembers* all_members() { return compound ? &members()->all() : nullptr; }
   /// The dataset's filters; null if it has none or is not chunked.
   Result<FilterScratch*> filters(const Object* object);
+  /// filters() need not look for any.
+  void expect_no_filters() { filters_known_ = true; }
   /// Range of elements that are about to be written as they are, or through `filters`;
   /// everything() unless minmax=on.
   [[nodiscard]] ValueRange range_of(std::span<const std::byte> elements,

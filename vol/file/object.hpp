@@ -31,6 +31,8 @@ struct Object {
   /// vol/callbacks/dataset.
   std::shared_ptr<DatasetState> dataset;
   bool dataset_resolved = false;
+  /// Created here without filters: nobody need ask the native dataset for them.
+  bool created_unfiltered = false;
   /// Where it lies, known once a refresh has asked (vol/file/refresh.hpp).
   std::shared_ptr<const ObjectIdentity> identity;
   /// A refresh of another object has brought the file to a newer step since this one was opened or
