@@ -39,6 +39,14 @@ function(h5bento_test_weight variable processes waits)
   set(${variable} ${weight} PARENT_SCOPE)
 endfunction()
 
+# How many times longer a test may take than its limit says: sanitizers make programs slower, the one for threads most.
+set(H5BENTO_TEST_SLOWNESS 1)
+if(H5BENTO_SANITIZE MATCHES "thread")
+  set(H5BENTO_TEST_SLOWNESS 20)
+elseif(H5BENTO_SANITIZE)
+  set(H5BENTO_TEST_SLOWNESS 3)
+endif()
+
 # h5bento_add_test(NAME name LABEL quick|full|long|ci COMMAND program [argument...]
 #                  [TIMEOUT seconds] [PROCESSORS n] [WAITS] [SERIAL] [WORKING_DIRECTORY folder])
 # PROCESSORS is the number of processes that work at the same time, WAITS says that they mostly wait. Runs in an empty folder of its own, within the environment of scripts/env (and H5BENTO_BUILD,
@@ -55,9 +63,7 @@ function(h5bento_add_test)
     set(arg_TIMEOUT_ci 600)
     set(arg_TIMEOUT ${arg_TIMEOUT_${arg_LABEL}})
   endif()
-  if(H5BENTO_SANITIZE)
-    math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
-  endif()
+  math(EXPR arg_TIMEOUT "${H5BENTO_TEST_SLOWNESS} * ${arg_TIMEOUT}")
   if(NOT arg_PROCESSORS)
     set(arg_PROCESSORS 1)
   endif()
@@ -96,9 +102,7 @@ function(h5bento_add_catch_tests target)
     list(GET tier 0 label)
     list(GET tier 1 spec)
     list(GET tier 2 timeout)
-    if(H5BENTO_SANITIZE)
-      math(EXPR timeout "3 * ${timeout}")
-    endif()
+    math(EXPR timeout "${H5BENTO_TEST_SLOWNESS} * ${timeout}")
     # PRE_TEST: a program that crashes on start is then a failed test run and not a failed build.
     catch_discover_tests(${target} TEST_SPEC "${spec}" TEST_PREFIX "${target}: "
       DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}"

@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/steps/step_index.hpp"
 
+#include <algorithm>
 #include <map>
+#include <set>
 #include <type_traits>
 
 #include <catch2/catch_test_macros.hpp>
@@ -142,11 +144,49 @@ void compare(const StepIndex& index, DatasetNumber dataset, const Truth& truth,
   REQUIRE(elements == selection.elements());
 }
 
+/// How many records of each dataset are seen, and how many there are in it.
+struct RecordsSeen {
+  std::size_t seen = 0;
+  std::uint64_t all = 0;
+};
+std::map<DatasetNumber, RecordsSeen> records_seen(SegmentSource& blobs, const BlobRef& root,
+                                                  AbsoluteStep step) {
+  const auto index = StepIndex::open(blobs, root, step);
+  REQUIRE(index);
+  const auto datasets = index->datasets();
+  REQUIRE(datasets);
+  std::map<DatasetNumber, RecordsSeen> seen;
+  for (const auto& dataset : *datasets) {
+    const Box whole{Dims(dataset.rank), Dims(dataset.rank, 11)};
+    seen[dataset.number] = {index->find(dataset.number, whole)->records.size(),
+                            index->extent_of(dataset.number)->records};
+  }
+  return seen;
+}
+
+/// A step after which fewer records are seen than before it, with its own, says so. Returns how
+/// often one wrote records and did not say it.
+std::size_t check_hidden(const std::vector<DatasetNumber>& said,
+                         const std::map<DatasetNumber, RecordsSeen>& before,
+                         const std::map<DatasetNumber, RecordsSeen>& after) {
+  std::size_t unsaid = 0;
+  for (const auto& [number, now] : after) {
+    if (std::ranges::find(said, number) != said.end()) continue;
+    const auto found = before.find(number);
+    const RecordsSeen old = found == before.end() ? RecordsSeen{} : found->second;
+    REQUIRE(now.all >= old.all);
+    REQUIRE(now.seen == old.seen + (now.all - old.all));
+    if (now.all != old.all) ++unsaid;
+  }
+  return unsaid;
+}
+
 TEST_CASE("step index: random programs, every kept step, against the truth",
           "[core][index][step]") {
   bool exact_asked = false;
   bool dropped = false;
   bool clipped = false;
+  std::size_t nothing_hidden = 0;
   for (unsigned seed = 0; seed < 24; ++seed) {
     Random random(seed);
     MemoryBlobs blobs;
@@ -155,6 +195,7 @@ TEST_CASE("step index: random programs, every kept step, against the truth",
     std::map<DatasetNumber, Dims> extents;
     std::map<DatasetNumber, Truth> truths;
     std::map<DatasetNumber, std::vector<std::uint64_t>> written;
+    std::map<DatasetNumber, RecordsSeen> seen;
     std::uint64_t collective = 0;
     std::uint64_t clock = 1000;
     std::uint64_t position = 96;
@@ -217,6 +258,9 @@ TEST_CASE("step index: random programs, every kept step, against the truth",
       REQUIRE(done);
       root = done->root;
       for (const auto& [number, yes] : touched) written[number].push_back(step);
+      auto now_seen = records_seen(blobs, root, AbsoluteStep(step));
+      nothing_hidden += check_hidden(done->hidden, seen, now_seen);
+      seen = std::move(now_seen);
     }
 
     CachedSource cache(blobs, 1u << 16);
@@ -265,6 +309,43 @@ TEST_CASE("step index: random programs, every kept step, against the truth",
   REQUIRE(exact_asked);
   REQUIRE(dropped);
   REQUIRE(clipped);
+  REQUIRE(nothing_hidden > 20);
+}
+
+TEST_CASE("step index: a step says which datasets it may have hidden records of",
+          "[core][index][step]") {
+  using Boxes = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // start, count, by rank
+  const auto hides = [](const Boxes& first, const Boxes& second, std::uint64_t shrink = 0) {
+    MemoryBlobs blobs;
+    BlobRef root;
+    std::vector<DatasetNumber> hidden;
+    std::uint64_t number = 0;
+    for (const Boxes* const boxes : {&first, &second}) {
+      StepCommit commit;
+      commit.step = AbsoluteStep(++number);
+      if (number == 1) commit.declared.push_back(declare(7, 1));
+      if (number == 2 && shrink != 0) commit.extents.push_back({7, 9, Dims{shrink}});
+      ContributionBuilder builder;
+      std::uint32_t rank = 0;
+      for (const auto& [start, count] : *boxes)
+        REQUIRE(builder.add(record_of(7, Box{Dims{start}, Dims{count}}, rank++, 10 * number), 8));
+      const auto contribution = builder.encode();
+      commit.contribution = contribution;
+      const auto done = commit_step(blobs, blobs, root, commit);
+      REQUIRE(done);
+      root = done->root;
+      hidden = done->hidden;
+    }
+    return hidden == std::vector<DatasetNumber>{7};
+  };
+  REQUIRE_FALSE(hides({{0, 10}}, {}));
+  REQUIRE_FALSE(hides({{0, 10}}, {{10, 5}}));
+  REQUIRE_FALSE(hides({{0, 10}, {10, 10}}, {{20, 5}, {30, 1}, {25, 3}}));
+  REQUIRE(hides({{0, 10}}, {{9, 5}}));
+  REQUIRE(hides({{0, 10}}, {{0, 10}}));
+  REQUIRE(hides({}, {{0, 10}, {2, 3}}));
+  REQUIRE(hides({}, {{0, 10}, {20, 10}, {20, 10}}));
+  REQUIRE(hides({{0, 10}}, {}, 5));
 }
 
 TEST_CASE("step index: a checkpoint that is overwritten keeps its size", "[core][index][step]") {
