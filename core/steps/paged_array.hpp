@@ -12,6 +12,8 @@
 /// add(Summary&, Summary) for neighbours.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -67,7 +69,7 @@ class PagedArray {
     if (changes.empty()) return root;
     while (root.levels == 0 || !in_reach(root.levels, changes.back().first)) {
       if (root.ref.bytes != 0) {
-        Page page(kSlots);
+        Page page;
         page[0] = {true, root.ref, root.summary, {}};
         BENTO_ASSIGN(root.ref, store(sink, page, root.levels));
       }
@@ -166,7 +168,33 @@ class PagedArray {
     Summary summary;  ///< inner pages; made from the entry in leaves
     Entry entry;      ///< leaves
   };
-  using Page = std::vector<Slot>;  // kSlots of them: too large for the stack
+  /// kSlots of them, of which only those in use take memory: they are large, and most pages of most
+  /// datasets have one.
+  class Page {
+   public:
+    const Slot& operator[](unsigned at) const {
+      static const Slot none;
+      return place_[at] == kNone ? none : slots_[place_[at]];
+    }
+    Slot& operator[](unsigned at) {
+      if (place_[at] == kNone) {
+        place_[at] = static_cast<std::uint8_t>(slots_.size());
+        slots_.emplace_back();
+      }
+      return slots_[place_[at]];
+    }
+    void reserve(int slots) { slots_.reserve(static_cast<std::size_t>(slots)); }
+    [[nodiscard]] bool empty() const { return slots_.empty(); }
+
+   private:
+    static constexpr std::uint8_t kNone = kSlots;
+    std::array<std::uint8_t, kSlots> place_ = [] {
+      std::array<std::uint8_t, kSlots> places{};
+      places.fill(kNone);
+      return places;
+    }();
+    std::vector<Slot> slots_;
+  };
 
   static bool in_reach(unsigned levels, std::uint64_t key) {
     return levels >= kMaxLevels || key >> (4 * levels) == 0;
@@ -183,7 +211,8 @@ class PagedArray {
       if (page[i].used) used |= 1u << i;
     out.u8(static_cast<std::uint8_t>(level));
     out.u16(static_cast<std::uint16_t>(used));
-    for (const auto& slot : page) {
+    for (unsigned i = 0; i < kSlots; ++i) {
+      const Slot& slot = page[i];
       if (!slot.used) continue;
       if (level == 0) {
         traits_.put_entry(out, slot.entry);
@@ -203,7 +232,8 @@ class PagedArray {
     if (stored != level)
       return fail(Code::kCorrupt,
                   fmt::format("step index page of level {} where {} was expected", stored, level));
-    Page page(kSlots);
+    Page page;
+    page.reserve(std::popcount(used));
     for (unsigned i = 0; i < kSlots; ++i) {
       if ((used >> i & 1u) == 0) continue;
       page[i].used = true;
@@ -222,7 +252,8 @@ class PagedArray {
 
   Result<Slot> finish(SegmentSink& sink, const Page& page, unsigned level) const {
     Slot slot;
-    for (const auto& below : page) {
+    for (unsigned i = 0; i < kSlots; ++i) {
+      const Slot& below = page[i];
       if (!below.used) continue;
       const Summary summary = level == 0 ? traits_.summary_of(below.entry) : below.summary;
       if (slot.used)
@@ -240,7 +271,7 @@ class PagedArray {
   using Change = std::pair<std::uint64_t, Entry>;
   Result<Slot> put_below(SegmentSource& source, SegmentSink& sink, const BlobRef& ref,
                          unsigned level, const Change* begin, const Change* end) const {
-    Page page(kSlots);
+    Page page;
     if (ref.bytes != 0) {
       BENTO_ASSIGN(page, load(source, ref, level));
     }
@@ -294,7 +325,8 @@ class PagedArray {
                    const Visit& visit) const {
     BENTO_TRY(use(ref));
     BENTO_ASSIGN(const Page page, load(source, ref, level));
-    for (const auto& slot : page) {
+    for (unsigned i = 0; i < kSlots; ++i) {
+      const Slot& slot = page[i];
       if (!slot.used) continue;
       if (level == 0)
         BENTO_TRY(visit(slot.entry));
@@ -334,7 +366,7 @@ class PagedArray<Traits>::Way {
     if (level >= pages_.size()) pages_.resize(level + 1);
     auto& [known, page] = pages_[level];
     if (page.empty() || !(known == ref)) {
-      page.clear();
+      page = {};
       BENTO_ASSIGN(page, array.load(source, ref, level));
       known = ref;
     }
