@@ -32,8 +32,8 @@ def failed(call):
 
 
 @contextlib.contextmanager
-def writer(first, second, name="live.h5", **how):
-    """A child process writes the file as `first`, and goes on with `second` when it is told."""
+def writer(*steps, name="live.h5", **how):
+    """A child process writes the file as the first of `steps` says, and goes on with the next one when it is told."""
     import h5py
 
     ready, go = os.pipe(), os.pipe()
@@ -41,7 +41,7 @@ def writer(first, second, name="live.h5", **how):
     if child == 0:
         os.close(go[1])  # so that it ends with its parent
         with h5py.File(name, "w", **how) as file:
-            for step in (first, second):
+            for step in steps:
                 step(file)
                 file.flush()
                 os.write(ready[1], b"1")
@@ -195,6 +195,72 @@ def types():
     print("right")
 
 
+def refused_first():
+    """The object whose refresh is refused is the one that brought the file to the newest step: who opens it next."""
+    import h5py
+    import numpy as np
+    from h5py import h5d
+
+    def replace(file, kind):
+        del file["d"]
+        MAKES[kind](file, 7)
+
+    def named(file, size):
+        if "d" in file:
+            del file["d"]
+        file["d"] = np.dtype(f"S{size}")
+
+    for before, after in (("contiguous", "float"), ("chunked", "contiguous"), ("text", "chunked"), ("float", "text")):
+        steps = (lambda file: MAKES[before](file, 5), lambda file: replace(file, after))
+        with writer(*steps) as goes_on:
+            file = h5py.File("live.h5", "r")
+            one, two = (h5py.Dataset(h5d.open(file.id, b"d")) for _ in range(2))
+            goes_on()
+            assert not refresh(one), (before, after)
+            del one, two
+            found = file["d"][...].tolist()
+            assert found == ([b"777"] * 4 if "text" in after else [7] * 4), (before, after, found)
+            file.close()
+
+    with writer(lambda file: named(file, 5), lambda file: named(file, 7)) as goes_on:
+        file = h5py.File("live.h5", "r")
+        kind = file["d"]
+        goes_on()
+        assert not refresh(kind)
+        del kind
+        assert file["d"].dtype.itemsize == 7, file["d"].dtype
+        file.close()
+    print("right")
+
+
+def again_and_again():
+    """Each refresh of one object brings new headers of the others, not the first one only."""
+    import h5py
+    import numpy as np
+
+    def step(number):
+        def write(file):
+            for name in ("steady", "changes") if number == 0 else ("changes",):
+                if name in file:
+                    del file[name]
+                file[name] = np.full(4, number, ["i4", "f4"][number % 2] if name == "changes" else "i4")
+            file.attrs["number"] = number
+
+        return write
+
+    for how in ({}, {"libver": "latest"}):
+        with writer(*(step(number) for number in range(5)), **how) as goes_on:
+            file = h5py.File("live.h5", "r")
+            steady = file["steady"]
+            for number in range(1, 5):
+                goes_on()
+                assert refresh(steady), number
+                found = file["changes"][...].tolist(), int(file.attrs["number"])
+                assert found == ([number] * 4, number), (how, number, found)
+            file.close()
+    print("right")
+
+
 def replaced():
     """Another program creates the container anew, or an older copy is written over it: its readers must not see that."""
     import shutil
@@ -241,7 +307,7 @@ with h5py.File("r.h5", "w") as file:
     print("right")
 
 
-PROGRAMS = (page_buffer, open_twice, in_metadata, types, replaced)
+PROGRAMS = (page_buffer, open_twice, in_metadata, types, refused_first, again_and_again, replaced)
 
 
 def test():

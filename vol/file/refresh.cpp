@@ -93,6 +93,20 @@ Status cache_config(Object* file, int what, H5AC_cache_config_t& config) {
   return {};
 }
 
+Result<std::uint32_t> cache_entries(Object* file) {
+  H5VL_native_file_optional_args_t native{};
+  std::size_t largest = 0;
+  std::size_t clean = 0;
+  std::size_t bytes = 0;
+  std::uint32_t entries = 0;
+  native.get_mdc_size = {&largest, &clean, &bytes, &entries};
+  H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_MDC_SIZE, &native};
+  if (H5VLfile_optional(file->under, file->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) <
+      0)
+    return fail(Code::kInternal, "the library's metadata cache cannot be asked for its size");
+  return entries;
+}
+
 std::vector<std::byte> bytes_at(FileContext& file, const ObjectIdentity& place, std::size_t count) {
   haddr_t address = 0;  // of its object header: what the native connector's tokens are
   static_assert(sizeof place.token >= sizeof address);
@@ -103,33 +117,39 @@ std::vector<std::byte> bytes_at(FileContext& file, const ObjectIdentity& place, 
 }
 
 // The library has no call that empties the cache of a file. But its cache can be told to give up
-// each entry that was not used for an epoch of some accesses; then only what open objects hold
-// stays, and the entries that were accessed meanwhile: of the object that is refreshed next, which
-// the library reads anew itself.
-Status forget_metadata(Object* file, const Object* refreshed) {
+// each entry that was not used for an epoch of some accesses; then only the entries stay that were
+// accessed meanwhile: of the object at `place`, seen from `where`.
+Status forget_metadata(Object* file, const Object* where, const H5VL_loc_params_t& place) {
   constexpr int kEpoch = 100;  // H5C__MIN_AR_EPOCH_LENGTH, in accesses
   constexpr int kEpochs = 3;
   H5AC_cache_config_t before{};
   before.version = H5AC__CURR_CACHE_CONFIG_VERSION;
   BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_GET_MDC_CONF, before));
   H5AC_cache_config_t forgetful = before;
-  forgetful.set_initial_size = false;
   forgetful.evictions_enabled = true;  // off in files that ranks open together (forbid_eviction)
   forgetful.incr_mode = H5C_incr__off;
   forgetful.flash_incr_mode = H5C_flash_incr__off;
-  forgetful.decr_mode = H5C_decr__age_out;
   forgetful.epochs_before_eviction = 1;
   forgetful.epoch_length = kEpoch;
   forgetful.apply_max_decrement = false;
   forgetful.apply_empty_reserve = false;
   forgetful.upper_hr_threshold = 0;
   forgetful.min_size = 1024;  // H5C__MIN_MAX_CACHE_SIZE
-  BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, forgetful));
-  // An object that was deleted has no header any more.
-  const H5VL_loc_params_t itself = by_self(refreshed->type);
-  const H5VL_loc_params_t place =
-      info_at(refreshed, itself) ? itself : by_name(refreshed->type, "/");
-  for (int i = 0; i < kEpochs * kEpoch; ++i) (void)info_at(refreshed, place);
+  BENTO_ASSIGN(std::uint32_t entries, cache_entries(file));
+  for (std::uint32_t more = entries + 1; entries < more;) {
+    // Without the marks of epochs that were left behind: the cache evicts in one epoch only, in the
+    // one in which it comes to its smallest size, and that must not be the first.
+    forgetful.decr_mode = H5C_decr__off;
+    BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, forgetful));
+    forgetful.decr_mode = H5C_decr__age_out;
+    forgetful.set_initial_size = true;
+    BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, forgetful));
+    for (int i = 0; i < kEpochs * kEpoch; ++i) (void)info_at(where, place);
+    // Some entries hold others, which can go only after them: pieces of an object header the
+    // header.
+    more = entries;
+    BENTO_ASSIGN(entries, cache_entries(file));
+  }
   before.set_initial_size = true;
   return cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, before);
 }
@@ -179,6 +199,30 @@ bool is_same_still(FileContext& file, const OpenBefore& before) {
   return now && now == before.number;
 }
 
+// Of the object that is refreshed the library reads everything anew itself, unless the refresh is
+// refused. What is asked for in the second round is what the first one has given up.
+Status forget_metadata(Object* file, const Object* refreshed) {
+  const H5VL_loc_params_t itself = by_self(refreshed->type);
+  const H5VL_loc_params_t root = by_name(H5I_FILE, "/");
+  if (info_at(refreshed, itself)) {
+    BENTO_TRY(forget_metadata(file, refreshed, itself));
+    Status refreshable = check_refreshable(refreshed);
+    if (!refreshable) BENTO_TRY(forget_metadata(file, file, root));
+    return refreshable;
+  }
+  // An object that was deleted may have no header any more.
+  BENTO_TRY(forget_metadata(file, file, root));
+  for (const Object* const other : open_objects()) {
+    if (other->under == nullptr || other->outdated || other->type == H5I_FILE) continue;
+    const H5VL_loc_params_t place = by_self(other->type);
+    if (context_of(other) != context_of(file) || !info_at(other, place)) continue;
+    BENTO_TRY(forget_metadata(file, other, place));
+    BENTO_TRY(forget_metadata(file, file, root));
+    break;
+  }
+  return check_refreshable(refreshed);
+}
+
 Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fileno) {
   Object* const handle = open_file_of(file);
   if (handle == nullptr)
@@ -194,7 +238,7 @@ Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fi
     if (object->type == H5I_DATATYPE) open.back().header = header_of(file, object);
   }
   BENTO_ASSIGN(const bool newer, file.refresh());
-  if (!newer) return {};
+  if (!newer) return check_refreshable(refreshed);
   for (const OpenBefore& before : open)
     if (!is_same_still(file, before)) mark_outdated(before.object, true);
   return forget_metadata(handle, refreshed);
@@ -210,7 +254,6 @@ Status refresh_file(Object* object) {
   if (mine == nullptr)
     return fail(Code::kInternal, "the native connector does not know the object");
   BENTO_TRY(go_to_newest(*context, object, mine->fileno));
-  BENTO_TRY(check_refreshable(object));
   // What is known of the dataset that lay there before goes with it. The object itself may be
   // another one when the library has closed and opened it.
   const ObjectIdentity place = *mine;
