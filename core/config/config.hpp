@@ -34,6 +34,7 @@ struct Config {
   std::uint32_t files = 1;     ///< physical files
   Checksum checksum = Checksum::kXxh3;
   std::uint64_t buffer = 4u << 20;  ///< bytes in which small records gather
+  double commit = 0;                ///< seconds after which a serial program commits, 0 = never
   double timeout = 300;             ///< seconds a rank waits for another, 0 = for ever
   std::string stats;                ///< file for statistics, empty = none
   Verify verify = Verify::kSmall;   ///< what is held against its hash when it is read

@@ -42,6 +42,7 @@ FileContext::FileContext(std::string name, OpenSettings settings, UserAccess acc
                          std::optional<CachedFile> cached)
     : name_(std::move(name)),
       settings_(std::move(settings)),
+      timer_(container->writable() ? config().commit : 0),
       identity_(identity_here(container->path(), *container, settings_)),
       access_(std::move(access)),
       comm_(std::move(comm)),

@@ -22,6 +22,7 @@
 #include "hdf5/data/decoded_cache.hpp"
 #include "hdf5/skeleton/host.hpp"
 #include "vol/file/cached_file.hpp"
+#include "vol/file/commit_timer.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
@@ -91,6 +92,7 @@ class FileContext final : public SkeletonHost {
   /// A flush has committed. If the file is in a cache, others look for it there from now on.
   /// Errors: kPermission, kNoSpace, kIo; on rank 0 alone.
   Status note_flushed();
+  [[nodiscard]] CommitTimer& timer() { return timer_; }
   /// What was decoded of the records as they are now.
   [[nodiscard]] DecodedCache& decoded() {
     decoded_.keep_only(container_->content_version());
@@ -139,6 +141,7 @@ class FileContext final : public SkeletonHost {
 
   std::string name_;
   OpenSettings settings_;
+  CommitTimer timer_;
   FileIdentity identity_;
   UserAccess access_;
   std::shared_ptr<Communicator> comm_;

@@ -156,6 +156,22 @@ TEST_CASE("config: asking for what is anyway so is accepted", "[core][config]") 
   CHECK(*config == Config{});
 }
 
+TEST_CASE("config: commits by time", "[core][config]") {
+  CHECK(parse_config("")->commit == 0);
+  const auto config = parse_config("commit=0.5");
+  REQUIRE(config);
+  CHECK(config->commit == 0.5);
+  CHECK(to_string(*config) == "commit=0.5");
+  CHECK(parse_config("commit=0") == Config{});
+  const std::string wrong =
+      GENERATE("commit=", "commit=-1", "commit=on", "commit=1s", "commit=nan");
+  CAPTURE(wrong);
+  const auto refused = parse_config(wrong);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kInvalidArgument);
+  CHECK_THAT(refused.error().text, ContainsSubstring("accepted is a number of seconds"));
+}
+
 TEST_CASE("config: steps and durability", "[core][config]") {
   const auto config = parse_config("keep=all;step=3;minmax=on;durability=power");
   REQUIRE(config);
