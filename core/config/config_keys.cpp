@@ -106,9 +106,15 @@ Status set_verify(Config& config, std::string_view value) {
 }
 
 Status set_view(Config& config, std::string_view value) {
-  if (value != "on" && value != "off") return bad_value("view", value, "on or off");
-  config.view = value == "on";
+  if (value != "on" && value != "off" && value != "commit")
+    return bad_value("view", value, "on, off or commit");
+  config.view = value != "off";
+  config.view_commits = value == "commit";
   return {};
+}
+
+Status set_view_grace(Config& config, std::string_view value) {
+  return set_seconds(config.view_grace, "view_grace", value, "a number of seconds");
 }
 
 Status set_view_copy(Config& config, std::string_view value) {
@@ -331,10 +337,15 @@ constexpr std::array kTable = {
     ConfigKey{{"verify", Scope::kProcess}, set_verify, show_verify},
     ConfigKey{{"view", Scope::kSession},
               set_view,
-              [](const Config& config) { return show_switch(config.view); }},
+              [](const Config& config) {
+                return config.view_commits ? std::string("commit") : show_switch(config.view);
+              }},
     ConfigKey{{"view_copy", Scope::kSession},
               set_view_copy,
               [](const Config& config) { return show_unless_zero(config.view_copy); }},
+    ConfigKey{{"view_grace", Scope::kSession},
+              set_view_grace,
+              [](const Config& config) { return fmt::format("{}", config.view_grace); }},
     ConfigKey{{"view_maps", Scope::kSession},
               set_view_maps,
               [](const Config& config) { return fmt::format("{}", config.view_maps); }},

@@ -89,6 +89,8 @@ class FileContext final : public SkeletonHost {
   [[nodiscard]] Container& container() { return *container_; }
   /// If it is written or read in a cache: where.
   [[nodiscard]] const std::optional<CachedFile>& cached() const { return cached_; }
+  /// Commits, and leaves a native view if the settings say so. Collective.
+  Status commit();
   /// A flush has committed. If the file is in a cache, others look for it there from now on.
   /// Errors: kPermission, kNoSpace, kIo; on rank 0 alone.
   Status note_flushed();
@@ -134,6 +136,8 @@ class FileContext final : public SkeletonHost {
   void note_extent_unknown() { ++extent_version_; }
 
  private:
+  [[nodiscard]] ViewBuilder view_builder() const;
+  void tell_notes();
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);
   Status remove_deleted();
   /// Quoted; empty if no link leads there. Makes no communication.
@@ -147,7 +151,8 @@ class FileContext final : public SkeletonHost {
   std::shared_ptr<Communicator> comm_;
   std::unique_ptr<Container> container_;
   std::optional<CachedFile> cached_;
-  bool noted_ = false;  ///< others know that it is in the cache
+  std::size_t notes_told_ = 0;  ///< of the container's notes
+  bool noted_ = false;          ///< others know that it is in the cache
   DecodedCache decoded_;
   std::map<TokenBytes, DatasetNumber> numbers_;
   std::map<DatasetNumber, std::uint64_t>

@@ -31,7 +31,7 @@ Status flush(Object* object, H5F_scope_t scope) {
     if (!file->writable()) continue;
     file->note_collective("flush", {});
     file->timer().begin_anew();
-    Status done = file->container().commit();
+    Status done = file->commit();
     if (done) done = file->note_flushed();
     if (done) done = file->take_refused_change();
     if (flushed) flushed = std::move(done);

@@ -207,7 +207,12 @@ TEST_CASE("config: the native view's keys", "[core][config]") {
   CHECK(config->view_copy == 1u << 30);
   CHECK(config->view_maps == 100);
   CHECK(to_string(*config) == "view=off;view_copy=1G;view_maps=100");
-  for (const std::string_view text : {"view=yes", "view_maps=0", "view_maps=x", "view_copy="})
+  const auto live = parse_config("view=commit;view_grace=2.5");
+  REQUIRE(live);
+  CHECK((live->view && live->view_commits && live->view_grace == 2.5));
+  CHECK(to_string(*live) == "view=commit;view_grace=2.5");
+  for (const std::string_view text :
+       {"view=yes", "view_grace=-1", "view_maps=0", "view_maps=x", "view_copy="})
     CHECK_FALSE(parse_config(text));
 }
 
