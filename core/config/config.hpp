@@ -41,6 +41,7 @@ struct Config {
   std::uint32_t files = 1;     ///< physical files
   Checksum checksum = Checksum::kXxh3;
   std::uint64_t buffer = 4u << 20;  ///< bytes in which small records gather
+  double commit = 0;                ///< seconds after which a serial program commits, 0 = never
   double timeout = 300;             ///< seconds a rank waits for another, 0 = for ever
   std::string stats;                ///< file for statistics, empty = none
   Verify verify = Verify::kSmall;   ///< what is held against its hash when it is read
@@ -49,6 +50,8 @@ struct Config {
   bool power = false;               ///< durability=power: a commit survives the death of nodes
   bool minmax = false;              ///< keep smallest and largest value of each record
   bool view = true;                 ///< leave a native HDF5 view behind at close
+  bool view_commits = false;        ///< leave one at each commit, too
+  double view_grace = 60;           ///< seconds that what an older view shows is kept
   std::uint64_t view_copy = 0;      ///< bytes copied into it where mappings are too many; 0 = auto
   std::uint64_t view_maps = 4096;   ///< mappings per dataset
   std::string cache;                ///< folder that new containers are written to, empty = none

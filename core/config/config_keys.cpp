@@ -67,15 +67,25 @@ Status set_buffer(Config& config, std::string_view value) {
   return set_size(config.buffer, "buffer", value, 64u << 10);
 }
 
-Status set_timeout(Config& config, std::string_view value) {
+Status set_seconds(double& out, std::string_view key, std::string_view value,
+                   std::string_view accepted) {
   // from_chars for double wants no sign or blank, which is what is wanted here too.
   double seconds = -1;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), seconds);
   if (problem != std::errc{} || end != value.data() + value.size() || !(seconds >= 0) ||
       seconds > 1e9)
-    return bad_value("timeout", value, "a number of seconds, 0 = wait for ever");
-  config.timeout = seconds;
+    return bad_value(key, value, accepted);
+  out = seconds;
   return {};
+}
+
+Status set_timeout(Config& config, std::string_view value) {
+  return set_seconds(config.timeout, "timeout", value, "a number of seconds, 0 = wait for ever");
+}
+
+Status set_commit(Config& config, std::string_view value) {
+  return set_seconds(config.commit, "commit", value,
+                     "a number of seconds, 0 = only at flush and close");
 }
 
 Status set_stats(Config& config, std::string_view value) {
@@ -96,9 +106,15 @@ Status set_verify(Config& config, std::string_view value) {
 }
 
 Status set_view(Config& config, std::string_view value) {
-  if (value != "on" && value != "off") return bad_value("view", value, "on or off");
-  config.view = value == "on";
+  if (value != "on" && value != "off" && value != "commit")
+    return bad_value("view", value, "on, off or commit");
+  config.view = value != "off";
+  config.view_commits = value == "commit";
   return {};
+}
+
+Status set_view_grace(Config& config, std::string_view value) {
+  return set_seconds(config.view_grace, "view_grace", value, "a number of seconds");
 }
 
 Status set_view_copy(Config& config, std::string_view value) {
@@ -319,6 +335,9 @@ constexpr std::array kTable = {
     ConfigKey{{"chunk", Scope::kContainer},
               set_chunk,
               [](const Config& config) { return show_unless_zero(config.chunk); }},
+    ConfigKey{{"commit", Scope::kSession},
+              set_commit,
+              [](const Config& config) { return fmt::format("{}", config.commit); }},
     ConfigKey{{"durability", Scope::kSession},
               set_durability,
               [](const Config& config) { return std::string(config.power ? "power" : "process"); }},
@@ -343,10 +362,15 @@ constexpr std::array kTable = {
     ConfigKey{{"verify", Scope::kProcess}, set_verify, show_verify},
     ConfigKey{{"view", Scope::kSession},
               set_view,
-              [](const Config& config) { return show_switch(config.view); }},
+              [](const Config& config) {
+                return config.view_commits ? std::string("commit") : show_switch(config.view);
+              }},
     ConfigKey{{"view_copy", Scope::kSession},
               set_view_copy,
               [](const Config& config) { return show_unless_zero(config.view_copy); }},
+    ConfigKey{{"view_grace", Scope::kSession},
+              set_view_grace,
+              [](const Config& config) { return fmt::format("{}", config.view_grace); }},
     ConfigKey{{"view_maps", Scope::kSession},
               set_view_maps,
               [](const Config& config) { return fmt::format("{}", config.view_maps); }},

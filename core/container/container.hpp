@@ -181,14 +181,16 @@ class Container {
   /// Commits everything since the last commit as one step. Collective. Errors are equal on all
   /// ranks and name file, rank and errno; earlier steps stay intact, and a later commit may
   /// succeed.
-  Status commit();
+  /// `view`: with view_at_commits, what plain readers find from now on.
+  Status commit(const ViewBuilder& view = {});
   /// Commits, completes what other readers see (META2, and the native view that `view` builds on
   /// the owner; without one an old native view is switched off) and closes all files. Collective.
   Status close(const ViewBuilder& view = {});
   /// The next close completes what other readers see even if nothing was changed, and marks all
   /// streams anew.
   void complete_again();
-  /// What close() has to tell the user on rank 0: datasets that the native view does not show.
+  /// What commit() and close() have to tell the user on rank 0: datasets that the native view does
+  /// not show. Grows.
   [[nodiscard]] const std::vector<std::string>& notes() const;
   /// What the user should know of the lock on rank 0, empty if it does all that it can.
   [[nodiscard]] const std::string& lock_warning() const { return files_.lock_warning(); }

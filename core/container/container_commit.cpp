@@ -17,9 +17,9 @@
 
 namespace bento {
 
-Status Container::commit() {
+Status Container::commit(const ViewBuilder& view) {
   BENTO_TRY(check_home());
-  return commit_impl(false, {});
+  return commit_impl(false, view);
 }
 
 Status Container::close(const ViewBuilder& view) {
@@ -146,11 +146,12 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
     BENTO_ASSIGN(Root next, decode_root(sector));
     BENTO_ASSIGN(const std::uint8_t mirrored, in.u8());
+    BENTO_ASSIGN(const std::uint64_t oldest_seen, in.u64());
     BENTO_ASSIGN(plan, decode_liveness(message.subspan(in.offset())));
     operations_.agreed();
     changed = next.sequence != state_.root.sequence;
     // A slot that still holds the root before keeps what only that one refers to.
-    const std::uint64_t free_before = mirrored != 0 ? next.oldest : 0;
+    const std::uint64_t free_before = mirrored != 0 ? oldest_seen : 0;
     stream_.mark_committed(next.step, free_before, state_.pending.deleted);
     state_.root = std::move(next);
     state_.pending = {};

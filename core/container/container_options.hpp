@@ -36,6 +36,10 @@ struct ContainerOptions {
   std::uint64_t keep = 1;
   /// Open for reading as of this kept step; absent: the newest.
   std::optional<AbsoluteStep> step;
+  /// Each commit leaves a native view, and what it shows is kept for so many seconds after a newer
+  /// one.
+  bool view_at_commits = false;
+  double view_grace = 60;
   bool minmax = false;  ///< keep smallest and largest value of each record that brings them
   /// Bytes that a physical file should not grow beyond: data goes on in new ones.
   std::uint64_t logical_limit = kMaxLogicalBytes;

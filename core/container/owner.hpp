@@ -22,6 +22,7 @@
 #include "core/container/commit_message.hpp"
 #include "core/container/container_files.hpp"
 #include "core/container/container_state.hpp"
+#include "core/container/live_views.hpp"
 #include "core/container/native_view.hpp"
 #include "core/container/root_slots.hpp"
 #include "core/container/session_failures.hpp"
@@ -39,7 +40,8 @@ class Owner {
         files_(files),
         failures_(failures),
         reader_(reader),
-        slots_(state, files, failures) {}
+        slots_(state, files, failures),
+        live_views_(state.options.view_grace) {}
 
   /// Makes physical files with an empty, provisional layout. Returns what all ranks take over.
   /// Errors: as Container::create().
@@ -103,8 +105,21 @@ class Owner {
   Result<NativeView> view_or_note(const ViewBuilder& view, Root& next,
                                   std::vector<CatalogueSpace*>& spaces);
   Status show_view(const NativeView& built, const Superblock& before, const Superblock& after);
+  Result<NativeView> guarded_view(const ViewBuilder& view, Root& next,
+                                  std::vector<CatalogueSpace*>& spaces);
   Status check_names();
   Status skip_view(std::span<const ViewSpace> spaces, Root& next);
+  // owner_live_view.cpp
+  [[nodiscard]] bool changed_lately(File& first);
+  Status begin_live_views();
+  [[nodiscard]] bool plain_readers();
+  void forget_old_views();
+  void note_once(std::string note);
+  Result<Bytes> first_view();
+  Status show_first_view(const Bytes& empty);
+  Result<std::uint64_t> live_length(File& first);
+  Result<Superblock> next_view(const ViewBuilder& view, const Superblock& before, Root& next);
+  Status publish_view(const ViewBuilder& view, Root& next);
 
   ContainerState& state_;
   ContainerFiles& files_;
@@ -116,6 +131,16 @@ class Owner {
   TouchedDatasets touched_;             ///< since the last close
   std::uint64_t unsearched_bytes_ = 0;  ///< new_bytes() since dead records were looked for
   bool complete_again_ = false;
+  bool closing_ = false;
+  LiveViews live_views_;
+  LiveViews::Clock::time_point opened_at_{};
+  bool old_views_wait_ = false;  ///< sessions before left views that may be open, and are unknown
+  LiveViews::Clock::time_point next_question_{};  ///< for locks; not before
+  LiveViews::Clock::time_point next_view_{};      ///< not before
+  std::uint64_t live_length_ = 0;                 ///< to which a view has made file 0 longer
+  bool view_behind_ = false;                      ///< of a commit that came too early for one
+  bool told_views_ = false;                       ///< what a commit's view does not show
+  std::vector<CatalogueRange> shown_ranges_;      ///< of the view that was built last
   DatasetNames dataset_names_;
   std::vector<std::string> notes_;
   std::uint64_t unordered_overlaps_ = 0;

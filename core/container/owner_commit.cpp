@@ -3,6 +3,8 @@
 /// \file
 /// What rank 0 does with what all ranks bring to a commit. Source of the order of writes:
 /// docs/format.md, "Order of writes in a commit".
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/base/guarded.hpp"
@@ -43,6 +45,9 @@ ByteWriter Owner::answer(const Bytes& merged, bool first_round, bool closing,
     BENTO_ASSIGN(const Bytes dead, closing ? liveness(next, true) : find_space(message, next));
     out.bytes(encode_root(next));
     out.u8(slots_.mirrored() ? 1 : 0);
+    // What a view shows is not written over while a plain reader may have that open.
+    forget_old_views();
+    out.u64(std::min(next.oldest, live_views_.oldest_step().value_or(next.oldest)));
     out.bytes(dead);
     return {};
   });
@@ -82,9 +87,12 @@ Status Owner::commit(const CommitMessage& message, bool closing, const ViewBuild
   const bool step_changed = data_changed || state_.skeleton.any_dirty() || next.index.bytes == 0;
   const bool changed = step_changed || fills_changed;
   const bool completed = (next.flags & kRootClosed) != 0 && !complete_again_;
-  if (!changed && (!closing || completed)) return {};
-
   BENTO_ASSIGN(File* const first, files_.file(0));
+  if (!changed && (!closing || completed)) {
+    if (closing || !view_behind_) return {};
+    BENTO_TRY(slots_.mirror(*first));
+    return publish_view(view, next);
+  }
   BENTO_TRY(slots_.mirror(*first));
   BENTO_TRY(sweep(*first));
   // What a commit without a root has stored is in nobody's way.
@@ -121,7 +129,7 @@ Status Owner::commit(const CommitMessage& message, bool closing, const ViewBuild
   space_.committed();
   state_.fills = std::move(fills);
   // What other readers see; the step is safe already.
-  return closing ? complete(view, next) : Status{};
+  return closing ? complete(view, next) : publish_view(view, next);
 }
 
 // Segment, pages and tables of the step index.

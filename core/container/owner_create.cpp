@@ -101,11 +101,13 @@ Status Owner::fill(std::unique_ptr<File> first, bool made) {
   for (std::uint32_t index = 0; index < state_.plan.files(); ++index)
     BENTO_TRY(write_provisional_sion(*files_.opened(index), state_.plan, index, state_.path));
   BENTO_TRY(write_holder_note(*files_.opened(0), state_.plan.file(0)));
+  BENTO_ASSIGN(const Bytes empty, first_view());
   for (std::uint32_t index = 1; index < state_.plan.files(); ++index)
     BENTO_TRY(files_.make_durable(*files_.opened(index)));
   BENTO_TRY(slots_.write(*files_.opened(0), state_.root));
   BENTO_TRY(slots_.mirror(*files_.opened(0)));
   BENTO_TRY(files_.make_durable(*files_.opened(0)));
+  BENTO_TRY(show_first_view(empty));
   return files_.make_names_durable();
 }
 

@@ -77,7 +77,9 @@ Result<Bytes> Owner::open_once() {
   const bool left_behind =
       (state_.root.flags & kRootClosed) == 0 || !read_holder_note(first).empty();
   if (left_behind) touched_.assume_all();
-  const bool reuse_dead = !left_behind && state_.root.oldest == state_.root.step;
+  old_views_wait_ = (state_.root.flags & kRootLiveViews) != 0 && changed_lately(first);
+  const bool reuse_dead =
+      !left_behind && state_.root.oldest == state_.root.step && !old_views_wait_;
   space_ = SweptSpace(state_.root.catalogue_end);
   const auto& asked = state_.options.step;
   if (asked && state_.writable)
@@ -132,8 +134,9 @@ Result<Bytes> Owner::open_once() {
 // write.
 Result<bool> Owner::edited_view() {
   File& first = *files_.opened(0);
-  BENTO_ASSIGN(const bool edited,
-               view_edited(first, state_.plan.file(0), state_.root, state_.writable));
+  BENTO_ASSIGN(bool edited, view_edited(first, state_.plan.file(0), state_.root, state_.writable));
+  // The view may be that of a newer commit.
+  if (edited && !state_.writable && root_moved()) edited = false;
   if (edited && state_.writable && !state_.options.drop_edited_view)
     return fail(Code::kPermission,
                 fmt::format("'{}' was changed by another program through its native HDF5 view: "
@@ -172,6 +175,7 @@ Status Owner::begin_writing(const Probe& seen) {
   // No root knows added files before the next commit, and nfiles in META1 says so only when the
   // SION view is complete again.
   state_.plan = std::move(grown);
+  BENTO_TRY(begin_live_views());
   return add_files(state_.plan, state_.root.files());
 }
 

@@ -60,12 +60,15 @@ Status Owner::sweep(File& first) {
   if (root.index.bytes == 0) return {};
   space_.release(root.step);
   if (!space_.due()) return {};
+  forget_old_views();
+  if (old_views_wait_) return {};
   Root reachable = root;
   BENTO_ASSIGN(const bool switched, view_switched(first, state_.plan.file(0), root));
   if (switched) reachable.view_before = {};
   BENTO_ASSIGN(auto used, ranges_in_use(first, state_.plan.file(0), reachable));
   BENTO_ASSIGN(const auto meta2, meta2_in_use(first, state_.plan, 0));
   if (meta2) used.push_back(*meta2);
+  live_views_.add_ranges(used);
   const std::uint64_t keep = state_.options.keep;
   const std::uint64_t older = keep == 0 ? kMostSteps : keep - 1;
   space_.sweep(std::move(used), root.step + std::clamp<std::uint64_t>(older, 1, kMostSteps));

@@ -39,6 +39,7 @@ bool is_io_error(const Error& error) {
 // every moment stock HDF5 sees the old view or the new one, and a later open can tell both from a
 // file that somebody else has changed.
 Status Owner::complete(const ViewBuilder& view, Root& next) {
+  closing_ = true;
   BENTO_TRY(check_names());
   std::vector<CatalogueSpace> others(state_.plan.files());
   std::vector<CatalogueSpace*> spaces{&space_.space()};
@@ -53,9 +54,7 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
   BENTO_ASSIGN(File* const first, files_.file(0));
   BENTO_ASSIGN(const Superblock before, read_superblock(*first, state_.plan.file(0)));
   const Hash128 hash_before = hash128(before);
-  const bool old_one = hash_before == next.superblock_before && hash_before != next.superblock;
-  next.view_before = old_one ? next.view_before : next.view;
-  next.view = {};
+  begin_view(next, hash_before);
   BENTO_ASSIGN(NativeView built, view_or_note(view, next, spaces));
 
   // Of several files, file 0 is no SION container while the others change.
@@ -83,6 +82,8 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
   next.superblock_before = hash_before;
   next.superblock = hash128(after);
   next.flags |= kRootClosed;
+  if (!state_.options.view_at_commits && !old_views_wait_)
+    next.flags &= ~static_cast<std::uint32_t>(kRootLiveViews);
   BENTO_TRY(slots_.write(*first, next));
 
   return show_view(built, before, after);
@@ -94,7 +95,7 @@ Result<NativeView> Owner::view_or_note(const ViewBuilder& view, Root& next,
                                        std::vector<CatalogueSpace*>& spaces) {
   NativeView built;
   if (view) {
-    auto made = without_exceptions([&] { return build_view(view, next, spaces); });
+    auto made = guarded_view(view, next, spaces);
     if (made) {
       built = std::move(*made);
     } else if (is_io_error(made.error())) {
@@ -106,8 +107,13 @@ Result<NativeView> Owner::view_or_note(const ViewBuilder& view, Root& next,
     }
   }
   built.superblocks.resize(state_.plan.files());
-  std::move(built.notes.begin(), built.notes.end(), std::back_inserter(notes_));
+  for (auto& note : built.notes) note_once(std::move(note));
   return built;
+}
+
+Result<NativeView> Owner::guarded_view(const ViewBuilder& view, Root& next,
+                                       std::vector<CatalogueSpace*>& spaces) {
+  return without_exceptions([&] { return build_view(view, next, spaces); });
 }
 
 // The superblock of file 0 comes last: it is what leads stock HDF5 to the new view.
@@ -162,6 +168,11 @@ Result<NativeView> Owner::build_view(const ViewBuilder& view, Root& next,
         std::span<const ChunkFill>(state_.fills).subspan(part.first_writer, part.writers));
   }
   BENTO_ASSIGN(NativeView built, view(job));
+  // Streams of other ranks go on where they are, and know nothing of blocks that are taken.
+  if (!closing_)
+    for (const auto& space : job.spaces)
+      if (space.chunks_to_skip() > 0)
+        return fail(Code::kUnsupported, "a piece of it fits no chunk before the close");
   for (auto& space : job.spaces) BENTO_TRY(space.finish());
   ViewTable table{{}, job.spaces[0].ranges(), job.spaces[0].blocks()};
   BENTO_ASSIGN(table.hash, hash_of_view(*first, state_.plan.file(0), table));
@@ -174,6 +185,8 @@ Result<NativeView> Owner::build_view(const ViewBuilder& view, Root& next,
                     "{} can be read back",
                     encoded.size(), kMaxBlobBytes));
   BENTO_ASSIGN(next.view, catalogue.append(space_.space(), encoded));
+  shown_ranges_ = table.in_use(state_.plan.file(0).chunk_bytes);
+  shown_ranges_.push_back({next.view.position, next.view.position + next.view.bytes});
   BENTO_TRY(skip_view(job.spaces, next));
   return built;
 }

@@ -19,6 +19,13 @@ Result<bool> view_switched(File& first, const FilePlan& plan, const Root& root) 
   return hash == root.superblock || hash != root.superblock_before;
 }
 
+void begin_view(Root& next, const Hash128& superblock) {
+  // The last switch may not have happened.
+  const bool old_one = superblock == next.superblock_before && superblock != next.superblock;
+  next.view_before = old_one ? next.view_before : next.view;
+  next.view = {};
+}
+
 Result<bool> view_edited(File& first, const FilePlan& plan, const Root& root, bool thorough) {
   BENTO_ASSIGN(const Superblock found, read_superblock(first, plan));
   const Hash128 hash = hash128(found);

@@ -20,6 +20,10 @@ Result<Superblock> read_superblock(File& file, const FilePlan& plan);
 /// Does the superblock lead to the view of the root, not to the one before? Errors: kIo.
 Result<bool> view_switched(File& first, const FilePlan& plan, const Root& root);
 
+/// `next` names no view yet, and as the one before it that which the superblock with this hash, the
+/// present one, leads to.
+void begin_view(Root& next, const Hash128& superblock);
+
 /// Has another program changed the file through its native view? By the superblock; `thorough`: by
 /// the rest of the view, too, which only who wants to write looks at: a reader serves the
 /// container's content anyway. Errors: kCorrupt, kIo.

@@ -52,6 +52,9 @@ enum RootFlags : std::uint32_t {
   /// The streams are HDF5 files that processes wrote through the driver (core/joined): no records,
   /// no steps. Fixed at create.
   kRootJoined = 16,
+  /// Commits left native views (view=commit): a plain reader may have an older one open than the
+  /// one that the root names.
+  kRootLiveViews = 32,
 };
 
 struct Root {

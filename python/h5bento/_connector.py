@@ -20,7 +20,7 @@ from h5bento import _hdf5
 
 #: Names of settings, which `enable()` and `File` take as keywords.
 SETTINGS = frozenset(
-    "align buffer checksum chunk durability files keep minmax stats step timeout verify view view_copy view_maps".split()
+    "align buffer checksum chunk commit durability files keep minmax stats step timeout verify view view_copy view_grace view_maps".split()
 )
 
 _VARIABLES = ("HDF5_PLUGIN_PATH", "HDF5_VOL_CONNECTOR", "H5BENTO_PLUGIN")

@@ -69,7 +69,7 @@ class Plan:
 
     def text(self):
         said = " ".join(f"{k}={v}" for k, v in self.settings.items() if v is not None)
-        sessions = ", ".join(f"{s['ranks']} ranks{'' if s['view'] else ' view=off'}" for s in self.sessions)
+        sessions = ", ".join(f"{s['ranks']} ranks{'' if s['view'] == 'on' else ' view=' + s['view']}" for s in self.sessions)
         return f"{said} | {sessions} | {self.readers} readers, {self.written} pieces"
 
     def session(self, number):
@@ -89,7 +89,7 @@ class Plan:
                 operations.append(("flush",))
                 rows = None  # what other ranks overwrite now is later
                 operations += self.changes()
-        return {"ranks": ranks, "view": not self.chance(0.1), "operations": operations}
+        return {"ranks": ranks, "view": self.pick(["on"] * 5 + ["commit"] * 4 + ["off"]), "operations": operations}
 
     def create(self, name):
         kind = self.pick(["<i4", "<f8", ">i2", "u1"])
@@ -187,7 +187,7 @@ def environment_of(plan, session):
     for key, value in plan.settings.items():
         if value is not None:
             os.environ["H5BENTO_" + key.upper()] = value
-    os.environ["H5BENTO_VIEW"] = "on" if session["view"] else "off"
+    os.environ["H5BENTO_VIEW"] = session["view"]
 
 
 def perform(file, rank, operation):
@@ -243,7 +243,7 @@ def write_all(first, count, world):
             ranks = session["ranks"] if session else plan.readers
             part = world.Split(0 if world.rank < ranks else 1)
             if world.rank < ranks:
-                environment_of(plan, session or {"view": True})
+                environment_of(plan, session or {"view": "on"})
                 mode = "w" if number == 0 else "r+" if session else "r"
                 with h5py.File(name_of(seed), mode, driver="mpio", comm=part) as file:
                     for operation in session["operations"] if session else ():
@@ -261,7 +261,7 @@ def stock(first, count):
 
     for seed in range(first, first + count):
         plan = Plan(seed)
-        if not plan.view:
+        if plan.view == "off":
             try:
                 h5py.File(name_of(seed), "r").close()
             except OSError:

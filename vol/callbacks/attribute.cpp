@@ -3,6 +3,7 @@
 /// \file
 /// Attribute callbacks: all of them belong to the skeleton.
 #include "vol/callbacks/callbacks.hpp"
+#include "vol/callbacks/entry.hpp"
 #include "vol/file/object.hpp"
 
 namespace bento::vol {
@@ -69,6 +70,13 @@ herr_t attr_specific(void* obj, const H5VL_loc_params_t* loc, H5VL_attr_specific
   });
 }
 
+constexpr auto kChangedBySpecific = [](void* obj, const H5VL_loc_params_t*,
+                                       const H5VL_attr_specific_args_t* args, hid_t,
+                                       void**) -> void* {
+  const bool reads = args->op_type == H5VL_ATTR_EXISTS || args->op_type == H5VL_ATTR_ITER;
+  return reads ? nullptr : obj;
+};
+
 herr_t attr_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) noexcept {
   return H5VLattr_optional(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
 }
@@ -79,7 +87,13 @@ herr_t attr_close(void* obj, hid_t dxpl, void** req) noexcept {
 
 }  // namespace
 
-const H5VL_attr_class_t kAttributeClass = {attr_create, attr_open,     attr_read,     attr_write,
-                                           attr_get,    attr_specific, attr_optional, attr_close};
+const H5VL_attr_class_t kAttributeClass = {kChangingEntry<attr_create>,
+                                           kEntry<attr_open>,
+                                           kEntry<attr_read>,
+                                           kChangingEntry<attr_write>,
+                                           kEntry<attr_get>,
+                                           kChangingEntry<attr_specific, kChangedBySpecific>,
+                                           kEntry<attr_optional>,
+                                           kEntry<attr_close>};
 
 }  // namespace bento::vol

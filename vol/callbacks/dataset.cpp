@@ -11,6 +11,7 @@
 #include "hdf5/skeleton/open_files.hpp"
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/dataset_transfer.hpp"
+#include "vol/callbacks/entry.hpp"
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/data/dataset_chunks.hpp"
 #include "vol/file/arguments.hpp"
@@ -243,10 +244,28 @@ herr_t dataset_close(void* obj, hid_t dxpl, void** req) {
   return close_object(static_cast<Object*>(obj), H5VLdataset_close, dxpl, req);
 }
 
+// H5Dwrite_multi may write to several files: the commit is that of the first dataset's.
+constexpr auto kChangedByWrite = [](size_t count, void* datasets[], auto...) -> void* {
+  return count > 0 ? datasets[0] : nullptr;
+};
+constexpr auto kChangedBySpecific = [](void* obj, const H5VL_dataset_specific_args_t* args,
+                                       auto...) -> void* {
+  return args->op_type == H5VL_DATASET_SET_EXTENT ? obj : nullptr;
+};
+constexpr auto kChangedByOptional = [](void* obj, const H5VL_optional_args_t* args,
+                                       auto...) -> void* {
+  return args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE ? obj : nullptr;
+};
+
 }  // namespace
 
-const H5VL_dataset_class_t kDatasetClass = {dataset_create,   dataset_open, dataset_read,
-                                            dataset_write,    dataset_get,  dataset_specific,
-                                            dataset_optional, dataset_close};
+const H5VL_dataset_class_t kDatasetClass = {kChangingEntry<dataset_create>,
+                                            kEntry<dataset_open>,
+                                            kEntry<dataset_read>,
+                                            kChangingEntry<dataset_write, kChangedByWrite>,
+                                            kEntry<dataset_get>,
+                                            kChangingEntry<dataset_specific, kChangedBySpecific>,
+                                            kChangingEntry<dataset_optional, kChangedByOptional>,
+                                            kEntry<dataset_close>};
 
 }  // namespace bento::vol

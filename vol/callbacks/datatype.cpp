@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "vol/callbacks/callbacks.hpp"
+#include "vol/callbacks/entry.hpp"
 #include "vol/file/arguments.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/refresh.hpp"
@@ -65,7 +66,8 @@ herr_t datatype_close(void* obj, hid_t dxpl, void** req) noexcept {
 
 }  // namespace
 
-const H5VL_datatype_class_t kDatatypeClass = {datatype_commit,   datatype_open,     datatype_get,
-                                              datatype_specific, datatype_optional, datatype_close};
+const H5VL_datatype_class_t kDatatypeClass = {
+    kChangingEntry<datatype_commit>, kEntry<datatype_open>,     kEntry<datatype_get>,
+    kEntry<datatype_specific>,       kEntry<datatype_optional>, kEntry<datatype_close>};
 
 }  // namespace bento::vol

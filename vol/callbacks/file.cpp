@@ -13,6 +13,7 @@
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "vol/callbacks/callbacks.hpp"
+#include "vol/callbacks/entry.hpp"
 #include "vol/callbacks/file_optional.hpp"
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/file/cached_file.hpp"
@@ -20,7 +21,7 @@
 #include "vol/file/fapl.hpp"
 #include "vol/file/file_agreement.hpp"
 #include "vol/file/file_context.hpp"
-#include "vol/file/mounts.hpp"
+#include "vol/file/flush.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/stats.hpp"
 #include "vol/mpi/mpi_access.hpp"
@@ -85,6 +86,16 @@ ContainerOptions options_of(const AgreedFile& file, const CachePlace& place, hid
   return options;
 }
 
+// Each rank comes to its calls at another time, and a commit is a call of them all.
+Status check_timed_commits(const char* name, const AgreedFile& file) {
+  const double seconds = file.settings.requested.config.commit;
+  if (seconds == 0 || file.comm->size() == 1) return {};
+  return fail(Code::kUnsupported,
+              fmt::format("'{}': commit={:g} is for files that one process has open, and {} ranks "
+                          "open this one to write: call H5Fflush on all of them instead",
+                          name, seconds, file.comm->size()));
+}
+
 /// Why a file passes straight through, whatever it is. Empty if it does not.
 std::string_view native_because(unsigned flags, hid_t fcpl, hid_t fapl) {
   if (!serves_driver(fapl)) return "a driver or file image that h5bento does not serve";
@@ -126,6 +137,7 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   BENTO_ASSIGN(AgreedFile file, agree_on_create(request));
   if (file.passes()) return pass_create(name, flags, fcpl, fapl, dxpl, req);
   if (file.open) return open_skeleton(name, fapl, file.access, file.open, native_create);
+  BENTO_TRY(check_timed_commits(name, file));
   BENTO_ASSIGN(CachePlace place, place_to_create(request, file));
   const auto create_there = [&] {
     return Container::create(place.name_or(name), (flags & H5F_ACC_EXCL) != 0,
@@ -156,6 +168,7 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
                 fmt::format("'{}' is a container: SWMR access is not supported; readers see "
                             "the last committed step without it",
                             name));
+  if (writable) BENTO_TRY(check_timed_commits(name, file));
   BENTO_ASSIGN(CachePlace place, place_to_open(request, file));
   BENTO_ASSIGN(auto container, Container::open(place.name_or(name), writable,
                                                options_of(file, place, fapl), file.comm));
@@ -196,30 +209,10 @@ herr_t file_get(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) 
   });
 }
 
-Status flush(Object* object, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {
-  const auto context = context_of(object);
-  notice_linked_changes();
-  if (H5VLfile_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
-    return fail(native_failed("flush"));
-  std::vector<std::shared_ptr<FileContext>> files;
-  if (args->args.flush.scope == H5F_SCOPE_GLOBAL) files = mounted_with(object);
-  if (context) files.insert(files.begin(), context);
-  Status flushed;
-  for (const auto& file : files) {
-    if (!file->writable()) continue;
-    file->note_collective("flush", {});
-    Status done = file->container().commit();
-    if (done) done = file->note_flushed();
-    if (done) done = file->take_refused_change();
-    if (flushed) flushed = std::move(done);
-  }
-  return flushed;
-}
-
 Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t dxpl, void** req) {
   switch (args->op_type) {
     case H5VL_FILE_FLUSH:
-      return flush(object, args, dxpl, req);
+      return flush(object, args->args.flush.scope);
     case H5VL_FILE_REOPEN: {
       if (H5VLfile_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
         return fail(native_failed("reopen"));
@@ -313,7 +306,8 @@ herr_t file_close(void* file, hid_t dxpl, void** req) {
 
 }  // namespace
 
-const H5VL_file_class_t kFileClass = {file_create,   file_open,     file_get,
-                                      file_specific, file_optional, file_close};
+const H5VL_file_class_t kFileClass = {kEntry<file_create>,   kEntry<file_open>,
+                                      kEntry<file_get>,      kEntry<file_specific>,
+                                      kEntry<file_optional>, kEntry<file_close>};
 
 }  // namespace bento::vol

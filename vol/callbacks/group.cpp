@@ -4,6 +4,7 @@
 /// Group callbacks: all of them belong to the skeleton.
 #include "hdf5/base/native_connector.hpp"
 #include "vol/callbacks/callbacks.hpp"
+#include "vol/callbacks/entry.hpp"
 #include "vol/file/mounts.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/refresh.hpp"
@@ -76,7 +77,8 @@ herr_t group_close(void* obj, hid_t dxpl, void** req) noexcept {
 
 }  // namespace
 
-const H5VL_group_class_t kGroupClass = {group_create,   group_open,     group_get,
-                                        group_specific, group_optional, group_close};
+const H5VL_group_class_t kGroupClass = {
+    kChangingEntry<group_create>, kEntry<group_open>,     kEntry<group_get>,
+    kEntry<group_specific>,       kEntry<group_optional>, kEntry<group_close>};
 
 }  // namespace bento::vol

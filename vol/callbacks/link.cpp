@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "vol/callbacks/callbacks.hpp"
+#include "vol/callbacks/entry.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/reserved_name.hpp"
@@ -115,9 +116,22 @@ herr_t link_optional(void* obj, const H5VL_loc_params_t* loc, H5VL_optional_args
   return H5VLlink_optional(at(obj)->under, loc, at(obj)->under_vol_id, args, dxpl, req);
 }
 
+constexpr auto kChangedByCreate = [](const H5VL_link_create_args_t* args, void* obj,
+                                     auto...) -> void* {
+  return obj == nullptr && args->op_type == H5VL_LINK_CREATE_HARD ? args->args.hard.curr_obj : obj;
+};
+constexpr auto kChangedByMove = [](void* source, const H5VL_loc_params_t*, void* target,
+                                   auto...) -> void* { return either(target, source); };
+constexpr auto kChangedBySpecific = [](void* obj, const H5VL_loc_params_t*,
+                                       const H5VL_link_specific_args_t* args, auto...) -> void* {
+  return args->op_type == H5VL_LINK_DELETE ? obj : nullptr;
+};
+
 }  // namespace
 
-const H5VL_link_class_t kLinkClass = {link_create, link_copy,     link_move,
-                                      link_get,    link_specific, link_optional};
+const H5VL_link_class_t kLinkClass = {
+    kChangingEntry<link_create, kChangedByCreate>,     kChangingEntry<link_copy, kChangedByMove>,
+    kChangingEntry<link_move, kChangedByMove>,         kEntry<link_get>,
+    kChangingEntry<link_specific, kChangedBySpecific>, kEntry<link_optional>};
 
 }  // namespace bento::vol

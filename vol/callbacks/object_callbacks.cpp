@@ -5,6 +5,7 @@
 #include <string>
 
 #include "vol/callbacks/callbacks.hpp"
+#include "vol/callbacks/entry.hpp"
 #include "vol/data/dataset_copy.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/object.hpp"
@@ -97,9 +98,22 @@ herr_t object_optional(void* obj, const H5VL_loc_params_t* loc, H5VL_optional_ar
   });
 }
 
+constexpr auto kChangedByCopy = [](void*, const H5VL_loc_params_t*, const char*, void* target,
+                                   auto...) -> void* { return target; };
+constexpr auto kChangedBySpecific = [](void* obj, const H5VL_loc_params_t*,
+                                       const H5VL_object_specific_args_t* args, auto...) -> void* {
+  return args->op_type == H5VL_OBJECT_CHANGE_REF_COUNT ? obj : nullptr;
+};
+constexpr auto kChangedByOptional = [](void* obj, const H5VL_loc_params_t*,
+                                       const H5VL_optional_args_t* args, auto...) -> void* {
+  return args->op_type == H5VL_NATIVE_OBJECT_SET_COMMENT ? obj : nullptr;
+};
+
 }  // namespace
 
-const H5VL_object_class_t kObjectClass = {object_open, object_copy, object_get, object_specific,
-                                          object_optional};
+const H5VL_object_class_t kObjectClass = {
+    kEntry<object_open>, kChangingEntry<object_copy, kChangedByCopy>, kEntry<object_get>,
+    kChangingEntry<object_specific, kChangedBySpecific>,
+    kChangingEntry<object_optional, kChangedByOptional>};
 
 }  // namespace bento::vol

@@ -94,6 +94,8 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   options.keep = config.keep;
   if (config.step != 0) options.step = AbsoluteStep(config.step);
   options.minmax = config.minmax;
+  options.view_at_commits = config.view_commits;
+  options.view_grace = config.view_grace;
   options.lock = locking_wanted(fapl);
   return options;
 }

@@ -42,6 +42,7 @@ FileContext::FileContext(std::string name, OpenSettings settings, UserAccess acc
                          std::optional<CachedFile> cached)
     : name_(std::move(name)),
       settings_(std::move(settings)),
+      timer_(container->writable() ? config().commit : 0),
       identity_(identity_here(container->path(), *container, settings_)),
       access_(std::move(access)),
       comm_(std::move(comm)),
@@ -92,18 +93,31 @@ Status FileContext::finalise() {
   if (auto removed = remove_deleted(); !removed)
     fmt::print(stderr, "h5bento: '{}': deleted datasets keep their space: {}\n", name_,
                removed.error().text);
-  ViewBuilder view;
-  if (config().view)
-    view = [this](ViewJob& job) {
-      return build_native_view({config().view_maps, config().view_copy}, job);
-    };
-  Status closed = container_->close(view);
+  Status closed = container_->close(config().view ? view_builder() : ViewBuilder{});
   Stats::get().unordered_overlaps += container_->unordered_overlaps();
-  for (const auto& note : container_->notes())
-    fmt::print(stderr, "h5bento: '{}': {}\n", name_, note);
+  tell_notes();
   if (cached_ && writable()) closed = finish_cached(*cached_, settings_, *comm_, closed);
   BENTO_TRY(std::move(closed));
   return take_refused_change();
+}
+
+ViewBuilder FileContext::view_builder() const {
+  return [this](ViewJob& job) {
+    return build_native_view({config().view_maps, config().view_copy}, job);
+  };
+}
+
+Status FileContext::commit() {
+  Status done = container_->commit(config().view_commits ? view_builder() : ViewBuilder{});
+  if (config().view_commits) tell_notes();
+  return done;
+}
+
+// Each once, and at once: a program that is killed does not come to its close.
+void FileContext::tell_notes() {
+  const auto& notes = container_->notes();
+  for (; notes_told_ < notes.size(); ++notes_told_)
+    fmt::print(stderr, "h5bento: '{}': {}\n", name_, notes[notes_told_]);
 }
 
 Status FileContext::note_flushed() {

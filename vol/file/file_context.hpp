@@ -22,6 +22,7 @@
 #include "hdf5/data/decoded_cache.hpp"
 #include "hdf5/skeleton/host.hpp"
 #include "vol/file/cached_file.hpp"
+#include "vol/file/commit_timer.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
@@ -88,9 +89,12 @@ class FileContext final : public SkeletonHost {
   [[nodiscard]] Container& container() { return *container_; }
   /// If it is written or read in a cache: where.
   [[nodiscard]] const std::optional<CachedFile>& cached() const { return cached_; }
+  /// Commits, and leaves a native view if the settings say so. Collective.
+  Status commit();
   /// A flush has committed. If the file is in a cache, others look for it there from now on.
   /// Errors: kPermission, kNoSpace, kIo; on rank 0 alone.
   Status note_flushed();
+  [[nodiscard]] CommitTimer& timer() { return timer_; }
   /// What was decoded of the records as they are now.
   [[nodiscard]] DecodedCache& decoded() {
     decoded_.keep_only(container_->content_version());
@@ -132,6 +136,8 @@ class FileContext final : public SkeletonHost {
   void note_extent_unknown() { ++extent_version_; }
 
  private:
+  [[nodiscard]] ViewBuilder view_builder() const;
+  void tell_notes();
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);
   Status remove_deleted();
   /// Quoted; empty if no link leads there. Makes no communication.
@@ -139,12 +145,14 @@ class FileContext final : public SkeletonHost {
 
   std::string name_;
   OpenSettings settings_;
+  CommitTimer timer_;
   FileIdentity identity_;
   UserAccess access_;
   std::shared_ptr<Communicator> comm_;
   std::unique_ptr<Container> container_;
   std::optional<CachedFile> cached_;
-  bool noted_ = false;  ///< others know that it is in the cache
+  std::size_t notes_told_ = 0;  ///< of the container's notes
+  bool noted_ = false;          ///< others know that it is in the cache
   DecodedCache decoded_;
   std::map<TokenBytes, DatasetNumber> numbers_;
   std::map<DatasetNumber, std::uint64_t>

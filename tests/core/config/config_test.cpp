@@ -176,6 +176,22 @@ TEST_CASE("config: asking for what is anyway so is accepted", "[core][config]") 
   CHECK(*config == Config{});
 }
 
+TEST_CASE("config: commits by time", "[core][config]") {
+  CHECK(parse_config("")->commit == 0);
+  const auto config = parse_config("commit=0.5");
+  REQUIRE(config);
+  CHECK(config->commit == 0.5);
+  CHECK(to_string(*config) == "commit=0.5");
+  CHECK(parse_config("commit=0") == Config{});
+  const std::string wrong =
+      GENERATE("commit=", "commit=-1", "commit=on", "commit=1s", "commit=nan");
+  CAPTURE(wrong);
+  const auto refused = parse_config(wrong);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kInvalidArgument);
+  CHECK_THAT(refused.error().text, ContainsSubstring("accepted is a number of seconds"));
+}
+
 TEST_CASE("config: steps and durability", "[core][config]") {
   const auto config = parse_config("keep=all;step=3;minmax=on;durability=power");
   REQUIRE(config);
@@ -211,7 +227,12 @@ TEST_CASE("config: the native view's keys", "[core][config]") {
   CHECK(config->view_copy == 1u << 30);
   CHECK(config->view_maps == 100);
   CHECK(to_string(*config) == "view=off;view_copy=1G;view_maps=100");
-  for (const std::string_view text : {"view=yes", "view_maps=0", "view_maps=x", "view_copy="})
+  const auto live = parse_config("view=commit;view_grace=2.5");
+  REQUIRE(live);
+  CHECK((live->view && live->view_commits && live->view_grace == 2.5));
+  CHECK(to_string(*live) == "view=commit;view_grace=2.5");
+  for (const std::string_view text :
+       {"view=yes", "view_grace=-1", "view_maps=0", "view_maps=x", "view_copy="})
     CHECK_FALSE(parse_config(text));
 }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/flush.hpp"
+
+#include <memory>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "hdf5/base/handle.hpp"
+#include "vol/file/file_context.hpp"
+#include "vol/file/mounts.hpp"
+
+namespace bento::vol {
+
+Status flush(Object* object, H5F_scope_t scope) {
+  const auto context = context_of(object);
+  notice_linked_changes();
+  H5VL_file_specific_args_t args{};
+  args.op_type = H5VL_FILE_FLUSH;
+  args.args.flush.obj_type = object->type;
+  args.args.flush.scope = scope;
+  if (H5VLfile_specific(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                        nullptr) < 0)
+    return fail(Code::kInternal, "flush failed in the native connector");
+  std::vector<std::shared_ptr<FileContext>> files;
+  if (scope == H5F_SCOPE_GLOBAL) files = mounted_with(object);
+  if (context) files.insert(files.begin(), context);
+  Status flushed;
+  for (const auto& file : files) {
+    if (!file->writable()) continue;
+    file->note_collective("flush", {});
+    file->timer().begin_anew();
+    Status done = file->commit();
+    if (done) done = file->note_flushed();
+    if (done) done = file->take_refused_change();
+    if (flushed) flushed = std::move(done);
+  }
+  return flushed;
+}
+
+Status flush_if_due(Object* object) {
+  if (!CommitTimer::any() || object == nullptr || object->under == nullptr) return {};
+  const auto context = context_of(object);
+  if (!context || !context->timer().due() || context->container().inherited()) return {};
+  const ErrorStackKeeper keep;
+  auto flushed = flush(object, H5F_SCOPE_LOCAL);
+  if (flushed) return {};
+  return fail(std::move(flushed).error().with_context(fmt::format(
+      "'{}': the commit that commit={:g} asks for", context->name(), context->config().commit)));
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// H5Fflush, and the flush that a program with `commit=SECONDS` does not have to call.
+#pragma once
+
+#include <hdf5.h>
+
+#include "core/base/error.hpp"
+#include "vol/file/object.hpp"
+
+namespace bento::vol {
+
+/// What H5Fflush does: the library writes what it has kept of the file of `object` (with a global
+/// scope also of the files that are mounted with it), and each container among them that is open
+/// for writing commits. Collective. Errors: as Container::commit(), and those of the library.
+Status flush(Object* object, H5F_scope_t scope);
+
+/// Flushes the container of `object` if it is open with `commit=SECONDS`, and its last commit, or
+/// the last try, was so long ago. Keeps the error stack unless it fails. Errors: as flush().
+Status flush_if_due(Object* object);
+
+}  // namespace bento::vol
