@@ -173,7 +173,7 @@ class PagedArray {
   class Page {
    public:
     const Slot& operator[](unsigned at) const {
-      static const Slot none;
+      static const Slot none{};
       return place_[at] == kNone ? none : slots_[place_[at]];
     }
     Slot& operator[](unsigned at) {
