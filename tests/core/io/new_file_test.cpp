@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <sstream>
+#include <string>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -19,7 +21,8 @@ namespace fs = std::filesystem;
 
 /// A folder of this test's own, in the current one.
 struct Folder {
-  fs::path path = fs::absolute("new_file_test");
+  fs::path path =
+      fs::absolute("new_file_test-" + std::to_string(::getpid()));  // cases run beside each other
   Folder() {
     fs::remove_all(path);
     fs::create_directory(path);
