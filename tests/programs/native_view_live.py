@@ -113,15 +113,24 @@ def state(file, pause=0):
         if found.shape != values.shape or not (found == values).all():
             return f"WRONG: step {step}: {name}: {found.ravel()[:3]}"
     return f"step {step}"
+def opened(path):
+    # Two errors that a reader may see for a moment (docs/usage.md, "While it is written").
+    for again in (True, True, False):
+        try:
+            return h5py.File(path, "r")
+        except OSError as error:
+            if not again or not any(text in str(error) for text in ("truncated file", "lock file")):
+                raise
+            time.sleep(0.01)
 kept = []
 for line in sys.stdin:
     what, path = line.split()
     try:
         if what == "read":
-            with h5py.File(path, "r") as file:
+            with opened(path) as file:
                 said = state(file)
         elif what == "slowly":
-            with h5py.File(path, "r") as file:
+            with opened(path) as file:
                 said = state(file, 0.01)
         elif what == "keep":
             kept.append(h5py.File(path, "r", locking=False))
@@ -284,7 +293,7 @@ def without_grace(keeper):
 
 def beside(seconds, ranks="1"):
     seconds, ranks, reads, last, steps = float(seconds), int(ranks), 0, 0, set()
-    with Reader() as reader, Writer(ranks, "view=commit;view_grace=5") as writer:
+    with Reader() as reader, Writer(ranks, "view=commit;view_grace=20") as writer:
         writer.wait_for("opened")
         end = time.monotonic() + seconds
         while time.monotonic() < end:
