@@ -30,7 +30,8 @@ static double value_of(int dataset, int element) {
   return dataset + 1000.0 * rank + element;
 }
 
-static void write_all(const char* path, hid_t fapl, hid_t memory, hid_t space, int count, Times* t) {
+static void write_all(const char* path, hid_t fapl, hid_t memory, hid_t space, int count,
+                      Times* t) {
   double data[kElements];
   char name[32];
   const hid_t scalar = H5Screate(H5S_SCALAR);
@@ -39,9 +40,11 @@ static void write_all(const char* path, hid_t fapl, hid_t memory, hid_t space, i
   for (int i = 0; i < count; ++i) {
     snprintf(name, sizeof name, "d%d", i);
     const double begun = MPI_Wtime();
-    const hid_t set = H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t set =
+        H5Dcreate2(file, name, H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     check(set, "H5Dcreate2");
-    const hid_t attribute = H5Acreate2(set, "number", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t attribute =
+        H5Acreate2(set, "number", H5T_NATIVE_INT, scalar, H5P_DEFAULT, H5P_DEFAULT);
     check(H5Awrite(attribute, H5T_NATIVE_INT, &i), "H5Awrite");
     H5Aclose(attribute);
     const double created = MPI_Wtime();
@@ -104,7 +107,8 @@ int main(int argc, char** argv) {
   }
   const hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
   check(H5Pset_fapl_mpio(fapl, MPI_COMM_WORLD, MPI_INFO_NULL), "H5Pset_fapl_mpio");
-  const hsize_t all = (hsize_t)kElements * (hsize_t)ranks, mine = (hsize_t)kElements * (hsize_t)rank, some = kElements;
+  const hsize_t all = (hsize_t)kElements * (hsize_t)ranks,
+                mine = (hsize_t)kElements * (hsize_t)rank, some = kElements;
   const hid_t space = H5Screate_simple(1, &all, NULL), memory = H5Screate_simple(1, &some, NULL);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, &mine, NULL, &some, NULL);
 
@@ -117,10 +121,11 @@ int main(int argc, char** argv) {
   MPI_Reduce(&t, &slowest, sizeof t / sizeof(double), MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
   MPI_Reduce(mine_now, most, 2, MPI_LONG, MPI_MAX, 0, MPI_COMM_WORLD);
   if (rank == 0)
-    printf("{\"create\": %.9f, \"write\": %.9f, \"flush\": %.9f, \"one\": %.9f, \"close\": %.9f, "
-           "\"reopen\": %.9f, \"open\": %.9f, \"read\": %.9f, \"peak_kib\": %ld, \"wrong\": %ld}\n",
-           slowest.create, slowest.write, slowest.flush, slowest.one, slowest.close, slowest.reopen, slowest.open,
-           slowest.read, most[0], most[1]);
+    printf(
+        "{\"create\": %.9f, \"write\": %.9f, \"flush\": %.9f, \"one\": %.9f, \"close\": %.9f, "
+        "\"reopen\": %.9f, \"open\": %.9f, \"read\": %.9f, \"peak_kib\": %ld, \"wrong\": %ld}\n",
+        slowest.create, slowest.write, slowest.flush, slowest.one, slowest.close, slowest.reopen,
+        slowest.open, slowest.read, most[0], most[1]);
   H5Sclose(space);
   H5Sclose(memory);
   H5Pclose(fapl);
