@@ -199,28 +199,23 @@ bool is_same_still(FileContext& file, const OpenBefore& before) {
   return now && now == before.number;
 }
 
-// Of the object that is refreshed the library reads everything anew itself, unless the refresh is
-// refused. What is asked for in the second round is what the first one has given up.
-Status forget_metadata(Object* file, const Object* refreshed) {
-  const H5VL_loc_params_t itself = by_self(refreshed->type);
-  const H5VL_loc_params_t root = by_name(H5I_FILE, "/");
-  if (info_at(refreshed, itself)) {
-    BENTO_TRY(forget_metadata(file, refreshed, itself));
-    Status refreshable = check_refreshable(refreshed);
-    if (!refreshable) BENTO_TRY(forget_metadata(file, file, root));
-    return refreshable;
-  }
-  // An object that was deleted may have no header any more.
-  BENTO_TRY(forget_metadata(file, file, root));
-  for (const Object* const other : open_objects()) {
-    if (other->under == nullptr || other->outdated || other->type == H5I_FILE) continue;
-    const H5VL_loc_params_t place = by_self(other->type);
-    if (context_of(other) != context_of(file) || !info_at(other, place)) continue;
-    BENTO_TRY(forget_metadata(file, other, place));
-    BENTO_TRY(forget_metadata(file, file, root));
-    break;
-  }
-  return check_refreshable(refreshed);
+/// An object that can be read in the step that the file has come to: the refreshed one unless it was
+/// deleted, else another open one. Null if there is none.
+const Object* readable_object(const FileContext& file, const Object* refreshed) {
+  if (info_at(refreshed, by_self(refreshed->type))) return refreshed;
+  for (const Object* const other : open_objects())
+    if (other->under != nullptr && !other->outdated && other->type != H5I_FILE &&
+        context_of(other).get() == &file && info_at(other, by_self(other->type)))
+      return other;
+  return nullptr;
+}
+
+// What is asked for in one round stays and is given up in the other one. The library itself reads
+// only what it refreshes anew, and that only if the refresh is not refused.
+Status forget_metadata(const FileContext& file, Object* handle, const Object* refreshed) {
+  if (const Object* const object = readable_object(file, refreshed))
+    BENTO_TRY(forget_metadata(handle, object, by_self(object->type)));
+  return forget_metadata(handle, handle, by_name(H5I_FILE, "/"));
 }
 
 Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fileno) {
@@ -238,10 +233,10 @@ Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fi
     if (object->type == H5I_DATATYPE) open.back().header = header_of(file, object);
   }
   BENTO_ASSIGN(const bool newer, file.refresh());
-  if (!newer) return check_refreshable(refreshed);
+  if (!newer) return {};
   for (const OpenBefore& before : open)
     if (!is_same_still(file, before)) mark_outdated(before.object, true);
-  return forget_metadata(handle, refreshed);
+  return forget_metadata(file, handle, refreshed);
 }
 
 }  // namespace
@@ -254,6 +249,7 @@ Status refresh_file(Object* object) {
   if (mine == nullptr)
     return fail(Code::kInternal, "the native connector does not know the object");
   BENTO_TRY(go_to_newest(*context, object, mine->fileno));
+  BENTO_TRY(check_refreshable(object));
   // What is known of the dataset that lay there before goes with it. The object itself may be
   // another one when the library has closed and opened it.
   const ObjectIdentity place = *mine;
