@@ -52,11 +52,11 @@ Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
   totals.regular_records += written.regular;
 
   const StepSummary& older = entry.steps.summary;
-  const bool anything_older = entry.steps.levels != 0 && older.any_records;
-  const bool disjoint = written.volume != 0 || written.records == 0;
-  const bool beside_older =
-      !anything_older || written.records == 0 || !overlaps(written.bounds, older.bounds);
-  if (!change.extents.empty() || !disjoint || !beside_older)
+  const bool first = entry.steps.levels == 0;
+  const bool anything_older = !first && older.any_records;
+  const bool overlapping = written.volume == 0;  // among themselves
+  const bool over_older = anything_older && overlaps(written.bounds, older.bounds);
+  if (!change.extents.empty() || (written.records != 0 && (overlapping || over_older)))
     totals.hidden.push_back(entry.declaration.number);
   StepEntry step;
   step.segment = written.ref;
@@ -72,7 +72,6 @@ Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
   }
   step.covers = written.volume != 0 && written.volume == written.bounds.elements() &&
                 (!anything_older || contains(written.bounds, older.bounds));
-  const bool first = entry.steps.levels == 0;
   const SegmentArray array(SegmentTraits{entry.declaration.rank});
   BENTO_ASSIGN(entry.steps, array.put(source, sink, entry.steps, {{commit.step.number(), step}}));
   if (commit.keep != 0 && !first) BENTO_TRY(forget_steps(source, sink, oldest, entry));
