@@ -25,7 +25,6 @@ struct Index::PerDataset {
   };
 
   DatasetDeclaration declaration;
-  bool filled = false;  ///< has records or clips, or had some since they were cleared
   std::vector<Meta> meta;
   std::vector<std::uint64_t> stored;   ///< per record: rank starts, rank counts, as written
   std::vector<std::uint64_t> visible;  ///< the same after clipping
@@ -117,8 +116,7 @@ const DatasetDeclaration* Index::find(DatasetNumber dataset) const {
 
 // A commit clears what was filled since the one before, and looks at nothing else.
 Index::PerDataset& Index::changed(PerDataset& entry) {
-  if (!entry.filled) filled_.push_back(entry.declaration.number);
-  entry.filled = true;
+  if (entry.meta.empty() && entry.clips.empty()) filled_.push_back(entry.declaration.number);
   return entry;
 }
 
@@ -230,7 +228,6 @@ void Index::clear_records() {
     const auto found = datasets_.find(number);
     if (found == datasets_.end()) continue;
     PerDataset& entry = *found->second;
-    entry.filled = false;
     entry.meta.clear();
     entry.stored.clear();
     entry.visible.clear();

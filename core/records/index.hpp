@@ -68,7 +68,7 @@ class Index {
   struct PerDataset;
   PerDataset& changed(PerDataset& entry);
   std::map<DatasetNumber, std::unique_ptr<PerDataset>> datasets_;
-  std::vector<DatasetNumber> filled_;  ///< those with records or clips
+  std::vector<DatasetNumber> filled_;  ///< those with records or clips; some of them twice, or gone
 };
 
 }  // namespace bento
