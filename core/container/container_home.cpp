@@ -22,7 +22,7 @@ Status Container::check_home() const {
 // the child's own copy.
 Status Container::check_inherited(DatasetNumber dataset, const Lookup& fresh) const {
   for (const auto& piece : fresh.pieces)
-    if (!StreamWriter::buffered(state_.index.record(dataset, piece.record).where))
+    if (!StreamWriter::buffered(state_.index.where(dataset, piece.record)))
       return fail(Code::kPermission,
                   fmt::format("'{}': dataset {} was written since the last H5Fflush by process {}; "
                               "process {}, a forked child of it, can read only what was committed "

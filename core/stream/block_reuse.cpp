@@ -107,8 +107,8 @@ std::uint64_t BlockReuse::replaced_bytes(const Record& record) const {
   return found == own->second.by_box.end() ? bytes : bytes + found->second.bytes;
 }
 
-void BlockReuse::committed(std::span<const DatasetNumber> deleted, std::uint64_t step,
-                           std::uint64_t oldest) {
+void BlockReuse::deletions_committed(std::span<const DatasetNumber> deleted, std::uint64_t step,
+                                     std::uint64_t oldest) {
   for (const DatasetNumber dataset : deleted) {
     const auto found = own_.find(dataset);
     if (found == own_.end()) continue;

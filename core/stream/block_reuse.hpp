@@ -46,12 +46,13 @@ class BlockReuse {
   /// Step `step` is committed with this record of this rank; records come in the order in which
   /// they were written. Records that lie wholly under newer ones of the same rank die with the
   /// step; their blocks are free once no step before it can be read.
-  void committed(const Record& record, std::uint64_t step) {
+  void record_committed(const Record& record, std::uint64_t step) {
     drop_covered(own_[record.dataset], record, step);
   }
   /// Step `step` is committed without these datasets; `oldest` is the oldest step that can still be
   /// read. Comes after its records.
-  void committed(std::span<const DatasetNumber> deleted, std::uint64_t step, std::uint64_t oldest);
+  void deletions_committed(std::span<const DatasetNumber> deleted, std::uint64_t step,
+                           std::uint64_t oldest);
   /// As of `step`, of the datasets in `concerned` (or of all) only the records at the positions
   /// `live`, ascending, can be seen: others of this session may lie under records of other ranks.
   void only_these_live(bool all, const std::set<DatasetNumber>& concerned,

@@ -108,8 +108,8 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
     slots.emplace_back(index_.order(slot.dataset, slot.position), &slot);
   std::ranges::stable_sort(slots, {}, &std::pair<Order, const Slot*>::first);
   for (const auto& [order, slot] : slots)
-    blocks_.reuse().committed(index_.record(slot->dataset, slot->position), step);
-  blocks_.reuse().committed(deleted, step, oldest);
+    blocks_.reuse().record_committed(index_.record(slot->dataset, slot->position), step);
+  blocks_.reuse().deletions_committed(deleted, step, oldest);
   uncommitted_.clear();
   told_ = 0;
   ranges_.clear();
