@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "vol/file/file_context.hpp"
+#include "vol/file/metadata_cache.hpp"
 
 namespace bento::vol {
 
@@ -55,6 +56,10 @@ Status file_optional_body(Object* object, H5VL_optional_args_t* args, hid_t dxpl
                                   "seen by others after H5Fflush, or in collective reads",
                                   context->name()));
         return {};
+      case H5VL_NATIVE_FILE_SET_MDC_CONFIG:
+        if (context->access().parallel && context->writable())
+          return set_cache(object, without_eviction(*native->set_mdc_config.config));
+        break;
       default:
         break;
     }

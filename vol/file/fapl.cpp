@@ -10,6 +10,7 @@
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "vol/file/info.hpp"
+#include "vol/file/metadata_cache.hpp"
 #include "vol/file/object.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
@@ -98,23 +99,6 @@ PlistHandle copy_without_mpi(hid_t fapl) {
   return list;
 }
 
-// Every rank replays the same metadata calls into its own skeleton, and addresses must come out
-// equal. What the cache evicts depends on local reads, and temporary addresses are resolved on
-// eviction: so no eviction.
-Status forbid_eviction(hid_t fapl) {
-  H5AC_cache_config_t cache{};
-  cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
-  if (H5Pget_mdc_config(fapl, &cache) < 0)
-    return fail(Code::kInternal, "metadata cache settings unreadable");
-  cache.evictions_enabled = false;
-  cache.incr_mode = H5C_incr__off;
-  cache.flash_incr_mode = H5C_flash_incr__off;
-  cache.decr_mode = H5C_decr__off;
-  if (H5Pset_mdc_config(fapl, &cache) < 0)
-    return fail(Code::kInternal, "metadata cache settings refused");
-  return {};
-}
-
 }  // namespace
 
 Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
@@ -135,8 +119,8 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
   // A refresh has no way to make the library forget the pages of the step before.
   if (!host->writable() && H5Pset_page_buffer_size(list.get(), 0, 0, 0) < 0)
     return fail(Code::kInternal, "the page buffer cannot be turned off");
+  if (access.parallel && host->writable()) BENTO_TRY(forbid_eviction(list.get()));
   if (access.parallel) {
-    BENTO_TRY(forbid_eviction(list.get()));
     // What the mpio driver would have made of the default.
     H5F_close_degree_t degree{};
     if (H5Pget_fclose_degree(list.get(), &degree) >= 0 && degree == H5F_CLOSE_DEFAULT)

@@ -9,6 +9,7 @@
 
 #include "hdf5/base/handle.hpp"
 #include "vol/file/file_context.hpp"
+#include "vol/file/metadata_cache.hpp"
 #include "vol/file/mounts.hpp"
 
 namespace bento::vol {
@@ -29,6 +30,8 @@ Status flush(Object* object, H5F_scope_t scope) {
   Status flushed;
   for (const auto& file : files) {
     if (!file->writable()) continue;
+    // If it fails, that costs memory; who left here would let the other ranks wait.
+    if (Object* const handle = open_file_of(*file)) (void)evict_flushed(handle);
     file->note_collective("flush", {});
     file->timer().begin_anew();
     Status done = file->commit();

@@ -18,6 +18,7 @@
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/destination.hpp"
 #include "vol/file/file_context.hpp"
+#include "vol/file/metadata_cache.hpp"
 
 namespace bento::vol {
 
@@ -71,42 +72,6 @@ Status check_refreshable(const Object* object) {
   return {};
 }
 
-/// The native file below some open file id. Null if there is none: the program has closed it, or
-/// the file was opened through an external link.
-Object* open_file_of(const FileContext& file) {
-  for (Object* const object : open_objects())
-    if (object->type == H5I_FILE && object->under != nullptr && context_of(object).get() == &file)
-      return object;
-  return nullptr;
-}
-
-Status cache_config(Object* file, int what, H5AC_cache_config_t& config) {
-  H5VL_native_file_optional_args_t native{};
-  if (what == H5VL_NATIVE_FILE_GET_MDC_CONF)
-    native.get_mdc_config.config = &config;
-  else
-    native.set_mdc_config.config = &config;
-  H5VL_optional_args_t args{what, &native};
-  if (H5VLfile_optional(file->under, file->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) <
-      0)
-    return fail(Code::kInternal, "the library's metadata cache cannot be configured");
-  return {};
-}
-
-Result<std::uint32_t> cache_entries(Object* file) {
-  H5VL_native_file_optional_args_t native{};
-  std::size_t largest = 0;
-  std::size_t clean = 0;
-  std::size_t bytes = 0;
-  std::uint32_t entries = 0;
-  native.get_mdc_size = {&largest, &clean, &bytes, &entries};
-  H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_MDC_SIZE, &native};
-  if (H5VLfile_optional(file->under, file->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) <
-      0)
-    return fail(Code::kInternal, "the library's metadata cache cannot be asked for its size");
-  return entries;
-}
-
 std::vector<std::byte> bytes_at(FileContext& file, const ObjectIdentity& place, std::size_t count) {
   haddr_t address = 0;  // of its object header: what the native connector's tokens are
   static_assert(sizeof place.token >= sizeof address);
@@ -114,44 +79,6 @@ std::vector<std::byte> bytes_at(FileContext& file, const ObjectIdentity& place, 
   std::vector<std::byte> bytes(count);
   file.image().read(address, bytes);
   return bytes;
-}
-
-// The library has no call that empties the cache of a file. But its cache can be told to give up
-// each entry that was not used for an epoch of some accesses; then only the entries stay that were
-// accessed meanwhile: of the object at `place`, seen from `where`.
-Status forget_metadata(Object* file, const Object* where, const H5VL_loc_params_t& place) {
-  constexpr int kEpoch = 100;  // H5C__MIN_AR_EPOCH_LENGTH, in accesses
-  constexpr int kEpochs = 3;
-  H5AC_cache_config_t before{};
-  before.version = H5AC__CURR_CACHE_CONFIG_VERSION;
-  BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_GET_MDC_CONF, before));
-  H5AC_cache_config_t forgetful = before;
-  forgetful.evictions_enabled = true;  // off in files that ranks open together (forbid_eviction)
-  forgetful.incr_mode = H5C_incr__off;
-  forgetful.flash_incr_mode = H5C_flash_incr__off;
-  forgetful.epochs_before_eviction = 1;
-  forgetful.epoch_length = kEpoch;
-  forgetful.apply_max_decrement = false;
-  forgetful.apply_empty_reserve = false;
-  forgetful.upper_hr_threshold = 0;
-  forgetful.min_size = 1024;  // H5C__MIN_MAX_CACHE_SIZE
-  BENTO_ASSIGN(std::uint32_t entries, cache_entries(file));
-  for (std::uint32_t more = entries + 1; entries < more;) {
-    // Without the marks of epochs that were left behind: the cache evicts in one epoch only, in the
-    // one in which it comes to its smallest size, and that must not be the first.
-    forgetful.decr_mode = H5C_decr__off;
-    BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, forgetful));
-    forgetful.decr_mode = H5C_decr__age_out;
-    forgetful.set_initial_size = true;
-    BENTO_TRY(cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, forgetful));
-    for (int i = 0; i < kEpochs * kEpoch; ++i) (void)info_at(where, place);
-    // Some entries hold others, which can go only after them: pieces of an object header the
-    // header.
-    more = entries;
-    BENTO_ASSIGN(entries, cache_entries(file));
-  }
-  before.set_initial_size = true;
-  return cache_config(file, H5VL_NATIVE_FILE_SET_MDC_CONFIG, before);
 }
 
 // Asked while the object can still be read: later there may be another one at its place.
@@ -199,8 +126,8 @@ bool is_same_still(FileContext& file, const OpenBefore& before) {
   return now && now == before.number;
 }
 
-/// An object that can be read in the step that the file has come to: the refreshed one unless it was
-/// deleted, else another open one. Null if there is none.
+/// An object that can be read in the step that the file has come to: the refreshed one unless it
+/// was deleted, else another open one. Null if there is none.
 const Object* readable_object(const FileContext& file, const Object* refreshed) {
   if (info_at(refreshed, by_self(refreshed->type))) return refreshed;
   for (const Object* const other : open_objects())
@@ -212,7 +139,7 @@ const Object* readable_object(const FileContext& file, const Object* refreshed) 
 
 // What is asked for in one round stays and is given up in the other one. The library itself reads
 // only what it refreshes anew, and that only if the refresh is not refused.
-Status forget_metadata(const FileContext& file, Object* handle, const Object* refreshed) {
+Status forget_old_step(const FileContext& file, Object* handle, const Object* refreshed) {
   if (const Object* const object = readable_object(file, refreshed))
     BENTO_TRY(forget_metadata(handle, object, by_self(object->type)));
   return forget_metadata(handle, handle, by_name(H5I_FILE, "/"));
@@ -236,7 +163,7 @@ Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fi
   if (!newer) return {};
   for (const OpenBefore& before : open)
     if (!is_same_still(file, before)) mark_outdated(before.object, true);
-  return forget_metadata(file, handle, refreshed);
+  return forget_old_step(file, handle, refreshed);
 }
 
 }  // namespace

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Groups, attributes and datasets that ranks make and delete together, while each looks at others of them and one wants a
+metadata cache that evicts: all ranks keep the same addresses, so that every value is right afterwards. A flush makes
+the cache small.
+
+    metadata_cache.py [SEED]                  the test
+    mpirun ... metadata_cache.py --run SEED   its program
+"""
+
+import os
+import sys
+
+RANKS = 3
+KEPT = 256 * 1024  # bytes, of the cache after a flush
+
+
+def program(seed):
+    import random
+
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    rank, ranks = comm.rank, comm.size
+    together = random.Random(seed)  # what all ranks do
+    alone = random.Random(seed + rank)  # what each looks at
+
+    def eager(file):
+        """A cache as small as the library allows, which the connector must not let evict."""
+        config = file.id.get_mdc_config()
+        assert not config.evictions_enabled
+        config.evictions_enabled = True
+        config.set_initial_size = True
+        config.initial_size = config.min_size = 1024
+        file.id.set_mdc_config(config)
+        assert not file.id.get_mdc_config().evictions_enabled
+
+    def cached(file):
+        return file.id.get_mdc_size()[2]
+
+    for libver in ("earliest", "latest"):
+        wanted = {}
+        name = f"{libver}.h5"
+        with h5py.File(name, "w", driver="mpio", comm=comm, libver=libver) as file:
+            if rank == 1:
+                eager(file)
+            for round_ in range(3):
+                for number in range(300):
+                    path = f"g{together.randrange(12)}/{together.randrange(150)}"
+                    if path in wanted and together.random() < 0.5:
+                        del file[path]
+                        del wanted[path]
+                    elif path not in wanted:
+                        value = together.randrange(10**6)
+                        file.create_dataset(path, (2 * ranks,), "i4")[2 * rank : 2 * rank + 2] = value + rank
+                        for more in range(together.choice((1, 1, 2, 20))):
+                            file[path].attrs[f"a{more}"] = np.full(together.randrange(1, 60), value)
+                        wanted[path] = value
+                    for _ in range(alone.randrange(3)):
+                        seen = alone.choice(sorted(wanted) or [None])
+                        assert seen is None or file[seen].attrs["a0"][0] == wanted[seen]
+                file["round"] = round_
+                before = cached(file)
+                file.flush()
+                assert before > KEPT and cached(file) <= KEPT, (round_, before, cached(file))
+                del file["round"]
+        for how in ({"driver": "mpio", "comm": comm}, {}):
+            comm.barrier()
+            with h5py.File(name, "r", **how) as file:
+                assert sum(len(group) for group in file.values()) == len(wanted)
+                for path, value in wanted.items():
+                    found = file[path][...].reshape(ranks, 2)
+                    assert (found == value + np.arange(ranks)[:, None]).all(), (path, value, found)
+                    assert (file[path].attrs["a0"] == value).all(), path
+    print("right")
+
+
+def test():
+    script = os.path.abspath(__file__)
+    seed = sys.argv[1] if len(sys.argv) > 1 else "1"
+    found = mpirun(RANKS, [python(), "-B", script, "--run", seed], bento_env())
+    check(found.out.count("right") == RANKS, found.tail())
+    say(f"{RANKS} ranks: every value, and caches below {KEPT} bytes after each flush")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"]:
+        program(int(sys.argv[2]))
+        sys.exit(0)
+    from harness import bento_env, check, mpirun, python, run_test, say
+
+    run_test(test)

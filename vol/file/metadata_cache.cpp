@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/metadata_cache.hpp"
+
+#include <algorithm>
+
+#include <H5VLnative.h>
+
+#include "hdf5/base/native_connector.hpp"
+#include "vol/file/destination.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+Result<H5AC_cache_config_t> cache_of(Object* file) {
+  H5AC_cache_config_t config{};
+  config.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  H5VL_native_file_optional_args_t native{};
+  native.get_mdc_config.config = &config;
+  H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_MDC_CONF, &native};
+  if (H5VLfile_optional(file->under, file->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) <
+      0)
+    return fail(Code::kInternal, "the settings of the library's metadata cache cannot be read");
+  return config;
+}
+
+Result<std::uint32_t> cache_entries(Object* file) {
+  H5VL_native_file_optional_args_t native{};
+  std::size_t largest = 0;
+  std::size_t clean = 0;
+  std::size_t bytes = 0;
+  std::uint32_t entries = 0;
+  native.get_mdc_size = {&largest, &clean, &bytes, &entries};
+  H5VL_optional_args_t args{H5VL_NATIVE_FILE_GET_MDC_SIZE, &native};
+  if (H5VLfile_optional(file->under, file->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) <
+      0)
+    return fail(Code::kInternal, "the library's metadata cache cannot be asked for its size");
+  return entries;
+}
+
+}  // namespace
+
+Object* open_file_of(const FileContext& file) {
+  for (Object* const object : open_objects())
+    if (object->type == H5I_FILE && object->under != nullptr && context_of(object).get() == &file)
+      return object;
+  return nullptr;
+}
+
+// Every rank replays the same metadata calls into its own skeleton, and addresses must come out
+// equal. What the cache evicts depends on local reads, and temporary addresses are resolved when a
+// changed entry is evicted: so no eviction but right after a flush, when none is changed.
+H5AC_cache_config_t without_eviction(H5AC_cache_config_t config) {
+  config.evictions_enabled = false;
+  config.incr_mode = H5C_incr__off;
+  config.flash_incr_mode = H5C_flash_incr__off;
+  config.decr_mode = H5C_decr__off;
+  return config;
+}
+
+Status forbid_eviction(hid_t fapl) {
+  H5AC_cache_config_t cache{};
+  cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  if (H5Pget_mdc_config(fapl, &cache) < 0)
+    return fail(Code::kInternal, "metadata cache settings unreadable");
+  cache = without_eviction(cache);
+  if (H5Pset_mdc_config(fapl, &cache) < 0)
+    return fail(Code::kInternal, "metadata cache settings refused");
+  return {};
+}
+
+Status set_cache(Object* file, const H5AC_cache_config_t& config) {
+  H5VL_native_file_optional_args_t native{};
+  native.set_mdc_config.config = &config;
+  H5VL_optional_args_t args{H5VL_NATIVE_FILE_SET_MDC_CONFIG, &native};
+  if (H5VLfile_optional(file->under, file->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) <
+      0)
+    return fail(Code::kInternal, "the library's metadata cache cannot be configured");
+  return {};
+}
+
+// Each later flush looks at every entry that is left (H5C_set_slist_enabled).
+Status evict_flushed(Object* file) {
+  constexpr std::size_t kKept = 256 * 1024;  // bytes: some hundreds of object headers
+  BENTO_ASSIGN(H5AC_cache_config_t before, cache_of(file));
+  if (before.evictions_enabled) return {};
+  H5AC_cache_config_t smaller = before;
+  smaller.evictions_enabled = true;
+  smaller.set_initial_size = true;
+  smaller.min_size = std::min(before.min_size, kKept);
+  for (const std::size_t size : {before.max_size, smaller.min_size}) {  // it has to become smaller
+    smaller.initial_size = size;
+    BENTO_TRY(set_cache(file, smaller));
+  }
+  (void)info_at(file, by_name(H5I_FILE, "/"));  // the next access evicts
+  before.set_initial_size = true;
+  return set_cache(file, before);
+}
+
+// The library has no call that empties the cache of a file. But its cache can be told to give up
+// each entry that was not used for an epoch of some accesses; then only the entries stay that were
+// accessed meanwhile: of the object at `place`, seen from `where`.
+Status forget_metadata(Object* file, const Object* where, const H5VL_loc_params_t& place) {
+  constexpr int kEpoch = 100;  // H5C__MIN_AR_EPOCH_LENGTH, in accesses
+  constexpr int kEpochs = 3;
+  BENTO_ASSIGN(H5AC_cache_config_t before, cache_of(file));
+  H5AC_cache_config_t forgetful = before;
+  forgetful.evictions_enabled = true;  // off in files that ranks open together (forbid_eviction)
+  forgetful.incr_mode = H5C_incr__off;
+  forgetful.flash_incr_mode = H5C_flash_incr__off;
+  forgetful.epochs_before_eviction = 1;
+  forgetful.epoch_length = kEpoch;
+  forgetful.apply_max_decrement = false;
+  forgetful.apply_empty_reserve = false;
+  forgetful.upper_hr_threshold = 0;
+  forgetful.min_size = 1024;  // H5C__MIN_MAX_CACHE_SIZE
+  BENTO_ASSIGN(std::uint32_t entries, cache_entries(file));
+  for (std::uint32_t more = entries + 1; entries < more;) {
+    // Without the marks of epochs that were left behind: the cache evicts in one epoch only, in the
+    // one in which it comes to its smallest size, and that must not be the first.
+    forgetful.decr_mode = H5C_decr__off;
+    BENTO_TRY(set_cache(file, forgetful));
+    forgetful.decr_mode = H5C_decr__age_out;
+    forgetful.set_initial_size = true;
+    BENTO_TRY(set_cache(file, forgetful));
+    for (int i = 0; i < kEpochs * kEpoch; ++i) (void)info_at(where, place);
+    // Some entries hold others, which can go only after them: pieces of an object header the
+    // header.
+    more = entries;
+    BENTO_ASSIGN(entries, cache_entries(file));
+  }
+  before.set_initial_size = true;
+  return set_cache(file, before);
+}
+
+}  // namespace bento::vol
