@@ -18,6 +18,7 @@
 
 #include "core/base/hash.hpp"
 #include "core/io/file_lock.hpp"
+#include "core/io/host.hpp"
 #include "core/layout/root.hpp"
 #include "transfer/spill.hpp"
 
@@ -96,13 +97,6 @@ Result<Descriptor> open_own(const std::string& path) {
   return folder;
 }
 
-bool same_file(int a, const std::string& path) {
-  struct stat opened{};
-  struct stat named{};
-  return ::fstat(a, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
-}
-
 }  // namespace
 
 CopyState state_of_copy(const std::string& path) {
@@ -140,7 +134,7 @@ Result<CacheFolder> CacheFolder::open_locked(const std::string& path,
                     EWOULDBLOCK);
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    if (same_file(opened.lock_.get(), name)) break;
+    if (leads_to(name, opened.lock_.get())) break;
   }
   opened.final_ = read_text(path + "/final");
   return opened;

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,8 @@
 #include <thread>
 
 #include <fmt/format.h>
+
+#include "core/io/host.hpp"
 
 namespace bento::transfer {
 namespace {
@@ -37,20 +38,13 @@ Status lock(int fd, const std::string& path, int how, Clock::time_point until) {
   return {};
 }
 
-/// SCR's library deletes the file at its start; a lock on a deleted file keeps nobody out.
-bool still_named(int fd, const std::string& path) {
-  struct stat named{};
-  struct stat opened{};
-  return ::stat(path.c_str(), &named) == 0 && ::fstat(fd, &opened) == 0 &&
-         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
-}
-
 Result<Descriptor> open_locked(const std::string& path, int flags, int how,
                                Clock::time_point until) {
   for (;;) {
     BENTO_ASSIGN(Descriptor file, open_at(AT_FDCWD, path, flags | O_NONBLOCK, 0666, path));
     BENTO_TRY(lock(file.get(), path, how, until));
-    if (still_named(file.get(), path)) return file;
+    // SCR's library deletes the file at its start; a lock on a deleted file keeps nobody out.
+    if (leads_to(path, file.get())) return file;
     if (Clock::now() >= until)
       return fail(Code::kBusy, fmt::format("'{}' is deleted and made anew all the time", path));
   }

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 
 #include "core/io/file_lock.hpp"
+#include "core/io/host.hpp"
 #include "core/layout/names.hpp"
 #include "core/layout/plan.hpp"
 #include "transfer/kvtree_file.hpp"
@@ -46,20 +47,13 @@ Status check_not_written(const std::string& path) {
               fmt::format("a program writes to '{}'; submit it when it is closed", path), EBUSY);
 }
 
-bool is_same_file(const std::string& one, const std::string& other) {
-  struct stat first{};
-  struct stat second{};
-  return one == other || (::stat(one.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 &&
-                          first.st_dev == second.st_dev && first.st_ino == second.st_ino);
-}
-
 Result<std::vector<Entry>> entries_for(const Submission& submission) {
   const std::string source = clean_name(submission.source);
   const std::string destination = final_name(submission);
   BENTO_ASSIGN(const auto container, look_at_container(source));
   BENTO_ASSIGN(const auto parts, physical_files(source));
   for (const auto& part : parts)
-    if (is_same_file(part, destination))
+    if (lead_to_one_file(part, destination))
       return fail(Code::kInvalidArgument, fmt::format("'{}' is its own destination", part));
   if (container) BENTO_TRY(check_not_written(source));
   BENTO_TRY(check_can_arrive(source, submission.arrive));

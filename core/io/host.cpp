@@ -25,6 +25,28 @@ Result<std::pair<std::uint64_t, std::uint64_t>> file_identity(const File& file) 
   return std::pair<std::uint64_t, std::uint64_t>{info.st_dev, info.st_ino};
 }
 
+namespace {
+
+bool are_one(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+}  // namespace
+
+bool leads_to(const std::string& name, int descriptor) {
+  struct stat named{};
+  struct stat opened{};
+  return ::stat(name.c_str(), &named) == 0 && ::fstat(descriptor, &opened) == 0 &&
+         are_one(named, opened);
+}
+
+bool lead_to_one_file(const std::string& one, const std::string& other) {
+  struct stat first{};
+  struct stat second{};
+  return ::stat(one.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 &&
+         are_one(first, second);
+}
+
 std::uint32_t file_system_block(const File& file) {
   constexpr std::uint32_t kSmallest = 4096;
   constexpr std::uint32_t kLargest = 4u << 20;

@@ -19,6 +19,11 @@ namespace bento {
 /// Device and inode.
 Result<std::pair<std::uint64_t, std::uint64_t>> file_identity(const File& file);
 
+/// Does the name lead to this open file? False where there is none.
+bool leads_to(const std::string& name, int descriptor);
+/// Do both names lead to one file? False where there is none, for both.
+bool lead_to_one_file(const std::string& one, const std::string& other);
+
 /// The file system's preferred block, a power of two, at least 4096.
 std::uint32_t file_system_block(const File& file);
 

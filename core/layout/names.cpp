@@ -7,9 +7,9 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/io/host.hpp"
 #include "core/layout/plan.hpp"
 
 namespace bento {
@@ -32,11 +32,7 @@ std::string absolute_name(const std::string& name) {
 }
 
 bool leads_to(const std::string& name, const File& file) {
-  if (file.descriptor() < 0) return true;
-  struct stat named{};
-  struct stat opened{};
-  return ::stat(name.c_str(), &named) == 0 && ::fstat(file.descriptor(), &opened) == 0 &&
-         named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+  return file.descriptor() < 0 || leads_to(name, file.descriptor());
 }
 
 ContainerNames ContainerNames::of(const File& first) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/comm/communicator.hpp"
+#include "core/io/host.hpp"
 #include "core/io/new_file.hpp"
 #include "core/joined/joined_export.hpp"
 #include "core/joined/joined_report.hpp"
@@ -63,12 +64,8 @@ Result<std::unique_ptr<Container>> open_container(const Options& options) {
 
 /// The container and its other physical files must not be written over by what is made of them.
 Status not_itself(const Options& options, Container& container) {
-  struct stat target{};
-  struct stat part{};
-  if (::stat(options.out.c_str(), &target) != 0) return {};
   for (std::uint32_t index = 0; index < container.plan().files(); ++index)
-    if (::stat(physical_name(options.path, index).c_str(), &part) == 0 &&
-        part.st_dev == target.st_dev && part.st_ino == target.st_ino)
+    if (lead_to_one_file(physical_name(options.path, index), options.out))
       return fail(Code::kExists,
                   fmt::format("'{}' is a file of the container itself", options.out));
   return {};
