@@ -117,6 +117,23 @@ with h5py.File("copied.h5", "w") as f:
 with h5py.File("copied.h5", "r+") as f: del f["b"]
 with h5py.File("copied.h5", "r") as f: print(f[f.attrs["ref"]][...].tolist())
 """,
+    # What the links lead to lost its data: it was declared anew, as if it were a copy.
+    "a copied group's soft and external links lead to datasets that stay": """
+import h5py, numpy
+with h5py.File("beyond.h5", "w") as f: f["x"] = numpy.arange(6)
+with h5py.File("links.h5", "w") as f:
+    f["a"] = numpy.arange(5)
+    f["g/own"] = numpy.arange(3)
+    f["g/soft"] = h5py.SoftLink("/a")
+    f["g/external"] = h5py.ExternalLink("beyond.h5", "/x")
+    f.copy("g", "copied")
+    f.copy("g", "expanded", expand_soft=True, expand_external=True)
+    for name in ("a", "g/soft", "g/external"): f[name][0] = 9
+for name in ("links.h5", "beyond.h5"):
+    with h5py.File(name, "r") as f:
+        f.visit(lambda path: print(path, f[path][...]) if isinstance(f[path], h5py.Dataset) else None)
+        if "g" in f: print([f[f"{g}/{n}"][...].tolist() for g in ("g", "copied", "expanded") for n in ("soft", "external")])
+""",
     # HDF5 never ended its close.
     "small pages with free space that persists": """
 import h5py
@@ -193,4 +210,4 @@ def test():
 
 
 if __name__ == "__main__":
-    run_test(test, containers=13, unfinished={"big.h5": "its only dataset was refused"})
+    run_test(test, containers=15, unfinished={"big.h5": "its only dataset was refused"})

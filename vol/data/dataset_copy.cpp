@@ -25,9 +25,11 @@ namespace {
 
 constexpr std::uint64_t kPieceBytes = 16u << 20;
 
-// Called by the library, through which nothing may be thrown.
-herr_t collect_name(hid_t, const char* name, const H5L_info2_t*, void* data) noexcept {
+// Called by the library, through which nothing may be thrown. Other links of a copied group lead to
+// where those of the source lead: to objects that were not copied.
+herr_t collect_name(hid_t, const char* name, const H5L_info2_t* link, void* data) noexcept {
   try {
+    if (link->type != H5L_TYPE_HARD) return 0;
     static_cast<std::vector<std::string>*>(data)->emplace_back(name);
     return 0;
   } catch (...) {
@@ -35,7 +37,8 @@ herr_t collect_name(hid_t, const char* name, const H5L_info2_t*, void* data) noe
   }
 }
 
-Result<std::vector<std::string>> names_below(Object* group) {
+/// The names of all hard links below a group, as paths from there.
+Result<std::vector<std::string>> hard_links_below(Object* group) {
   std::vector<std::string> names;
   H5VL_link_specific_args_t args{};
   args.op_type = H5VL_LINK_ITER;
@@ -165,7 +168,7 @@ Status copy_one(Object* source, Object* target) {
 Status copy_objects(OpenedObject& old_root, OpenedObject& new_root) {
   if (new_root.get()->type != H5I_GROUP) return copy_one(old_root.get(), new_root.get());
 
-  BENTO_ASSIGN(const auto names, names_below(new_root.get()));
+  BENTO_ASSIGN(const auto names, hard_links_below(new_root.get()));
   std::set<TokenBytes> done;  // a dataset may be reached by several links
   for (const auto& name : names) {
     Status copied;
