@@ -26,9 +26,8 @@ void put_checksum(ByteWriter& out) {
 
 /// Version 2, base address P, end of file absolute, root group behind it.
 std::vector<std::byte> superblock(std::uint64_t base, std::uint64_t length) {
-  constexpr std::array<unsigned char, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
   ByteWriter out;
-  out.bytes(std::as_bytes(std::span(kSignature)));
+  out.bytes(std::as_bytes(std::span(kHdf5Signature)));
   out.u8(2);
   out.u8(8);  // bytes of an address
   out.u8(8);  // and of a length

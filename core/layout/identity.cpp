@@ -10,6 +10,7 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/layout/superblock.hpp"
 #include "core/sion/constants.hpp"
 
 namespace bento {
@@ -116,10 +117,8 @@ Result<std::optional<Identity>> read_identity(File& file, std::uint64_t superblo
 Result<std::optional<Identity>> find_identity(File& file) {
   std::array<std::byte, 28> head{};
   BENTO_TRY(file.read_some(0, head));
-  const auto magic = std::as_bytes(std::span(kSionMagic));
-  const auto differs = std::ranges::mismatch(head, magic);
-  const bool whole = differs.in2 == magic.end();
-  if (whole) {
+  if (has_hdf5_signature(head)) return std::optional<Identity>{};
+  if (std::memcmp(head.data(), kSionMagic.data(), kSionMagic.size()) == 0) {
     ByteReader in(head);
     BENTO_TRY(in.skip(24));
     BENTO_ASSIGN(const std::uint32_t tasks, in.u32());
@@ -129,8 +128,7 @@ Result<std::optional<Identity>> find_identity(File& file) {
     }
   }
   // A create that was ended early has written the identity, but not META1, or only a piece of it.
-  if (!whole && !std::ranges::all_of(head, [](std::byte b) { return b == std::byte{0}; }))
-    return std::optional<Identity>{};
+  // Or META1 was damaged.
   BENTO_ASSIGN(const std::uint64_t bytes, file.size());
   for (std::uint64_t at = kSectorBytes; at < bytes && at <= superblock_address(kMaxWriters + 1);
        at *= 2) {
@@ -138,6 +136,22 @@ Result<std::optional<Identity>> find_identity(File& file) {
     if (found) return found;
   }
   return std::optional<Identity>{};
+}
+
+Status refuse_damaged(File& file, const Probe& seen) {
+  BENTO_ASSIGN(const auto identity, find_identity(file));
+  if (!identity) return {};
+  if (identity->part > 0)
+    return fail(Code::kInvalidArgument,
+                fmt::format("'{}' is {}; name the container's first file instead", file.path(),
+                            describe(file, identity)));
+  const std::string reason =
+      seen.kind == FileKind::kOther
+          ? "it does not begin as a SION file"
+          : fmt::format("neither of its two roots is whole: {}", seen.problem);
+  return fail(Code::kCorrupt, fmt::format("'{}' was begun as an h5bento container, but {}; nothing "
+                                          "in it can be found",
+                                          file.path(), reason));
 }
 
 Status write_identity(File& file, std::uint64_t superblock, Identity identity) {
@@ -154,10 +168,8 @@ std::string describe(File& file, const std::optional<Identity>& found) {
                        printable(found->name));
   std::array<std::byte, 8> head{};
   const auto got = file.read_some(0, head);
-  constexpr std::array<unsigned char, 8> kHdf5 = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1a, '\n'};
   if (got && *got == 0) return "an empty file";
-  if (got && *got == head.size() && std::memcmp(head.data(), kHdf5.data(), kHdf5.size()) == 0)
-    return "an ordinary HDF5 file";
+  if (got && *got == head.size() && has_hdf5_signature(head)) return "an ordinary HDF5 file";
   if (got && *got >= 4 && std::memcmp(head.data(), kSionMagic.data(), 4) == 0)
     return "a SION file that says not to which container it belongs";
   return "no file of h5bento";

@@ -48,6 +48,10 @@ Result<std::optional<Identity>> read_identity(File& file, std::uint64_t superblo
 /// The same for a file of which nothing is known: P follows from META1, or is tried where META1 was
 /// not written yet. Errors: kIo.
 Result<std::optional<Identity>> find_identity(File& file);
+/// For a file in which probe() has found no root: what is left of a container must not be taken for
+/// anything else, as its native view would be. Errors: kCorrupt (it is that), kInvalidArgument (it
+/// is another physical file than the first), kIo.
+Status refuse_damaged(File& file, const Probe& seen);
 /// Says it, in the slot that does not hold what the file says now. Errors: kIo, kNoSpace.
 Status write_identity(File& file, std::uint64_t superblock, Identity identity);
 

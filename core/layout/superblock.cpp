@@ -9,7 +9,6 @@ namespace bento {
 
 namespace {
 
-constexpr std::array<unsigned char, 8> kSignature = {0x89, 'H', 'D', 'F', '\r', '\n', 0x1A, '\n'};
 constexpr std::size_t kVersionAt = 8;
 constexpr std::size_t kEndOfFileAt = 28;  // behind signature, 4 bytes, base and extension address
 constexpr std::size_t kChecksumAt = kSuperblockBytes - 4;
@@ -22,6 +21,12 @@ std::uint32_t word(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+bool has_hdf5_signature(std::span<const std::byte> bytes) {
+  const auto signature = std::as_bytes(std::span(kHdf5Signature));
+  return bytes.size() >= signature.size() &&
+         std::equal(signature.begin(), signature.end(), bytes.begin());
+}
 
 std::uint32_t hdf5_checksum(std::span<const std::byte> bytes) {
   std::uint32_t a = 0xDEADBEEFu + static_cast<std::uint32_t>(bytes.size());
@@ -68,8 +73,7 @@ std::uint32_t hdf5_checksum(std::span<const std::byte> bytes) {
 namespace {
 
 bool has_known_shape(const Superblock& bytes) {
-  for (std::size_t i = 0; i < kSignature.size(); ++i)
-    if (std::to_integer<unsigned char>(bytes[i]) != kSignature[i]) return false;
+  if (!has_hdf5_signature(bytes)) return false;
   const auto version = std::to_integer<unsigned>(bytes[kVersionAt]);
   const auto address_bytes = std::to_integer<unsigned>(bytes[kVersionAt + 1]);
   return (version == 2 || version == 3) && address_bytes == 8;

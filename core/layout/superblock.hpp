@@ -15,6 +15,11 @@
 
 namespace bento {
 
+/// What an HDF5 file begins with, or what lies behind its user block.
+inline constexpr std::array<unsigned char, 8> kHdf5Signature = {0x89, 'H',  'D',  'F',
+                                                                '\r', '\n', 0x1A, '\n'};
+bool has_hdf5_signature(std::span<const std::byte> bytes);
+
 /// Length of a version 2 or 3 superblock with 8-byte addresses.
 inline constexpr std::size_t kSuperblockBytes = 48;
 using Superblock = std::array<std::byte, kSuperblockBytes>;

@@ -102,18 +102,9 @@ Status check_is_container(const std::string& path, const FileOpener& opener) {
   BENTO_ASSIGN(const auto file, opener(path, OpenMode::kRead));
   BENTO_ASSIGN(const Probe seen, probe(*file));
   if (seen.kind == FileKind::kContainer) return {};
-  BENTO_ASSIGN(const auto identity, find_identity(*file));
-  if (identity && identity->part > 0)
-    return fail(Code::kInvalidArgument,
-                fmt::format("'{}' is {}; name the container's first file instead", path,
-                            describe(*file, identity)));
-  if (identity)
-    return fail(Code::kCorrupt,
-                fmt::format("'{}' was begun as an h5bento container, but neither of its two roots "
-                            "is whole{}{}: nothing in it can be found",
-                            path, seen.problem.empty() ? "" : ": ", seen.problem));
-  return fail(Code::kInvalidArgument,
-              fmt::format("'{}' is {}, and no h5bento container", path, describe(*file, identity)));
+  BENTO_TRY(refuse_damaged(*file, seen));
+  return fail(Code::kInvalidArgument, fmt::format("'{}' is {}, and no h5bento container", path,
+                                                  describe(*file, std::nullopt)));
 }
 
 Result<Survey> Survey::open(const std::string& path, const FileOpener& opener) {

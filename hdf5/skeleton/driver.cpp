@@ -87,7 +87,7 @@ Result<std::shared_ptr<SkeletonHost>> foreign_host(const char* name, unsigned fl
     ++registry().reached;
     return open;
   }
-  if (!registry().opener || !parent->reaches_containers() || !starts_like_sion(name))
+  if (!registry().opener || !parent->reaches_containers() || starts_like_hdf5(name))
     return std::shared_ptr<SkeletonHost>{};
   BENTO_ASSIGN(auto opened, registry().opener(name, flags, parent));
   if (opened) ++registry().reached;

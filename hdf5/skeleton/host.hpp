@@ -66,8 +66,8 @@ class SkeletonHost {
 };
 
 /// Opens a container that the native library reached by itself under a parent's fapl (external
-/// link). Asked only for files that begin with "sion"; null means that it is an ordinary file all
-/// the same.
+/// link). Asked for files that do not begin as HDF5 files; null means that it is an ordinary file
+/// all the same.
 using ForeignOpener = std::function<Result<std::shared_ptr<SkeletonHost>>(
     const std::string& name, unsigned h5f_flags, const std::shared_ptr<SkeletonHost>& parent)>;
 

@@ -2,9 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/skeleton/plain_file.hpp"
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
-#include <cstring>
+#include <string>
 
 #include <H5FDdevelop.h>
 #include <fcntl.h>
@@ -93,14 +93,27 @@ FileIdentity identity_of_name(const char* name) {
   return ::stat(name, &status) == 0 ? identity_of(status) : FileIdentity{};
 }
 
-bool starts_like_sion(const char* name) {
+namespace {
+
+/// The first bytes of a file, as many as there are.
+std::string beginning_of(const char* name) {
+  std::string bytes(8, '\0');
   const int fd = ::open(name, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  std::array<char, 4> magic{};
-  const bool same =
-      ::pread(fd, magic.data(), magic.size(), 0) == 4 && std::memcmp(magic.data(), "sion", 4) == 0;
+  if (fd < 0) return {};
+  const ssize_t got = ::pread(fd, bytes.data(), bytes.size(), 0);
   ::close(fd);
-  return same;
+  bytes.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return bytes;
+}
+
+}  // namespace
+
+bool starts_like_sion(const char* name) {
+  return beginning_of(name).starts_with("sion");
+}
+
+bool starts_like_hdf5(const char* name) {
+  return beginning_of(name).starts_with("\x89HDF\r\n\x1a\n");
 }
 
 }  // namespace bento::vol

@@ -35,7 +35,9 @@ Status delete_plain(const char* name);
 
 /// Device and inode behind a name; zeros if there is nothing.
 FileIdentity identity_of_name(const char* name);
-/// Whether a file begins like a SION container: four bytes, so that ordinary files cost one read.
+/// Does a file begin as a SION container, or as an HDF5 file without a user block, which is no
+/// container for certain? Reads eight bytes.
 bool starts_like_sion(const char* name);
+bool starts_like_hdf5(const char* name);
 
 }  // namespace bento::vol

@@ -129,6 +129,42 @@ tell("native first", only_rank_0(native))
 """
 )
 
+# Its native view is whole, but the container's own beginning is not.
+DAMAGED = (
+    COMMON
+    + """
+write("d.h5", 1, "w")
+def link():
+    with h5py.File("link.h5", "w") as f:
+        f["d"] = h5py.ExternalLink("d.h5", "/x")
+only_rank_0(link)
+whole = open("d.h5", "rb").read()
+superblock = whole.find(b"BNTOPART") - 1024
+def followed():
+    with h5py.File("link.h5", "r") as f:
+        return f["d"][0]
+def damaged(what, *places):
+    def put():
+        damage = bytearray(whole)
+        for place in places:
+            damage[place] ^= 4
+        open("d.h5", "wb").write(damage)
+        return digest("d.h5")
+    before = only_rank_0(put)
+    on_all(f"{what} read", lambda: steps_seen("d.h5"))
+    on_all(f"{what} write", lambda: write("d.h5", 2, "r+"))
+    on_all(f"{what} link", followed)
+    tell(f"{what} accessible", only_rank_0(lambda: h5py.is_hdf5("d.h5")))
+    tell(f"{what} file", only_rank_0(lambda: "same" if digest("d.h5") == before else "changed"))
+damaged("one root", superblock + 4096 + 40)
+only_rank_0(lambda: open("d.h5", "wb").write(whole))
+damaged("roots", superblock + 4096 + 40, superblock + 8192 + 40)
+damaged("magic", 0)
+damaged("tasks", 24)
+on_all("created over", lambda: (write("d.h5", 3, "w"), steps_seen("d.h5")))
+"""
+)
+
 # Rank 1 is elsewhere, among files with the same relative names.
 FOLDERS = (
     COMMON
@@ -262,6 +298,21 @@ def swaps(ranks):
     say(f"{len(reasons) + 2} swaps on {ranks} ranks: errors that say what is wrong, nothing changed")
 
 
+def damaged(ranks):
+    said = in_folder("damaged", ranks, DAMAGED, "bento chunk=64K")
+    said.is_all("one root read", "1", ranks)
+    said.is_all("one root write", "None", ranks)
+    for what, reason in (("roots", "neither of its two roots is whole"), ("magic", "it does not begin as a SION file"), ("tasks", "META1")):
+        for how in ("read", "write"):
+            said.is_error(f"{what} {how}", ranks, "'d.h5'", reason)
+        said.is_error(f"{what} link", ranks, "can't open file")
+        said.is_line(f"{what} file", "same")
+    for what in ("roots", "magic"):
+        said.is_line(f"{what} accessible", "False")
+    said.is_all("created over", "(None, 3)", ranks)
+    say(f"damage at the beginning, on {ranks} ranks: no data by way of the native view")
+
+
 def folders(ranks):
     said = in_folder("folders", ranks, FOLDERS, "bento files=2;chunk=64K")
     for what in ("create", "append", "moving"):
@@ -302,9 +353,10 @@ def test():
         raise Skip("natively a file has no parts")
     run([python(), "-c", 'import h5py; h5py.File("native.h5", "w")["native"] = range(5)'], native_env())
     swaps(3)
+    damaged(2)
     folders(3)
     names(2)
 
 
 if __name__ == "__main__":
-    run_test(test, containers=5)
+    run_test(test, containers=6)

@@ -231,6 +231,10 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
       // die.
       *args->args.is_accessible.accessible = !(looking_for_connector && is_hdf5_2()) &&
                                              is_container(args->args.is_accessible.filename);
+      if (!is_ours(args->args.is_accessible.filename)) {  // its native view is no way round that
+        *args->args.is_accessible.accessible = false;
+        return {};
+      }
       if (*args->args.is_accessible.accessible || looking_for_connector) return {};
       PlistHandle list = native_fapl(args->args.is_accessible.fapl_id);
       H5VL_file_specific_args_t native = *args;

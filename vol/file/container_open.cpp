@@ -16,6 +16,7 @@
 #include "core/comm/status_message.hpp"
 #include "core/io/host.hpp"
 #include "core/layout/holder.hpp"
+#include "core/layout/identity.hpp"
 #include "core/layout/replace.hpp"
 #include "transfer/cache_use.hpp"
 #include "vol/file/fapl.hpp"
@@ -70,11 +71,6 @@ FileOpener& file_opener() {
   return opener;
 }
 
-Result<Probe> probe_name(const char* name) {
-  BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
-  return probe(*file);
-}
-
 }  // namespace
 
 void set_file_opener(FileOpener opener) {
@@ -107,20 +103,22 @@ void warn_of_locks(const std::string& name, const Container& container) {
   fmt::print(stderr, "h5bento: warning: '{}': {}\n", name, container.lock_warning());
 }
 
-bool is_container(const char* name) {
-  const auto seen = probe_name(name);
-  if ((!seen || seen->kind != FileKind::kContainer) && transfer::has_note(name)) {
-    const auto copy = transfer::newest_copy(name);
-    return copy && *copy && transfer::state_of_copy((*copy)->path) != transfer::CopyState::kNothing;
-  }
-  return seen && seen->kind == FileKind::kContainer;
+// Whatever cannot be opened is left to the native connector, whose errors applications know.
+Result<bool> is_ours(const char* name) {
+  const auto file = open_posix_file(name, OpenMode::kRead);
+  if (!file) return false;
+  const auto seen = probe(**file);
+  if (!seen && seen.error().code == Code::kUnsupported) return fail(seen.error());
+  if (!seen || seen->kind == FileKind::kContainer) return seen.has_value();
+  BENTO_TRY(refuse_damaged(**file, *seen));
+  return false;
 }
 
-Result<bool> is_ours(const char* name) {
-  const auto seen = probe_name(name);
-  // Whatever cannot be opened is left to the native connector, whose errors applications know.
-  if (!seen && seen.error().code == Code::kUnsupported) return fail(seen.error());
-  return seen && seen->kind == FileKind::kContainer;
+bool is_container(const char* name) {
+  const auto ours = is_ours(name);
+  if (!ours || *ours || !transfer::has_note(name)) return !ours || *ours;
+  const auto copy = transfer::newest_copy(name);
+  return copy && *copy && transfer::state_of_copy((*copy)->path) != transfer::CopyState::kNothing;
 }
 
 namespace {
@@ -158,8 +156,8 @@ Result<bool> delete_container(const char* name, hid_t fapl) {
 
 Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsigned flags,
                                                    const std::shared_ptr<SkeletonHost>& parent) {
-  // "sion" in front is no proof: such a file is left to sec2.
   if (!is_container(name.c_str())) return std::shared_ptr<SkeletonHost>{};
+  BENTO_TRY(is_ours(name.c_str()));
   BENTO_ASSIGN(const auto copy, transfer::newest_copy(name));
   const std::string& place = copy ? copy->path : name;
   std::optional<CachedFile> cached;

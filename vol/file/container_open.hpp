@@ -25,11 +25,12 @@ void set_file_opener(FileOpener opener);
 /// Tells the user, once for each file system, what is wrong with its locks; on rank 0, if anything.
 void warn_of_locks(const std::string& name, const Container& container);
 
-/// Does the file hold a valid root of ours? Quiet: anything else, missing files included, is "no".
-/// Task-local.
-bool is_container(const char* name);
-/// The same for an open. Errors: kUnsupported (a newer format version). Task-local.
+/// Does the file hold a valid root of ours? Missing files do not. Errors: kUnsupported (a newer
+/// format version), kCorrupt and kInvalidArgument (refuse_damaged()). Task-local.
 Result<bool> is_ours(const char* name);
+/// Is the file a container, one of which is_ours() gives an error included, or is there a newer one
+/// of this name in a cache? Task-local.
+bool is_container(const char* name);
 /// Are files that are written locked? Task-local.
 Locking locking_wanted(hid_t fapl);
 /// H5Fdelete: removes all physical files of a container; false if the file is none. Collective for
