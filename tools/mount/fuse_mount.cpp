@@ -15,6 +15,8 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -47,10 +49,32 @@ int errno_of(const Error& error) {
   }
 }
 
+/// The files that the kernel has open. Those that are open when the mount is taken away it never
+/// closes.
+class OpenFiles {
+ public:
+  MountedFile* keep(std::unique_ptr<MountedFile> file) {
+    MountedFile* const handle = file.get();
+    const std::lock_guard lock(mutex_);
+    files_.emplace(handle, std::move(file));
+    return handle;
+  }
+  void close(MountedFile* handle) {
+    std::unique_lock lock(mutex_);
+    const auto closed = files_.extract(handle);
+    lock.unlock();  // the file's own end may wait
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<MountedFile*, std::unique_ptr<MountedFile>> files_;
+};
+
 /// What the callbacks get.
 struct Served {
   MountedContainer& mounted;
   MountedContainer::Log log;
+  OpenFiles open{};
 };
 
 Served& served(fuse_req_t request) {
@@ -152,14 +176,15 @@ void on_open(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info) {
     const bool cached = (*file)->may_be_cached();
     info->keep_cache = cached ? 1 : 0;
     info->direct_io = cached ? 0 : 1;
-    info->fh = reinterpret_cast<std::uint64_t>(file->release());
+    Served& here = served(request);
+    info->fh = reinterpret_cast<std::uint64_t>(here.open.keep(std::move(*file)));
     // Nobody waits for the answer any more: then no release comes either.
-    if (fuse_reply_open(request, info) == -ENOENT) delete file_of(info);
+    if (fuse_reply_open(request, info) == -ENOENT) here.open.close(file_of(info));
   });
 }
 
 void on_release(fuse_req_t request, fuse_ino_t, fuse_file_info* info) {
-  delete file_of(info);
+  served(request).open.close(file_of(info));
   fuse_reply_err(request, 0);
 }
 
