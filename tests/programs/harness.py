@@ -144,15 +144,27 @@ def connector():
     return os.environ.get("H5BENTO_TEST_CONNECTOR", "bento")
 
 
+def preload_sanitizer(env, library):
+    """Programs that are not ours load this library of ours."""
+    if SANITIZER:
+        sanitizer.preload(env, library, SANITIZER.folder)
+        SANITIZER.expected = "asan" in env["LD_PRELOAD"]  # TSan has no such line
+
+
+def library_env(library):
+    """For such a program without the connector."""
+    env = native_env()
+    preload_sanitizer(env, library)
+    return env
+
+
 def bento_env(stats=None, string=None, **more):
     """HDF5 with the connector; its statistics go to the file `stats`."""
     env = native_env()
     require_plugin()
     if not REHEARSAL:
         env["HDF5_PLUGIN_PATH"] = os.environ["HDF5_PLUGIN_PATH"]
-        if SANITIZER:
-            sanitizer.preload(env, plugin(), SANITIZER.folder)
-            SANITIZER.expected = "asan" in env["LD_PRELOAD"]  # TSan has no such line
+        preload_sanitizer(env, plugin())
     string = connector() if string is None or REHEARSAL else string
     if string:
         env["HDF5_VOL_CONNECTOR"] = string
@@ -169,9 +181,7 @@ def driver_env(config=None, **more):
     path = os.path.join(os.environ["HDF5_PLUGIN_PATH"], "libh5bento_vfd.so")
     check(os.path.isfile(path), f"{path} is missing")
     env["HDF5_PLUGIN_PATH"] = os.environ["HDF5_PLUGIN_PATH"]
-    if SANITIZER:
-        sanitizer.preload(env, path, SANITIZER.folder)
-        SANITIZER.expected = "asan" in env["LD_PRELOAD"]
+    preload_sanitizer(env, path)
     if config is not None:
         env["HDF5_DRIVER"] = "bento"
         env["HDF5_DRIVER_CONFIG"] = config

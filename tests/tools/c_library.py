@@ -9,7 +9,7 @@ import re
 from tool import answer, bento_env, copy, flip, native_env, python, run, write
 
 import harness
-from harness import SOURCE, build_folder, check, run_test, say
+from harness import SOURCE, build_folder, check, library_env, run_test, say
 
 LIBRARY = "libh5bento.so"
 EXAMPLES = os.path.join(SOURCE, "library", "examples")
@@ -161,9 +161,10 @@ def main():
     shown = {line.split()[-1] for line in symbols if line}
     check(declared == shown and len(declared) > 40, f"declared and not there, or the reverse: {declared ^ shown}")
 
-    say(run([python(), "-c", CALLS, library], native_env(), timeout=120).out.strip())
+    loading = library_env(library)
+    say(run([python(), "-c", CALLS, library], loading, timeout=120).out.strip())
     native = os.environ["H5BENTO_PYTHON_NATIVE"]
-    beside = run([native, "-c", BESIDE_H5PY, library, "good.h5"], native_env()).out
+    beside = run([native, "-c", BESIDE_H5PY, library, "good.h5"], loading).out
     say(beside.strip())
     status, loaded = beside.splitlines()
     check(status.startswith("4 ") and "another HDF5" in status, f"beside the wheel's HDF5: {status}")
@@ -171,21 +172,21 @@ def main():
     check(not re.search(r"libhdf5\.so|libmpi", loaded), f"another library came into the process: {loaded}")
 
     example = os.path.join(EXAMPLES, "inspect_container.py")
-    check(run([native, example, library, "good.h5"], native_env()).out.endswith("sound\n"), "the example in Python")
-    run([native, example, library, "damaged.h5"], native_env(), ok=(1,))
-    run([native, example, library, "text"], native_env(), ok=(2,))
+    check(run([native, example, library, "good.h5"], loading).out.endswith("sound\n"), "the example in Python")
+    run([native, example, library, "damaged.h5"], loading, ok=(1,))
+    run([native, example, library, "text"], loading, ok=(2,))
     run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", os.path.join(SOURCE, "library"),
          os.path.join(EXAMPLES, "inspect.c"), library, f"-Wl,-rpath,{os.path.dirname(library)}", "-o", "inspect"], native_env())
-    said = run(["./inspect", "good.h5", "/group/data"], native_env()).out
+    said = run(["./inspect", "good.h5", "/group/data"], loading).out
     sums = [float(one) for one in re.findall(r"sum (\S+)", said)]
     check(sums == [499500.0 + 1e6 * step for step in range(3)], f"the example in C says:\n{said}")
     for name in ("damaged.h5", "text", "missing"):
-        run(["./inspect", name], native_env(), ok=(1,))
+        run(["./inspect", name], loading, ok=(1,))
     with open("header.cpp", "w") as file:
         file.write('#include "h5bento.h"\nint main() { return h5bento_version()[0] == 0; }\n')
     run(["c++", "-std=c++11", "-Wall", "-Werror", "-pedantic", "-I", os.path.join(SOURCE, "library"), "header.cpp", library,
          f"-Wl,-rpath,{os.path.dirname(library)}", "-o", "header"], native_env())
-    run(["./header"], native_env())
+    run(["./header"], loading)
     for name in ("damaged.h5",):
         os.remove(name)
 
