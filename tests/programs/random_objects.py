@@ -8,7 +8,7 @@ through the file shows the same, and stock HDF5 without the plugin sees it in th
     random_objects.py [--count N | --seconds S] [--first-seed K]   the test
     random_objects.py --show SEED                                  the log of one sequence, natively
 
-For the test itself: --work FOLDER FIRST COUNT, --walk FOLDER FIRST COUNT.
+For the test itself: --work FOLDER SEED..., --walk FOLDER SEED...
 """
 
 import argparse
@@ -20,6 +20,7 @@ import time
 
 OPERATIONS = 60
 WALK_EVERY = 15
+BROKEN = "HDF5 cannot walk it"
 KEPT = "kept"  # a group with links to what references lead to
 BATCH = 10  # seeds of one process
 
@@ -359,8 +360,8 @@ class Sequence:
             except (OSError, ValueError, RuntimeError, KeyError, TypeError) as error:
                 self.log(number, name, "failed")
                 print(f"seed {self.seed}, {number} {name}: {error}", file=sys.stderr)
-            if number % WALK_EVERY == WALK_EVERY - 1:
-                walk(self.file, self.log)
+            if number % WALK_EVERY == WALK_EVERY - 1 and not walk(self.file, self.log):
+                break
         self.file.close()
         self.other.close()
 
@@ -377,7 +378,17 @@ def digest(values):
     return str(values.dtype), values.shape, hashlib.md5(np.ascontiguousarray(values).tobytes()).hexdigest()
 
 
-def walk(group, log, path="", depth=0):
+def walk(file, log):
+    """Shows everything; false if HDF5 itself cannot."""
+    try:
+        walk_group(file, log, "", 0)
+        return True
+    except RuntimeError as error:
+        log(BROKEN, error)
+        return False
+
+
+def walk_group(group, log, path, depth):
     """Everything below a group, links followed six levels deep: cycles of hard links have no end."""
     import h5py
 
@@ -395,68 +406,75 @@ def walk(group, log, path="", depth=0):
         if isinstance(one, h5py.Dataset):
             log(here, one.shape, one.maxshape, one.chunks, one.compression, one.fletcher32, digest(one[...]))
         elif isinstance(one, h5py.Group) and depth < 5:
-            walk(one, log, here, depth + 1)
+            walk_group(one, log, here, depth + 1)
 
 
-def each(folder, first, count, kind, what):
+def each(folder, seeds, kind, what):
     """Calls `what(seed, log)` for each seed; the log goes into the folder."""
-    for seed in range(first, first + count):
+    for seed in seeds:
         with open(os.path.join(folder, f"{seed}.{kind}"), "w", buffering=1) as file:
             what(seed, lambda *words: print(*words, file=file))
 
 
-def work(folder, first, count):
+def work(folder, *seeds):
     from random_ops import choose_settings
 
     def sequence(seed, log):
         choose_settings(seed, 0)
         Sequence(folder, seed, log).run()
 
-    each(folder, first, count, "log", sequence)
+    each(folder, seeds, "log", sequence)
 
 
-def walk_all(folder, first, count):
+def walk_all(folder, *seeds):
     import h5py
 
     def closed(seed, log):
         with h5py.File(os.path.join(folder, f"{seed}.h5"), "r") as file:
             walk(file, log)
 
-    each(folder, first, count, "walk", closed)
+    each(folder, seeds, "walk", closed)
 
 
 # ---- the test ------------------------------------------------------------------------------------
 
 
-def check_equal(first, count, kind, what):
-    for seed in range(first, first + count):
+def check_equal(seeds, kind, what):
+    """Returns the seeds that HDF5 did not break: natively it cannot read some groups of the old format any more."""
+    whole = []
+    for seed in seeds:
         logs = []
         for folder in ("native", "bento"):
             with open(os.path.join(folder, f"{seed}.{kind}")) as file:
                 logs.append(file.read().splitlines())
+        if any(line.startswith(BROKEN) for line in logs[0]):
+            continue
         at = next((n for n, (a, b) in enumerate(zip(*logs)) if a != b), min(map(len, logs)))
         check(logs[0] == logs[1], f"seed {seed}, {what}, line {at + 1}: natively {[*logs[0], 'the end'][at]!r}, "
               f"else {[*logs[1], 'the end'][at]!r}\n  again: random_objects.py --count 1 --first-seed {seed}")  # fmt: skip
+        whole.append(seed)
+    return whole
 
 
 def test(options):
-    begin, first, done = time.monotonic(), first_seed(options.first_seed), 0
+    begin, first, done, equal = time.monotonic(), first_seed(options.first_seed), 0, 0
     script = os.path.abspath(__file__)
     while done < options.count if options.count else not done or time.monotonic() - begin < options.seconds:
         count = min(BATCH, options.count - done) if options.count else BATCH
-        start = first + done
+        seeds = range(first + done, first + done + count)
         for folder, environment in (("native", native_env()), ("bento", bento_env())):
             os.makedirs(folder)
-            run([python(), "-B", script, "--work", folder, start, count], environment, timeout=600)
-        check_equal(start, count, "log", "the connector")
+            run([python(), "-B", script, "--work", folder, *seeds], environment, timeout=600)
+        whole = check_equal(seeds, "log", "the connector")
         for folder in ("native", "bento"):
-            run([python(), "-B", script, "--walk", folder, start, count], native_env(), timeout=600)
-        check_equal(start, count, "walk", "stock HDF5")
+            run([python(), "-B", script, "--walk", folder, *whole], native_env(), timeout=600)
+        equal += len(check_equal(whole, "walk", "stock HDF5"))
         check_all_containers("bento")
         for folder in ("native", "bento"):
             shutil.rmtree(folder)
         done += count
-    say(f"{done} sequences of {OPERATIONS} operations from seed {first}: equal, and so by stock HDF5")
+    check(equal > 0.9 * done - 2, f"HDF5 broke {done - equal} of {done} files natively")
+    say(f"{equal} of {done} sequences of {OPERATIONS} operations from seed {first} are equal, by stock HDF5, too; HDF5 broke the others natively")
 
 
 def show(seed):
@@ -472,8 +490,8 @@ if __name__ == "__main__":
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--show", type=int, metavar="SEED")
-    parser.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--walk", nargs=3, help=argparse.SUPPRESS)
+    parser.add_argument("--work", nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--walk", nargs="+", help=argparse.SUPPRESS)
     OPTIONS = parser.parse_args()
     for action, arguments in ((work, OPTIONS.work), (walk_all, OPTIONS.walk)):
         if arguments:
