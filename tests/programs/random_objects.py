@@ -447,7 +447,7 @@ def check_equal(seeds, kind, what):
         for folder in ("native", "bento"):
             with open(os.path.join(folder, f"{seed}.{kind}")) as file:
                 # A view has a group that says what it cannot show: references to deleted objects.
-                logs.append([line for line in file.read().splitlines() if not line.startswith("/.h5bento ")])
+                logs.append([line for line in file.read().splitlines() if not line.startswith("/.h5bento")])
         if any(line.startswith(BROKEN) for line in logs[0]):
             continue
         at = next((n for n, (a, b) in enumerate(zip(*logs)) if a != b), min(map(len, logs)))
