@@ -439,21 +439,24 @@ def walk_all(folder, *seeds):
 # ---- the test ------------------------------------------------------------------------------------
 
 
+def is_broken(path):
+    """Natively HDF5 cannot read some groups of the old format any more, once they were written and read back."""
+    with open(path) as file:
+        return any(line.startswith(BROKEN) for line in file)
+
+
 def check_equal(seeds, kind, what):
-    """Returns the seeds that HDF5 did not break: natively it cannot read some groups of the old format any more."""
-    whole = []
-    for seed in seeds:
+    """Returns the seeds that HDF5 did not break."""
+    whole = [seed for seed in seeds if not is_broken(os.path.join("native", f"{seed}.{kind}"))]
+    for seed in whole:
         logs = []
         for folder in ("native", "bento"):
             with open(os.path.join(folder, f"{seed}.{kind}")) as file:
                 # A view has a group that says what it cannot show: references to deleted objects.
                 logs.append([line for line in file.read().splitlines() if not line.startswith("/.h5bento")])
-        if any(line.startswith(BROKEN) for line in logs[0]):
-            continue
         at = next((n for n, (a, b) in enumerate(zip(*logs)) if a != b), min(map(len, logs)))
         check(logs[0] == logs[1], f"seed {seed}, {what}, line {at + 1}: natively {[*logs[0], 'the end'][at]!r}, "
               f"else {[*logs[1], 'the end'][at]!r}\n  again: random_objects.py --count 1 --first-seed {seed}")  # fmt: skip
-        whole.append(seed)
     return whole
 
 
@@ -467,8 +470,9 @@ def test(options):
             os.makedirs(folder)
             run([python(), "-B", script, "--work", folder, *seeds], environment, timeout=600)
         whole = check_equal(seeds, "log", "the connector")
-        for folder in ("native", "bento"):
-            run([python(), "-B", script, "--walk", folder, *whole], native_env(), timeout=600)
+        run([python(), "-B", script, "--walk", "native", *whole], native_env(), timeout=600)
+        whole = [seed for seed in whole if not is_broken(os.path.join("native", f"{seed}.walk"))]
+        run([python(), "-B", script, "--walk", "bento", *whole], native_env(), timeout=600)
         equal += len(check_equal(whole, "walk", "stock HDF5"))
         check_all_containers("bento")
         for folder in ("native", "bento"):
