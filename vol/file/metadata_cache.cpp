@@ -82,7 +82,7 @@ Status set_cache(Object* file, const H5AC_cache_config_t& config) {
 
 // Each later flush looks at every entry that is left (H5C_set_slist_enabled).
 Status evict_flushed(Object* file) {
-  constexpr std::size_t kKept = 256 * 1024;  // bytes: some hundreds of object headers
+  constexpr std::size_t kKept = std::size_t{256} * 1024;  // bytes: some hundreds of object headers
   BENTO_ASSIGN(H5AC_cache_config_t before, cache_of(file));
   if (before.evictions_enabled) return {};
   H5AC_cache_config_t smaller = before;
