@@ -149,6 +149,15 @@ def filtered():
     say(f"filtered chunks: {masks[0]} in the export, all filtered")
 
 
+def check_read_ahead(m):
+    """Where root may say so, the kernel reads as far ahead as it asks for at once."""
+    device = os.stat(m.path("data.h5")).st_dev
+    setting = f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb"
+    if os.access(setting, os.W_OK):
+        with open(m.path("data.h5"), "rb"), open(setting) as file:
+            check(file.read().strip() == "1024", "the kernel does not read 1 MiB ahead")
+
+
 def files():
     filtered()
     count, keep = 5, 3
@@ -183,6 +192,7 @@ def files():
                         check(copy.read(size) == shown.read(size), f"{size} bytes at {at} differ")
             check(mpirun_reads(m.path("data.h5")) == mpirun_reads(f"native-{count}.h5"), "parallel stock HDF5 reads something else")
             streams(m)
+            check_read_ahead(m)
             with open(m.path("catalogue.txt")) as file:
                 text = file.read()
             check(len(text) == os.path.getsize(m.path("catalogue.txt")) and "closed" in text and f" {kept[0]} " in text, text)

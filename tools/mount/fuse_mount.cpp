@@ -74,7 +74,9 @@ class OpenFiles {
 struct Served {
   MountedContainer& mounted;
   MountedContainer::Log log;
+  std::string folder;
   OpenFiles open{};
+  std::once_flag first_open{};
 };
 
 Served& served(fuse_req_t request) {
@@ -177,6 +179,8 @@ void on_open(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info) {
     info->keep_cache = cached ? 1 : 0;
     info->direct_io = cached ? 0 : 1;
     Served& here = served(request);
+    // Not before the mount is there and the kernel has answered on_init(), which sets it, too.
+    std::call_once(here.first_open, [&] { read_ahead(here.folder, kMostRead); });
     info->fh = reinterpret_cast<std::uint64_t>(here.open.keep(std::move(*file)));
     // Nobody waits for the answer any more: then no release comes either.
     if (fuse_reply_open(request, info) == -ENOENT) here.open.close(file_of(info));
@@ -353,7 +357,7 @@ MountedContainer::Log make_log(const MountOptions& options) {
 Status serve(const MountOptions& options, const MountedContainer::Log& log,
              const std::function<void()>& ready) {
   BENTO_ASSIGN(const auto mounted, MountedContainer::open(options.path, log));
-  Served all{*mounted, log};
+  Served all{*mounted, log, options.folder};
   BENTO_ASSIGN(const auto session, Session::mount(options, all));
   ready();
   const Keeper keeper(*mounted, session->get());

@@ -19,8 +19,16 @@
 
 namespace bento::tools {
 
-std::string mounted_type(const std::string& folder) {
-  std::string found;
+namespace {
+
+/// A line of /proc/self/mountinfo, of which this is read.
+struct Mount {
+  std::string device;  ///< "major:minor"
+  std::string type;
+};
+
+Mount mount_on(const std::string& folder) {
+  Mount found;
   std::FILE* const table = std::fopen("/proc/self/mountinfo", "re");
   if (table == nullptr) return found;
   char* line = nullptr;
@@ -31,6 +39,7 @@ std::string mounted_type(const std::string& folder) {
     for (char* word = ::strtok_r(line, " \n", &rest); word != nullptr;
          word = ::strtok_r(nullptr, " \n", &rest))
       words.emplace_back(word);
+    constexpr std::size_t kDevice = 2;
     constexpr std::size_t kFolder = 4;
     if (words.size() <= kFolder) continue;
     std::string name;  // spaces and the like are \040
@@ -45,14 +54,12 @@ std::string mounted_type(const std::string& folder) {
     }
     if (name != folder) continue;
     const auto dash = std::find(words.begin(), words.end(), "-");
-    if (dash != words.end() && dash + 1 != words.end()) found = *(dash + 1);
+    if (dash != words.end() && dash + 1 != words.end()) found = {words[kDevice], *(dash + 1)};
   }
   std::free(line);
   (void)std::fclose(table);
   return found;
 }
-
-namespace {
 
 /// Runs fusermount3, which may unmount what its user has mounted. Its text; empty if it succeeded.
 Result<std::string> run_fusermount(const std::string& folder) {
@@ -84,6 +91,23 @@ Result<std::string> run_fusermount(const std::string& folder) {
 }
 
 }  // namespace
+
+std::string mounted_type(const std::string& folder) {
+  return mount_on(folder).type;
+}
+
+void read_ahead(const std::string& folder, std::size_t bytes) {
+  const Mount mount = mount_on(folder);
+  if (mount.type != kMountType) return;
+  const std::string name = fmt::format("/sys/class/bdi/{}/read_ahead_kb", mount.device);
+  const int file = ::open(name.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;
+  const std::string text = fmt::format("{}\n", bytes / 1024);
+  if (::write(file, text.data(), text.size()) < 0) {
+    // It stays as it is, and so do the values that are read.
+  }
+  ::close(file);
+}
 
 Status unmount(const std::string& folder) {
   const std::string type = mounted_type(folder);
