@@ -128,7 +128,7 @@ def run_suite(ranks, env, report, start=("-m", "pytest")):
     if ranks:
         # Every rank runs the suite; each writes the report, so give each its own. A test that fails is
         # no reason for mpirun to end the other ranks.
-        script = '"$@" --junit-xml "$REPORT.$OMPI_COMM_WORLD_RANK"; test $? -le 1'
+        script = '"$@" --junit-xml "$REPORT.${OMPI_COMM_WORLD_RANK:-$PMI_RANK}"; test $? -le 1'
         env["REPORT"] = os.path.abspath(report)
         command = ["sh", "-c", script, "sh", *command[:-2], "--only-mpi"]
         result = mpirun(ranks, command, env, timeout=300, ok=None)

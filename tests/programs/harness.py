@@ -115,6 +115,7 @@ def native_env(**more):
     kept = (
         "H5BENTO_BUILD",
         "H5BENTO_DEPS",
+        "H5BENTO_MPI",
         "H5BENTO_PLUGIN",
         "H5BENTO_PYTHON",
         "H5BENTO_PYTHON_NATIVE",

@@ -31,7 +31,7 @@ import os, sys, time
 import h5py, numpy as np
 path, steps, talk = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 rank, size, how = 0, 1, {}
-if "OMPI_COMM_WORLD_SIZE" in os.environ:
+if {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} & os.environ.keys():  # of Open MPI and of MPICH
     from mpi4py import MPI
     rank, size, how = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size, {"driver": "mpio", "comm": MPI.COMM_WORLD}
 BIG = 40000

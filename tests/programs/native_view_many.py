@@ -30,7 +30,7 @@ def write_datasets(count):
     import numpy as np
 
     access, rank, size = {}, 0, 1
-    if "OMPI_COMM_WORLD_SIZE" in os.environ:
+    if {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} & os.environ.keys():  # of Open MPI and of MPICH
         from mpi4py import MPI
 
         rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size

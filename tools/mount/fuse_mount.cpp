@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -261,6 +262,18 @@ class Keeper {
   std::thread thread_;
 };
 
+/// libfuse leaves a signal alone that has a handler. UCX, which comes with many an MPI, takes
+/// SIGHUP when it is loaded.
+void give_back_signals() {
+  for (const int number : {SIGHUP, SIGINT, SIGTERM}) {
+    struct sigaction now{};
+    const bool known = ::sigaction(number, nullptr, &now) == 0;
+    const bool own = (now.sa_flags & SA_SIGINFO) != 0 ||
+                     (now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN);
+    if (known && own) (void)std::signal(number, SIG_DFL);
+  }
+}
+
 /// fuse_session, from its options to its end.
 class Session {
  public:
@@ -279,6 +292,7 @@ class Session {
     made->session_ = fuse_session_new(&arguments, &kOperations, sizeof kOperations, &served);
     fuse_opt_free_args(&arguments);
     if (made->session_ == nullptr) return fail(Code::kInternal, "libfuse refuses its options");
+    give_back_signals();
     if (fuse_set_signal_handlers(made->session_) != 0)
       return fail(Code::kInternal, "the signal handlers cannot be set");
     made->signals_ = true;
