@@ -15,6 +15,7 @@
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/entry.hpp"
 #include "vol/callbacks/file_optional.hpp"
+#include "vol/callbacks/left_open.hpp"
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/file/cached_file.hpp"
 #include "vol/file/container_open.hpp"
@@ -69,6 +70,7 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
   }
   if (under == nullptr) return fail(native_failed("opening the skeleton"));
   host->armed = true;
+  close_what_is_left_open();
   Stats::get().note_file(name, true);
   return wrap_new(under, native_connector(), H5I_FILE);
 }
