@@ -111,8 +111,9 @@ Box LaidOutDataset::box_of(const DataExtent& extent) const {
 Result<MadeDataset> NativeDatasets::make(hid_t from, const H5O_token_t& token, hid_t type,
                                          const std::string& path) {
   const DatasetDeclaration* const declared = diverted_.find(token);
-  if (declared == nullptr) return make_undiverted(from, file_, type);
+  if (declared == nullptr) return make_undiverted(from, file_, type, times_);
   BENTO_ASSIGN(const Given given, describe_diverted(from, declared->number, type, path, declared));
+  if (times_ == ObjectTimes::kNone) H5Pset_obj_track_times(given->dcpl.get(), false);
   const H5D_layout_t layout = H5Pget_layout(given->dcpl.get());
   BENTO_ASSIGN(const RecordLookup seen, records_.find(given->number, Box::whole(given->extent)));
   const bool written =

@@ -44,15 +44,16 @@ struct LaidOutDataset {
 
 class NativeDatasets {
  public:
-  /// `refilter`: a chunk that no single record covers is filtered now and written to the place's
-  /// file. Otherwise it lies there unfiltered, and its filter mask says so.
+  /// `times`: of the datasets. `refilter`: a chunk that no single record covers is filtered now and
+  /// written to the place's file. Otherwise it lies there unfiltered, and its filter mask says so.
   NativeDatasets(std::span<const DatasetDeclaration> declared, RecordSource& records,
-                 VirtualPlace& place, ViewFile& view, hid_t file, bool refilter)
+                 VirtualPlace& place, ViewFile& view, hid_t file, ObjectTimes times, bool refilter)
       : diverted_(declared),
         records_(records),
         place_(place),
         view_(view),
         file_(file),
+        times_(times),
         refilter_(refilter) {}
 
   /// TreeCopy::MakeDataset.
@@ -75,6 +76,7 @@ class NativeDatasets {
   VirtualPlace& place_;
   ViewFile& view_;
   hid_t file_;
+  ObjectTimes times_;
   bool refilter_;
   DecodedCache decoded_;
   std::vector<LaidOutDataset> datasets_;

@@ -55,10 +55,12 @@ Status NativeFile::assemble_once() {
                open_skeleton_copy(container_->path(), container_->skeleton()));
   VirtualPlace place(*store_);
   OpenView open(place);
+  // In memory it may be made again, and must not have other bytes then.
+  const ObjectTimes times = memory_ == nullptr ? ObjectTimes::kAsWanted : ObjectTimes::kNone;
   BENTO_TRY(
       open.create(fmt::format("{} as of step {}", container_->path(), container_->step().number()),
-                  skeleton.get()));
-  NativeDatasets datasets(container_->datasets(), records_, place, open.view(), open.id(),
+                  skeleton.get(), times));
+  NativeDatasets datasets(container_->datasets(), records_, place, open.view(), open.id(), times,
                           memory_ == nullptr);
   TreeCopy tree(
       skeleton.get(), open.id(),
@@ -66,6 +68,7 @@ Status NativeFile::assemble_once() {
         return datasets.make(from, token, type, path);
       },
       [&open] { return open.failure(); }, {});
+  tree.set_times(times);
   Status copied = tree.run();
   BENTO_TRY(open.failure());
   BENTO_TRY(std::move(copied));

@@ -119,11 +119,12 @@ Result<std::shared_ptr<DivertedDataset>> describe_diverted(hid_t from, DatasetNu
   return dataset;
 }
 
-Result<MadeDataset> make_undiverted(hid_t from, hid_t to, hid_t type) {
+Result<MadeDataset> make_undiverted(hid_t from, hid_t to, hid_t type, ObjectTimes times) {
   const SpaceHandle space(H5Dget_space(from));
   const PlistHandle dcpl(H5Dget_create_plist(from));
   if (!space.valid() || !dcpl.valid())
     return fail(Code::kInternal, "native view: the dataset is unreadable");
+  if (times == ObjectTimes::kNone) H5Pset_obj_track_times(dcpl.get(), false);
   MadeDataset made;
   made.dataset = DatasetHandle(H5Dcreate_anon(to, type, space.get(), dcpl.get(), H5P_DEFAULT));
   if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");

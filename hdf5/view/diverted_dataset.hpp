@@ -76,6 +76,7 @@ Result<std::shared_ptr<DivertedDataset>> describe_diverted(hid_t from, DatasetNu
                                                            const DatasetDeclaration* declared);
 
 /// Makes the copy, anonymous in `to`, of a dataset whose data is in the skeleton.
-Result<MadeDataset> make_undiverted(hid_t from, hid_t to, hid_t type);
+Result<MadeDataset> make_undiverted(hid_t from, hid_t to, hid_t type,
+                                    ObjectTimes times = ObjectTimes::kAsWanted);
 
 }  // namespace bento::vol

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
-#include "hdf5/view/group_properties.hpp"
 
 namespace bento::vol {
 
@@ -15,7 +14,7 @@ OpenView::~OpenView() {
   (void)close();
 }
 
-Status OpenView::create(const std::string& name, hid_t like) {
+Status OpenView::create(const std::string& name, hid_t like, ObjectTimes times) {
   const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
   const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
   if ((view_->base() != 0 && H5Pset_userblock(creation.get(), view_->base()) < 0) ||
@@ -23,7 +22,7 @@ Status OpenView::create(const std::string& name, hid_t like) {
     return fail(Code::kInternal, fmt::format("{}: its driver is refused", name));
   if (like >= 0) {
     const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
-    BENTO_TRY(copy_group_properties(root.get(), creation.get()));
+    BENTO_TRY(copy_group_properties(root.get(), creation.get(), times));
   }
   file_ = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
   BENTO_TRY(view_->failure());

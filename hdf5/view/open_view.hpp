@@ -12,6 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/layout/superblock.hpp"
 #include "hdf5/base/handle.hpp"
+#include "hdf5/view/group_properties.hpp"
 #include "hdf5/view/view_file.hpp"
 
 namespace bento::vol {
@@ -28,7 +29,7 @@ class OpenView {
 
   /// `name` is for error texts. The root group gets the properties of that of the open file `like`;
   /// those of any new file if that is no id. Errors: kInternal, and those of the place.
-  Status create(const std::string& name, hid_t like);
+  Status create(const std::string& name, hid_t like, ObjectTimes times = ObjectTimes::kAsWanted);
   /// Closes the library's file and stores what gathered in memory. All other ids in it must be
   /// closed. Returns the superblock, whose end of file is not set. Errors: as create(), kIo.
   Result<Superblock> finish();

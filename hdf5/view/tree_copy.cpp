@@ -190,7 +190,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
   switch (H5Iget_type(from)) {
     case H5I_GROUP: {
       const PlistHandle list(H5Pcreate(H5P_GROUP_CREATE));
-      BENTO_TRY(copy_group_properties(from, list.get()));
+      BENTO_TRY(copy_group_properties(from, list.get(), times_));
       made = ObjectHandle(H5Gcreate_anon(to_, list.get(), H5P_DEFAULT));
       if (!made.valid()) break;
       H5O_info2_t info{};
@@ -244,6 +244,7 @@ Result<TypeHandle> TreeCopy::type_in_copy(hid_t type) {
   }
   TypeHandle copy(H5Tcopy(type));
   const PlistHandle list(H5Tget_create_plist(type));
+  if (times_ == ObjectTimes::kNone) H5Pset_obj_track_times(list.get(), false);
   if (H5Tcommit_anon(to_, copy.get(), list.get(), H5P_DEFAULT) < 0)
     return fail(Code::kInternal, "native view: a committed type cannot be made");
   BENTO_TRY(note(info.token, copy.get(), false));
@@ -254,8 +255,11 @@ Result<TypeHandle> TreeCopy::type_in_copy(hid_t type) {
 // A type that a dataset uses may be met before its own link, and an anonymous object must not stay
 // one for long (docs/hdf5-traps.md): so it is linked from a group that goes at the end.
 Status TreeCopy::hold_type(hid_t type) {
-  if (!types_.valid())
-    types_ = GroupHandle(H5Gcreate2(to_, kTypesGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  if (!types_.valid()) {
+    const PlistHandle list(H5Pcreate(H5P_GROUP_CREATE));
+    H5Pset_obj_track_times(list.get(), false);
+    types_ = GroupHandle(H5Gcreate2(to_, kTypesGroup, H5P_DEFAULT, list.get(), H5P_DEFAULT));
+  }
   const std::string name = fmt::format("{}", held_types_++);
   if (H5Olink(type, types_.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
     return copy_failure("committed type", "cannot be kept");

@@ -16,6 +16,7 @@
 
 #include "core/base/error.hpp"
 #include "hdf5/base/handle.hpp"
+#include "hdf5/view/group_properties.hpp"
 #include "hdf5/view/references.hpp"
 
 namespace bento::vol {
@@ -52,6 +53,9 @@ class TreeCopy {
   /// Asked for each soft and external link.
   void set_retarget(Retarget retarget) { retarget_ = std::move(retarget); }
 
+  /// Of the groups and committed types.
+  void set_times(ObjectTimes times) { times_ = times; }
+
   /// Errors: kInternal, naming the object and what failed.
   Status run();
   /// References that had no object in the copy and became null.
@@ -87,6 +91,7 @@ class TreeCopy {
   MakeDataset make_;
   std::function<Status()> go_on_;
   Retarget retarget_;
+  ObjectTimes times_ = ObjectTimes::kAsWanted;
   std::string skip_;
   ObjectMap objects_;
   ReferenceTranslator translator_;

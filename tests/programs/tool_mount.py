@@ -149,6 +149,27 @@ def filtered():
     say(f"filtered chunks: {masks[0]} in the export, all filtered")
 
 
+def same_bytes():
+    """Of a step, whenever somebody looks: the kernel may have kept some of them from the last time."""
+    script = (
+        "import h5py, numpy as np, sys\n"
+        "with h5py.File(sys.argv[1], 'w', libver=sys.argv[2]) as f:\n"
+        "    f.create_dataset('x', data=np.arange(9), track_times=True)\n"
+        "    f.create_dataset('words', data=['a', 'bc'], track_times=True)\n"
+        "    f.create_dataset('zipped', data=np.arange(99), compression=1, track_times=True)\n"
+        "    f.create_group('g', track_times=True)['t'] = np.dtype([('x', 'i4')])\n"
+    )
+    for version in ("earliest", "latest"):
+        run([python(), "-c", script, "times.h5", version], environment())
+        seen = set()
+        for again in (False, True):
+            with Mount("times.h5", "m") as m:
+                seen.add(digest(m.path("data.h5")))
+            if not again:
+                time.sleep(1.1)  # the times of objects are in seconds
+        check(len(seen) == 1, f"libver={version}: mounted again, the file has other bytes")
+
+
 def check_read_ahead(m):
     """Where root may say so, the kernel reads as far ahead as it asks for at once."""
     device = os.stat(m.path("data.h5")).st_dev
@@ -160,6 +181,7 @@ def check_read_ahead(m):
 
 def files():
     filtered()
+    same_bytes()
     count, keep = 5, 3
     for step in range(1, count + 1):
         write_steps(f"native-{step}.h5", "new", step, 2, native_env())
