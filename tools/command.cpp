@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "tools/command.hpp"
 
+#include <cerrno>
 #include <cstdio>
 #include <new>
 
@@ -118,6 +119,8 @@ int Tool::run() {
     out.error(done.error());
   }
   const Status written = out.finish(static_cast<int>(status));
+  // Who reads has seen enough, as `head` has.
+  if (!written && written.error().os_errno == EPIPE) return static_cast<int>(status);
   if (!written) {
     std::fprintf(stderr, "h5bento %s: %s\n", command_.c_str(), written.error().text.c_str());
     return static_cast<int>(ExitStatus::kUsage);

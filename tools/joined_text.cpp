@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "tools/joined_text.hpp"
 
+#include "core/base/printable.hpp"
+#include "tools/survey_text.hpp"
 #include "tools/units.hpp"
 
 namespace bento::tools {
@@ -69,15 +71,16 @@ void print_joined(Output& out, const std::string& path, const JoinedReport& repo
                 : "not finished: a process was ended; 'h5bento repair' finishes it");
   line(out, "files",
        fmt::format("{} of {}, {}", count_text(report.streams.size()),
-                   count_text(report.tasks, "process"), bytes_text(bytes)));
+                   report.tasks == 1 ? "1 process" : count_text(report.tasks) + " processes",
+                   bytes_text(bytes)));
   line(out, "container",
        fmt::format("{}, chunks of {}", count_text(report.files, "physical file"),
                    bytes_text(report.chunk_bytes)));
-  if (!report.job.empty()) line(out, "last job", report.job);
+  if (!report.job.empty()) line(out, "last job", printable(report.job));
   line(out, "native view", view_text(report.view));
   for (std::size_t i = 0; i < report.streams.size() && i < kShown; ++i) {
     const auto& one = report.streams[i];
-    out.print("    rank {:<6} {:>10}  {}{}\n", one.rank, bytes_text(one.bytes), one.name,
+    out.print("    rank {:<6} {:>10}  {}{}\n", one.rank, bytes_text(one.bytes), printable(one.name),
               !one.writing    ? ""
               : report.in_use ? " (being written)"
                               : " (cut off)");
@@ -89,7 +92,8 @@ void print_joined(Output& out, const std::string& path, const JoinedReport& repo
 Result<ExitStatus> joined_info(Output& out, const std::string& path) {
   BENTO_ASSIGN(const JoinedReport report, inspect_joined(path));
   print_joined(out, path, report);
-  return ExitStatus::kDone;
+  print_problems(out, report.problems);
+  return report.problems.empty() ? ExitStatus::kDone : ExitStatus::kFound;
 }
 
 Result<ExitStatus> joined_verify(Output& out, Json& json, const std::string& path) {
@@ -101,7 +105,7 @@ Result<ExitStatus> joined_verify(Output& out, Json& json, const std::string& pat
     out.print("{}: sound; the HDF5 files in it have no checksums of the container\n", path);
   else
     out.print("{}: {} found\n", path, count_text(problems.size(), "fault"));
-  for (const auto& problem : problems) out.print("  {}\n", problem);
+  for (const auto& problem : problems) out.print("  {}\n", printable(problem));
   return problems.empty() ? ExitStatus::kDone : ExitStatus::kFound;
 }
 

@@ -4,7 +4,9 @@
 /// `h5bento layout FILE [--svg OUT]`: which task has how much of which chunk.
 #include <filesystem>
 #include <memory>
+#include <span>
 
+#include "core/io/new_file.hpp"
 #include "tools/command.hpp"
 #include "tools/layout_table.hpp"
 #include "tools/survey_text.hpp"
@@ -92,6 +94,20 @@ Json to_json(const Survey& survey, const SpaceUse& use, std::uint32_t index) {
           {"tasks", tasks}};
 }
 
+/// An older picture may be replaced, and nothing else.
+Status check_is_picture(const std::string& name) {
+  const auto file = open_posix_file(name, OpenMode::kRead);
+  if (!file) return file.error().code == Code::kNotFound ? Status{} : fail(file.error());
+  constexpr std::size_t kLooked = 100;
+  std::string begin(kLooked, '\0');
+  BENTO_ASSIGN(const std::size_t read,
+               (*file)->read_some(0, std::as_writable_bytes(std::span(begin))));
+  begin.resize(read);
+  const bool is_picture = begin.starts_with('<') && begin.find("<svg") != std::string::npos;
+  if (begin.empty() || is_picture) return {};
+  return fail(Code::kExists, fmt::format("'{}' is there already, and is no picture", name));
+}
+
 Status write_svg(const Survey& survey, const SpaceUse& use, const Options& options) {
   std::vector<LayoutTable> tables;
   const std::uint32_t files = std::min(survey.plan().files(), kFilesShown);
@@ -108,9 +124,10 @@ Status write_svg(const Survey& survey, const SpaceUse& use, const Options& optio
                                              "would take its place",
                                              options.svg));
   }
-  BENTO_ASSIGN(const auto file, open_posix_file(options.svg, OpenMode::kCreate));
-  BENTO_TRY(file->write_at(0, std::as_bytes(std::span(text))));
-  return file->close();
+  BENTO_TRY(check_is_picture(options.svg));
+  BENTO_ASSIGN(const auto made, NewFile::create(options.svg, true));
+  BENTO_TRY(made->file().write_at(0, std::as_bytes(std::span(text))));
+  return made->publish();
 }
 
 Result<ExitStatus> layout(Output& out, const Options& options) {

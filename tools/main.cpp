@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
 #include "tools/command.hpp"
+#include "tools/output.hpp"
 
 namespace {
 
 constexpr const char* kFooter =
     "Exit status: 0 done and sound; 1 damage, a difference or a refusal was found; 2 wrong usage "
     "or input\nthat cannot be read. 'h5bento COMMAND --help' says more of a command.";
+
+/// With --json a script reads an answer in this case, too.
+void answer_json(int argc, char** argv, const std::string& text) {
+  using namespace bento::tools;
+  const bool json = std::any_of(
+      argv, argv + argc, [](const char* word) { return std::string_view(word) == "--json"; });
+  if (!json) return;
+  Output out(true);
+  out.answer()["error"] = {{"code", "invalid argument"}, {"text", text}};
+  (void)out.finish(static_cast<int>(ExitStatus::kUsage));
+}
 
 }  // namespace
 
@@ -34,11 +49,13 @@ int main(int argc, char** argv) {
       return static_cast<int>(bento::tools::ExitStatus::kUsage);
     }
     app.exit(error);
+    answer_json(argc, argv, error.what());
     return static_cast<int>(bento::tools::ExitStatus::kUsage);
   } catch (const CLI::ParseError& error) {
     // 0 for --help and --version; CLI11's own numbers tell nothing to a script.
-    return app.exit(error) == 0 ? static_cast<int>(bento::tools::ExitStatus::kDone)
-                                : static_cast<int>(bento::tools::ExitStatus::kUsage);
+    if (app.exit(error) == 0) return static_cast<int>(bento::tools::ExitStatus::kDone);
+    answer_json(argc, argv, error.what());
+    return static_cast<int>(bento::tools::ExitStatus::kUsage);
   }
   return tool.run();
 }

@@ -5,9 +5,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+
+#include "core/base/printable.hpp"
 
 namespace bento::tools {
 
@@ -28,7 +31,7 @@ void Output::put(const std::string& text) {
 }
 
 void Output::note(const std::string& text) {
-  std::fprintf(stderr, "%s\n", text.c_str());
+  std::fprintf(stderr, "%s\n", printable_lines(text).c_str());
 }
 
 void Output::error(const Error& error) {
@@ -37,7 +40,7 @@ void Output::error(const Error& error) {
 
 Json Output::complain(const Error& error) {
   std::fflush(stdout);
-  std::fprintf(stderr, "h5bento %s: %s\n", command_.c_str(), error.text.c_str());
+  std::fprintf(stderr, "h5bento %s: %s\n", command_.c_str(), printable_lines(error.text).c_str());
   return {{"code", to_string(error.code)}, {"text", error.text}};
 }
 

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "tools/survey_text.hpp"
 
+#include "core/base/printable.hpp"
+
 namespace bento::tools {
 
 std::string state_name(const Survey& survey) {
@@ -57,7 +59,7 @@ std::string view_text(const Survey& survey) {
 
 void print_problems(Output& out, const std::vector<std::string>& problems) {
   out.answer()["problems"] = problems;
-  for (const auto& text : problems) out.print("  problem: {}\n", text);
+  for (const auto& text : problems) out.print("  problem: {}\n", printable(text));
 }
 
 }  // namespace bento::tools

@@ -5,6 +5,7 @@
 #include <memory>
 #include <thread>
 
+#include "core/base/printable.hpp"
 #include "core/offline/verify_container.hpp"
 #include "tools/command.hpp"
 #include "tools/dataset_names.hpp"
@@ -43,7 +44,7 @@ std::string line_of(const ContainerFinding& finding, const std::string& path) {
     where += path.empty() ? fmt::format(", dataset {}", *finding.dataset)
                           : fmt::format(", dataset {}", path);
   if (finding.step) where += fmt::format(", step {}", *finding.step);
-  return fmt::format("{}\n      {}\n", where, finding.text);
+  return fmt::format("{}\n      {}\n", printable(where), printable(finding.text));
 }
 
 void report(Output& out, Json& json, const std::string& path, const ContainerVerdict& verdict,

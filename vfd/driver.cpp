@@ -239,7 +239,12 @@ herr_t drv_lock(H5FD_t* file, hbool_t rw) {
 
 herr_t drv_unlock(H5FD_t* file) {
   auto* const me = self(file);
-  return me->plain != nullptr ? H5FDunlock(me->plain) : 0;
+  if (me->plain != nullptr) return H5FDunlock(me->plain);
+  // H5Fstart_swmr_write asks no driver whether it can. It takes this away, changes the lock, and
+  // only then the file.
+  if ((file->feature_flags & H5FD_FEAT_ACCUMULATE_METADATA) != 0) return 0;
+  return guard<herr_t>("driver unlock",
+                       [&]() -> Status { return fail(no_swmr(me->stream->slot().name)); });
 }
 
 herr_t drv_terminate() {

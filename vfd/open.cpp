@@ -113,6 +113,15 @@ Result<std::shared_ptr<JoinedStream>> find_stream(JoinRequest request, JoinAcces
   return other ? std::move(other) : std::move(stream);
 }
 
+/// A name that is nowhere: most likely it was mistyped, and the container is not to blame.
+Error nowhere(const char* name, const std::string& container, const Error& why) {
+  return Error{
+      Code::kNotFound,
+      fmt::format("there is no file '{}', neither an ordinary one nor a stream of '{}': {}", name,
+                  container, why.text),
+      why.os_errno};
+}
+
 }  // namespace
 
 Result<std::shared_ptr<JoinedStream>> open_stream(const char* name, unsigned flags,
@@ -132,15 +141,22 @@ Result<std::shared_ptr<JoinedStream>> open_stream(const char* name, unsigned fla
   auto stream = find_stream(*request, access);
   if (!stream && stream.error().code == Code::kNotFound && !creates && exists(name))
     return std::shared_ptr<JoinedStream>{};
+  if (!stream && stream.error().code == Code::kNotFound && !creates)
+    return fail(nowhere(name, request->container, stream.error()));
   if (stream && (flags & (H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ)) != 0) {
     (void)(*stream)->close();
-    return fail(
-        Code::kUnsupported,
-        fmt::format("'{}': SWMR is not possible in a container, whose streams have no order "
-                    "of writes that a reader could rely on; let match= leave this name out",
-                    name));
+    return fail(no_swmr(name));
   }
   return stream;
+}
+
+Error no_swmr(const std::string& name) {
+  return Error{
+      Code::kUnsupported,
+      fmt::format("'{}': SWMR is not possible in a container, whose streams have no order of "
+                  "writes that a reader could rely on; let match= leave this name out",
+                  name),
+      0};
 }
 
 Result<bool> delete_stream(const char* name, const DriverConfig& config) {

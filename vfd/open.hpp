@@ -22,6 +22,9 @@ namespace bento::vfd {
 Result<std::shared_ptr<JoinedStream>> open_stream(const char* name, unsigned flags,
                                                   const DriverConfig& config);
 
+/// What a program is told that wants SWMR.
+Error no_swmr(const std::string& name);
+
 /// Removes the stream that `name` means. False: it means an ordinary file. Errors: those of
 /// remove_stream().
 Result<bool> delete_stream(const char* name, const DriverConfig& config);

@@ -107,7 +107,8 @@ Status judge_call(const Heard& heard, std::uint64_t ranks) {
   const auto names = heard.votes.answers(kName);
   if (names.size() > 1 && heard.votes.answers(kPlace).size() > 1)
     return fail(Code::kInvalidArgument,
-                fmt::format("the ranks name different files in one collective call: {}",
+                fmt::format("the ranks name different files in one collective call (symbolic links "
+                            "are not followed: one name for all is best): {}",
                             list_answers(names, "'")));
   return {};
 }

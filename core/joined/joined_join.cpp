@@ -26,6 +26,11 @@ Hash128 hash_of(const std::string& job) {
   return hash128(std::as_bytes(std::span(job)));
 }
 
+tl::unexpected<Error> exists_already(const std::string& name, const std::string& container) {
+  return fail(Code::kExists,
+              fmt::format("'{}' exists in '{}' (errno = {})", name, container, EEXIST), EEXIST);
+}
+
 }  // namespace
 
 Result<JoinedContainer::Entered> JoinedContainer::load_or_lay_out(const JoinRequest& request,
@@ -41,7 +46,13 @@ Result<JoinedContainer::Entered> JoinedContainer::load_or_lay_out(const JoinRequ
   if (!creates(access) || job_.empty()) return Entered::kReady;
   BENTO_ASSIGN(const std::string job, files_->job());
   if (job == job_) return Entered::kReady;
-  // A new job. Nothing may be emptied under the feet of anybody.
+  // A new job. H5F_ACC_EXCL says that an old file of this name shall stay.
+  if (access == JoinAccess::kNew) {
+    const std::string name = name_in_container(request.container, request.file);
+    BENTO_ASSIGN(const auto old, find(name, request.rank));
+    if (old) return exists_already(name, request.container);
+  }
+  // Nothing may be emptied under the feet of anybody.
   BENTO_ASSIGN(const bool used, locks_.others_use_tasks(files_->tasks()));
   BENTO_ASSIGN(const bool written, locks_.others_write());
   if (in_use_by_us()) return fail(in_use(request.container));
@@ -114,9 +125,7 @@ Result<Slot> JoinedContainer::slot_to_create(const JoinRequest& request, JoinAcc
                                              const std::optional<Slot>& found,
                                              const std::string& name) {
   const std::string& path = files_->path();
-  if (found && access == JoinAccess::kNew)
-    return fail(Code::kExists, fmt::format("'{}' exists in '{}' (errno = {})", name, path, EEXIST),
-                EEXIST);
+  if (found && access == JoinAccess::kNew) return exists_already(name, path);
   if (found) {
     if (found->rank != request.rank && found->job == hash_of(job_))
       return fail(

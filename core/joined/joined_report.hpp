@@ -32,6 +32,7 @@ struct JoinedReport {
   bool in_use = false;                    ///< some process may write it
   JoinedView view = JoinedView::kNone;    ///< of physical file 0
   std::vector<JoinedStreamInfo> streams;  ///< of the tasks that have one, in task order
+  std::vector<std::string> problems;      ///< physical files that a finished one lacks
 };
 
 /// Holds all that the container says of itself against its files: slots, headers, the ends of

@@ -112,4 +112,13 @@ Result<ContainerNames> ContainerNames::decode(ByteReader& in) {
   return names;
 }
 
+std::string name_of_first(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string::npos || name.size() - dot < 7) return {};
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dot) + 1, name.end(), digit))
+    return {};
+  return name.substr(0, dot);
+}
+
 }  // namespace bento

@@ -23,6 +23,10 @@ namespace bento {
 /// is where there is no working directory.
 std::string absolute_name(const std::string& name);
 
+/// Name of physical file 0 of the container of which this name says that the file is a part
+/// ("run.h5" for "run.h5.000001"); empty if it says no such thing.
+std::string name_of_first(const std::string& name);
+
 /// Does the name lead to this open file still? Always for files of memory.
 bool leads_to(const std::string& name, const File& file);
 

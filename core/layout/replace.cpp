@@ -49,16 +49,6 @@ Result<bool> hardly_begun(File& file, std::uint64_t superblock) {
   return true;
 }
 
-/// The container of which a file's name says that it is a part, if it has such a name.
-std::string name_of_first(const std::string& name) {
-  const std::size_t dot = name.rfind('.');
-  if (dot == std::string::npos || name.size() - dot < 7) return {};
-  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (!std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dot) + 1, name.end(), digit))
-    return {};
-  return name.substr(0, dot);
-}
-
 }  // namespace
 
 Result<InTheWay> look_before_create(const ContainerNames& names, std::uint32_t part,

@@ -6,6 +6,7 @@
 
 #include "core/catalogue/catalogue.hpp"
 #include "core/catalogue/committed_index.hpp"
+#include "core/layout/holder.hpp"
 #include "core/stream/record_hash.hpp"
 
 namespace bento {
@@ -35,6 +36,7 @@ Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::stri
   if ((seen.root.flags & kRootProvisional) != 0)
     return fail(Code::kNotFound, fmt::format("'{}' holds no committed data", path));
   container->root_ = seen.root;
+  container->begun_ = !read_holder_note(*first).empty();
   BENTO_ASSIGN(container->plan_, ContainerPlan::of(seen.root.groups, seen.root.fs_block));
   container->rule_ = PartRule(path, seen.root);
   BENTO_TRY(container->rule_.check_first(*first, container->plan_.file(0)));

@@ -33,6 +33,8 @@ class OfflineContainer {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const Root& root() const { return root_; }
   [[nodiscard]] bool closed() const { return (root_.flags & kRootClosed) != 0; }
+  /// Closed, and nobody has begun to write since: what only a close writes must be right.
+  [[nodiscard]] bool settled() const { return closed() && !begun_; }
   [[nodiscard]] const ContainerPlan& plan() const { return plan_; }
   /// What can be seen as of the newest step; records of which nothing can be seen are not in it.
   /// Hashes are those in the streams.
@@ -78,6 +80,7 @@ class OfflineContainer {
   std::vector<ChunkFill> fills_;
   Index index_;
   bool older_kept_ = false;
+  bool begun_ = false;  ///< there is a note of a writer
   std::vector<LostStep> lost_;
   std::vector<std::unique_ptr<File>> files_;
 };

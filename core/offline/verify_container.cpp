@@ -13,6 +13,7 @@
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/paged_image.hpp"
 #include "core/catalogue/sion_view.hpp"
+#include "core/layout/names.hpp"
 #include "core/offline/damaged_records.hpp"
 #include "core/offline/older_records.hpp"
 #include "core/offline/survey.hpp"
@@ -34,7 +35,7 @@ class Check {
 
   Result<ContainerVerdict> run() {
     verdict_.step = survey_.root().step;
-    verdict_.closed = survey_.closed();
+    verdict_.closed = settled();
     for (const auto& text : survey_.problems()) problem(text);
     bool whole = true;
     for (const auto& file : survey_.files()) whole = whole && file.found;
@@ -48,6 +49,10 @@ class Check {
   }
 
  private:
+  /// Must what only a close writes be right?
+  [[nodiscard]] bool settled() const {
+    return survey_.closed() && survey_.writing() == Writing::kNobody;
+  }
   void add(ContainerFinding finding) {
     ++verdict_.count;
     if (counts_[finding.part]++ < kKeptOfPart) verdict_.findings.push_back(std::move(finding));
@@ -70,12 +75,16 @@ class Check {
     for (std::uint32_t index = 0; index < survey_.plan().files(); ++index) {
       const std::string& name = survey_.files()[index].path;
       const auto file = options_.opener(name, OpenMode::kRead);
-      const Status same = file ? check_meta1(**file, survey_.plan(), index, survey_.closed())
-                               : Status(fail(file.error()));
+      const Status same =
+          file ? check_meta1(**file, survey_.plan(), index, settled()) : Status(fail(file.error()));
       if (!same) add(DamagedPart::kSion, name, same.error().text);
     }
-    if (!survey_.closed() || survey_.writing() == Writing::kNow || survey_.fills().empty()) return;
-    const auto reader = SionReader::open(options_.opener, survey_.files().front().path);
+    if (!settled() || survey_.fills().empty()) return;
+    // Of a symbolic link the other files need not lie beside the link.
+    const auto& files = survey_.files();
+    const std::string beside = files.size() > 1 ? name_of_first(files[1].path) : std::string();
+    const auto reader =
+        SionReader::open(options_.opener, beside.empty() ? files.front().path : beside);
     if (!reader)
       add(DamagedPart::kSion, survey_.path(), reader.error().text);
     else

@@ -153,17 +153,18 @@ class StreamJudge {
     fti::VerifyOptions options;
     options.rules = fti::Rules::kStream;
     UnfinishedSource unfinished(source, bytes, container_.root().stream_rules());
-    fti::Source& seen = container_.closed() ? static_cast<fti::Source&>(source) : unfinished;
+    fti::Source& seen = container_.settled() ? static_cast<fti::Source&>(source) : unfinished;
     CountedSource counted(seen, options_);
     BENTO_ASSIGN(const fti::Verdict verdict, fti::verify(counted, options));
     verdict_.unhashed += verdict.unhashed;
     // Only a close marks what is dead, and numbers what is live.
     const auto may_lag = [&](const fti::Finding& finding) {
-      return !container_.closed() &&
+      return !container_.settled() &&
              (finding.damage == Damage::kChecksum || finding.damage == Damage::kOrder);
     };
     for (const auto& finding : verdict.findings.kept())
-      if (!may_lag(finding) && !keeps_hash(verdict.checkpoint, finding))
+      if (!may_lag(finding) && !keeps_hash(verdict.checkpoint, finding) &&
+          !is_reused(finding, records, source))
         findings.add(finding.damage, finding.offset, finding.bytes, finding.text, finding.record);
     compare(verdict.checkpoint, records, source, findings);
     check_gate(verdict.checkpoint, writer, findings);
@@ -174,7 +175,7 @@ class StreamJudge {
   void check_gate(const fti::Checkpoint& checkpoint, std::uint32_t writer,
                   fti::Findings& findings) const {
     const fti::Container* const gate = fti::find_gate(checkpoint);
-    if (!container_.closed() || gate == nullptr || gate->id == fti::kFillerId) return;
+    if (!container_.settled() || gate == nullptr || gate->id == fti::kFillerId) return;
     std::set<DatasetNumber> ids;
     for (const auto& block : checkpoint.blocks)
       for (const auto& c : block.containers) ids.insert(static_cast<DatasetNumber>(c.id));
@@ -216,6 +217,16 @@ class StreamJudge {
     return false;
   }
 
+  /// Where no live record begins whose data lack their hash, a writer was using the space of a dead
+  /// one again, and did not come to its header.
+  [[nodiscard]] bool is_reused(const fti::Finding& finding, std::span<const Indexed> records,
+                               const StreamSource& source) const {
+    return !container_.settled() && finding.damage == Damage::kChunkHash &&
+           std::ranges::none_of(records, [&](const Indexed& record) {
+             return record.live && source.offset(record.position) == finding.offset;
+           });
+  }
+
   /// Both the containers and the records come in file order.
   void compare(const fti::Checkpoint& checkpoint, std::span<const Indexed> records,
                const StreamSource& source, fti::Findings& findings) {
@@ -230,7 +241,7 @@ class StreamJudge {
         if (fti::is_filler(c) || &c == fti::find_gate(checkpoint)) continue;
         while (next != records.end() && source.offset(next->position) < c.fptr) missing(*next++);
         if (next == records.end() || source.offset(next->position) != c.fptr) {
-          if (c.hascontent && container_.closed())
+          if (c.hascontent && container_.settled())
             findings.add(Damage::kOrder, c.record_offset + 12, 1,
                          fmt::format("a container of dataset {} has content, but the index knows "
                                      "no record at byte {}",
@@ -251,7 +262,7 @@ class StreamJudge {
                    fmt::format("the container's id {}, size {} or hash is not that of its record: "
                                "dataset {}, {} bytes",
                                c.id, c.containersize, record.dataset, record.stored_bytes));
-    if (container_.closed() && c.hascontent != indexed.live)
+    if (container_.settled() && c.hascontent != indexed.live)
       findings.add(
           Damage::kOrder, c.record_offset + 12, 1,
           fmt::format("hascontent is {:d}, but {} of the record of dataset {} can be seen",

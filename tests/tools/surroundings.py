@@ -74,12 +74,24 @@ def case_check():
     for folder in ("nowhere", "bad/libh5bento_vol.so", "/proc"):
         value = answer("check", env={**good, "TMPDIR": folder}, ok=(0,))
         check(any("TMPDIR" in text for text in value["remarks"]), f"TMPDIR={folder}: {value}")
-    driver = {key: value for key, value in good.items() if key != "HDF5_VOL_CONNECTOR"} | {"HDF5_DRIVER": "bento"}
+    driver = {key: value for key, value in good.items() if key != "HDF5_VOL_CONNECTOR"}
+    driver |= {"HDF5_DRIVER": "bento", "HDF5_DRIVER_CONFIG": "container=c.bento"}
     if os.path.exists(os.path.join(plugins, "libh5bento_vfd.so")):
         value = answer("check", env=driver)
         check(value["active"] and value["checked"] == "driver" and "vfd" in value["plugin"], f"{value}")
         said = h5bento("check", env={**driver, "HDF5_VOL_CONNECTOR": "bento"}).out
         check("file driver is active" in said and "go to the driver" in said, said)
+        check(not os.path.exists("c.bento"), "the question made a container")
+        # With these every open fails.
+        for config, want in (
+            ("", "container= is missing"),
+            ("container=c.bento;foo=1", "unknown key"),
+            ("container=c.bento;chunk=0", "chunk=0"),
+            ("container=%9", "%9 needs a star"),
+            ("container=none/c.bento", "folder 'none'"),
+        ):
+            value = answer("check", env={**driver, "HDF5_DRIVER_CONFIG": config}, ok=(1,))
+            check(want in value["reasons"][0], f"{config}: {value}")
     value = answer("check", env={**driver, "HDF5_PLUGIN_PATH": os.getcwd()}, ok=(1,))
     check("libh5bento_vfd.so" in value["reasons"][0], f"{value}")
 

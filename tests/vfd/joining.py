@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from joiners import Joiner, report, slots, stock_view, streams  # noqa: E402
 
-from harness import check, run_test, say  # noqa: E402
+from harness import check, driver_env, python, run, run_test, say  # noqa: E402
 
 
 def config(container, rank=0, size=2, session="one", **more):
@@ -98,6 +98,20 @@ def new_job(a, b):
             b.say("as " + config(box, 0, size, "two"))
             write(b, "create", "b.h5", 4)
             check(set(streams(box)) == {"new.h5", "b.h5"}, "a late process of the new job laid it out anew")
+
+
+def kept_by_excl(a, b):
+    """H5F_ACC_EXCL of a name that is there destroys nothing, whatever job made it."""
+    for job in ("one", "two"):
+        box = "kept.bento"
+        if job == "one":
+            a.say("as " + config(box))
+            write(a, "create", "a.h5", 1)
+            b.say("as " + config(box, 1))
+            write(b, "create", "b.h5", 2)
+        a.say("as " + config(box, 0, 2, job))
+        a.refused("new a.h5", "errno = 17")
+        check(set(streams(box)) == {"a.h5", "b.h5"}, f"job {job}: {set(streams(box))}")
 
 
 def new_job_while_used(a, b):
@@ -203,6 +217,14 @@ def refusals(a, b):
     a.say("create a.h5", "handle", "add x 1 30000")
     a.refused("handle", "pieces")
     a.say("close")
+    # H5Fstart_swmr_write does not ask the driver; the file stays as it was, and is written on.
+    swmr = (
+        "import h5py\nfile = h5py.File('s.h5', 'w', libver='latest')\nfile['x'] = 1\n"
+        "try: file.swmr_mode = True\nexcept Exception as error: print(error)\n"
+        "file['y'] = 2; file.flush(); file.close(); print(sorted(h5py.File('s.h5')))"
+    )
+    text = run([python(), "-c", swmr], driver_env(config("swmr.bento"))).out
+    check("SWMR is not possible" in text and "['x', 'y']" in text, text)
 
 
 def killed(a, b):
@@ -252,7 +274,7 @@ def from_the_launcher(a, _):
     check(set(slots("launched.bento")) == {"rank0.h5"}, "another run of the launcher did not lay it out anew")
 
 
-CASES = (first_and_late, in_the_way, same_name, new_job, new_job_while_used, nameless_job, append_by_another_job,
+CASES = (first_and_late, in_the_way, same_name, new_job, kept_by_excl, new_job_while_used, nameless_job, append_by_another_job,
          open_changes_nothing, names, deletions, refusals, killed, locking_switched_off, from_the_launcher)
 
 

@@ -5,6 +5,9 @@
 /// and if not, why? Asks the HDF5 library itself, with a small file.
 #include <stdlib.h>  // NOLINT: mkdtemp()
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -150,13 +153,34 @@ void try_it(Answer& answer) {
     answer.reasons.emplace_back("HDF5 made an ordinary file when it was asked for a new one");
 }
 
-/// A file might go into a container of the user's: the library only loads the driver.
+/// A new file might go into a container of the user's. So the library opens one for reading that is
+/// not there: the driver first looks at its configuration.
 void try_driver(Answer& answer) {
   if (H5open() < 0 || H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr) < 0) return;
   const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
-  if (H5Pset_driver_by_name(access.get(), "bento", nullptr) < 0)
+  const std::string config = variable("HDF5_DRIVER_CONFIG");
+  if (H5Pset_driver_by_name(access.get(), "bento", config.empty() ? nullptr : config.c_str()) < 0) {
     answer.reasons.push_back(
         fmt::format("HDF5 cannot load the file driver: {}", innermost_error()));
+    return;
+  }
+  const std::string name = fmt::format("h5bento-check-{}.h5", ::getpid());
+  const FileHandle file(H5Fopen(name.c_str(), H5F_ACC_RDONLY, access.get()));
+  if (file.valid()) return;
+  const std::string why = innermost_error();
+  if (why.find(fmt::format("errno = {}", ENOENT)) == std::string::npos) {
+    answer.reasons.push_back(fmt::format("every create and open will fail: {}", why));
+    return;
+  }
+  const std::size_t at = config.find("container=");
+  if (at == std::string::npos) return;
+  const std::string container = config.substr(at + 10, config.find(';', at) - at - 10);
+  const auto folder = std::filesystem::path(container).parent_path();
+  std::error_code failed;
+  if (container.find('%') == std::string::npos && !folder.empty() &&
+      !std::filesystem::is_directory(folder, failed))
+    answer.reasons.push_back(fmt::format(
+        "every create will fail: the folder '{}' of container= is not there", folder.string()));
 }
 
 Result<ExitStatus> check(Output& out) {

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "core/io/file_lock.hpp"
 #include "core/layout/replace.hpp"
@@ -17,6 +18,8 @@
 #include "core/sion/meta1.hpp"
 #include "tools/command.hpp"
 #include "tools/hdf5/container_name.hpp"
+#include "tools/hdf5/remove_on_signal.hpp"
+#include "tools/hdf5/replaced_file.hpp"
 #include "tools/hdf5/start.hpp"
 #include "tools/progress.hpp"
 #include "tools/units.hpp"
@@ -42,6 +45,7 @@ class Unfinished {
     hidden_ = (whole.parent_path() /
                fmt::format(".{}.{}.unfinished", whole.filename().string(), ::getpid()))
                   .string();
+    removed_.emplace(hidden_);
   }
   ~Unfinished() {
     if (!published_) (void)std::remove(hidden_.c_str());
@@ -76,6 +80,7 @@ class Unfinished {
   std::string path_;
   std::string hidden_;
   bool published_ = false;
+  std::optional<RemoveOnSignal> removed_;
 };
 
 Result<vol::CopyReport> copy(Output& out, const Options& options, const std::string& what,
@@ -118,25 +123,9 @@ Status must_not_be_there(const Options& options) {
   return fail(Code::kExists, fmt::format("'{}' is there already", options.to));
 }
 
-Status not_itself(const Options& options) {
-  std::error_code failed;
-  if (!std::filesystem::equivalent(options.from, options.to, failed)) return {};
-  return fail(Code::kExists, fmt::format("'{}' is the file that shall be copied", options.to));
-}
-
-/// OUT may be a container of several files, of which the others would be left.
-Status no_container_in_the_way(const Options& options) {
-  if (!options.force || !check_is_container(options.to)) return {};
-  BENTO_ASSIGN(const Survey there, Survey::open(options.to));
-  if (there.plan().files() < 2) return {};
-  return fail(Code::kExists, fmt::format("'{}' is a container of {} files: delete it first",
-                                         options.to, there.plan().files()));
-}
-
 Result<ExitStatus> copy_to_new(Output& out, const Options& options, const std::string& what) {
-  BENTO_TRY(not_itself(options));
+  BENTO_TRY(check_may_be_replaced(options.to, options.from));
   BENTO_TRY(must_not_be_there(options));
-  BENTO_TRY(no_container_in_the_way(options));
   Unfinished made(options.to);
   BENTO_ASSIGN(const auto report, copy(out, options, what, made.hidden()));
   BENTO_TRY(made.publish(options.force, options.to));

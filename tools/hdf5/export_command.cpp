@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "core/comm/communicator.hpp"
-#include "core/io/host.hpp"
 #include "core/io/new_file.hpp"
 #include "core/joined/joined_export.hpp"
 #include "core/joined/joined_report.hpp"
@@ -25,6 +24,8 @@
 #include "hdf5/native/native_file.hpp"
 #include "hdf5/native/record_decoder.hpp"
 #include "tools/command.hpp"
+#include "tools/hdf5/remove_on_signal.hpp"
+#include "tools/hdf5/replaced_file.hpp"
 #include "tools/hdf5/start.hpp"
 #include "tools/progress.hpp"
 #include "tools/units.hpp"
@@ -62,18 +63,9 @@ Result<std::unique_ptr<Container>> open_container(const Options& options) {
 
 // --- HDF5 --------------------------------------------------------------------------------------
 
-/// The container and its other physical files must not be written over by what is made of them.
-Status not_itself(const Options& options, Container& container) {
-  for (std::uint32_t index = 0; index < container.plan().files(); ++index)
-    if (lead_to_one_file(physical_name(options.path, index), options.out))
-      return fail(Code::kExists,
-                  fmt::format("'{}' is a file of the container itself", options.out));
-  return {};
-}
-
 Result<ExitStatus> export_hdf5(Output& out, const Options& options) {
   BENTO_ASSIGN(auto container, open_container(options));
-  BENTO_TRY(not_itself(options, *container));
+  BENTO_TRY(check_may_be_replaced(options.out, options.path));
   BENTO_ASSIGN(const auto target, NewFile::create(options.out, options.force));
   BENTO_ASSIGN(const auto made, vol::NativeFile::assemble(std::move(container), &target->file()));
   const std::uint64_t step = made->container().step().number();
@@ -104,6 +96,7 @@ class NewFolder {
       return fail(Code::kExists,
                   fmt::format("'{}' is there already; rank files go to a new folder", path));
     NewFolder folder(path);
+    folder.removed_ = std::make_unique<RemoveOnSignal>(folder.unfinished_);
     if (::mkdir(folder.unfinished_.c_str(), 0777) != 0)
       return fail(os_error(errno, "creation of folder", folder.unfinished_));
     folder.there_ = true;
@@ -112,7 +105,8 @@ class NewFolder {
   NewFolder(NewFolder&& other) noexcept
       : path_(std::move(other.path_)),
         unfinished_(std::move(other.unfinished_)),
-        there_(std::exchange(other.there_, false)) {}
+        there_(std::exchange(other.there_, false)),
+        removed_(std::move(other.removed_)) {}
   NewFolder& operator=(NewFolder&&) = delete;
   NewFolder(const NewFolder&) = delete;
   NewFolder& operator=(const NewFolder&) = delete;
@@ -141,6 +135,7 @@ class NewFolder {
   std::string path_;
   std::string unfinished_;
   bool there_ = false;
+  std::unique_ptr<RemoveOnSignal> removed_;
 };
 
 Status check_folder_options(const Options& options) {

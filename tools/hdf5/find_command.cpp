@@ -65,9 +65,7 @@ Result<ExitStatus> find(Output& out, const Options& options) {
   if (found.boxes.size() > kShown)
     out.print("  ... and {} more (--json lists all)\n", count_text(found.boxes.size() - kShown));
   if (found.skipped == 0 && found.written > 0)
-    out.print(
-        "(nothing could be ruled out: records have value ranges if they were written with "
-        "minmax=on)\n");
+    out.print("(no record could be ruled out; those written without minmax=on never can)\n");
   return ExitStatus::kDone;
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/base/printable.hpp"
 #include "core/offline/survey.hpp"
 #include "tools/command.hpp"
 #include "tools/hdf5/start.hpp"
@@ -55,12 +56,6 @@ std::string extent_text(const ListedObject& object) {
         object.limit[d] == kUnlimited ? std::string("/Inf") : fmt::format("/{}", object.limit[d]);
   }
   return text + "}";
-}
-
-// A name comes from a file that anybody may have written, and goes to a terminal.
-std::string printable(std::string text) {
-  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
-  return text;
 }
 
 void print_details(Output& out, const ListedObject& object) {

@@ -4,6 +4,7 @@
 /// `h5bento steps FILE [DATASET]`: the steps that can be read, and what each wrote.
 #include <memory>
 
+#include "core/base/printable.hpp"
 #include "core/offline/survey.hpp"
 #include "tools/command.hpp"
 #include "tools/hdf5/start.hpp"
@@ -32,7 +33,8 @@ Result<ExitStatus> file_steps(Output& out, const Options& options) {
                                       ? fmt::format("(deleted dataset {})", dataset.number)
                                       : dataset.path);
     }
-    out.print("{:>8} {}\n", step.step.number(), names.empty() ? " (metadata only)" : names);
+    out.print("{:>8} {}\n", step.step.number(),
+              names.empty() ? " (metadata only)" : printable(names));
   }
   return ExitStatus::kDone;
 }

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/printable.hpp"
 #include "vol/library/steps.hpp"
 
 namespace bento::tools {
@@ -32,7 +33,7 @@ void put_steps(const Survey& survey, std::string& text) {
     for (const auto& dataset : step.datasets)
       names += fmt::format(" {}", dataset.path.empty()
                                       ? fmt::format("(deleted dataset {})", dataset.number)
-                                      : dataset.path);
+                                      : printable(dataset.path));
     text +=
         fmt::format("  {:>8} {}\n", step.step.number(), names.empty() ? " (metadata only)" : names);
   }

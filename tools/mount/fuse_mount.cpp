@@ -354,6 +354,14 @@ Status check_folder(const std::string& folder) {
   return {};
 }
 
+Status check_log(const std::string& name) {
+  if (name.empty()) return {};
+  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file < 0) return fail(os_error(errno, "opening the log", name));
+  ::close(file);
+  return {};
+}
+
 MountedContainer::Log make_log(const MountOptions& options) {
   if (options.foreground)
     return [](const std::string& text) { fmt::print(stderr, "h5bento mount: {}\n", text); };
@@ -395,6 +403,7 @@ Status serve_mount(const MountOptions& options, const std::function<Status()>& s
                    const std::function<void()>& ready) {
   BENTO_TRY(check_device());
   BENTO_TRY(check_folder(options.folder));
+  BENTO_TRY(check_log(options.log));
   if (options.foreground) {
     BENTO_TRY(start());
     return serve(options, make_log(options), ready);

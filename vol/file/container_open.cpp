@@ -18,6 +18,7 @@
 #include "core/layout/holder.hpp"
 #include "core/layout/identity.hpp"
 #include "core/layout/replace.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 #include "transfer/cache_use.hpp"
 #include "vol/file/fapl.hpp"
 #include "vol/file/file_agreement.hpp"
@@ -123,7 +124,19 @@ bool is_container(const char* name) {
 
 namespace {
 
+Status not_open_here(const std::string& name) {
+  for (const auto& host : armed_hosts())
+    if (host->writable() && leads_to(name, host->descriptor()))
+      return fail(Code::kBusy,
+                  fmt::format("'{}' is open for writing in this process still: after H5Fclose it "
+                              "stays open until the last object in it is closed (errno = {})",
+                              name, EWOULDBLOCK),
+                  EWOULDBLOCK);
+  return {};
+}
+
 Status delete_on_owner(const char* name, Locking locking, bool unfinished) {
+  BENTO_TRY(not_open_here(name));
   if (unfinished) {
     BENTO_TRY(transfer::discard_copies(name));
     // Nothing has arrived before.

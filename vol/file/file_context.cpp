@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/file/file_context.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <tuple>
@@ -82,6 +84,15 @@ FileContext::~FileContext() {
   if (!finalised_) container_->abandon();
 }
 
+namespace {
+
+bool has_no_name(int descriptor) {
+  struct stat about{};
+  return descriptor >= 0 && ::fstat(descriptor, &about) == 0 && about.st_nlink == 0;
+}
+
+}  // namespace
+
 Status FileContext::finalise() {
   finalised_ = true;
   // In a forked child nothing is committed. H5Fclose says so; the library, which may come here from
@@ -93,7 +104,13 @@ Status FileContext::finalise() {
   if (auto removed = remove_deleted(); !removed)
     fmt::print(stderr, "h5bento: '{}': deleted datasets keep their space: {}\n", name_,
                removed.error().text);
+  const bool nameless = writable() && comm_->rank() == 0 && has_no_name(container_->descriptor());
   Status closed = container_->close(config().view ? view_builder() : ViewBuilder{});
+  if (nameless)
+    fmt::print(stderr,
+               "h5bento: warning: '{}' was removed or replaced while it was written: what was "
+               "written to it is lost\n",
+               name_);
   Stats::get().unordered_overlaps += container_->unordered_overlaps();
   tell_notes();
   if (cached_ && writable()) closed = finish_cached(*cached_, settings_, *comm_, closed);
