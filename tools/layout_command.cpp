@@ -146,9 +146,10 @@ Result<ExitStatus> layout(Output& out, const Options& options) {
   if (survey.plan().files() > kFilesShown)
     out.print("... and {} more (--json lists all)\n",
               count_text(survey.plan().files() - kFilesShown, "physical file"));
+  constexpr std::size_t kLegendColumns = 104;
   out.print(
-      "#: newest step{}   x: dead, headers, fillers   c: catalogue   .: free, a hole in the file\n",
-      use.older > 0 ? "   o: older steps" : "");
+      "#: newest step{}   x: dead, headers, fillers   c: catalogue{}.: free, a hole in the file\n",
+      use.older > 0 ? "   o: older steps" : "", columns < kLegendColumns ? "\n" : "   ");
   print_problems(out, survey.problems());
   if (!options.svg.empty()) {
     BENTO_TRY(write_svg(survey, use, options));

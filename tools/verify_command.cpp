@@ -90,6 +90,10 @@ void report(Output& out, Json& json, const std::string& path, const ContainerVer
 }
 
 Result<ExitStatus> verify(Output& out, const Options& options) {
+  constexpr std::uint64_t kMostJobs = 1024;
+  if (options.jobs > kMostJobs)  // a negative one, too
+    return fail(Code::kInvalidArgument,
+                fmt::format("--jobs: a number of streams from 0 to {} is wanted", kMostJobs));
   ExitStatus status = ExitStatus::kDone;
   Json& list = out.answer()["files"] = Json::array();
   for (const auto& path : options.files) {
@@ -103,7 +107,7 @@ Result<ExitStatus> verify(Output& out, const Options& options) {
     std::unique_ptr<Progress> progress;
     std::uint64_t bytes = 0;
     VerifyOptions how;
-    how.jobs = static_cast<unsigned>(std::min<std::uint64_t>(options.jobs, 1024));
+    how.jobs = static_cast<unsigned>(options.jobs);
     if (how.jobs == 0) how.jobs = std::max(1U, std::thread::hardware_concurrency());
     how.total = [&](std::uint64_t all) {
       bytes = all;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/printable.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/layout/superblock.hpp"
@@ -67,12 +68,6 @@ std::optional<std::pair<Identity, unsigned>> newest_of(const Slots& slots) {
       newest.emplace(std::move(*found), slot);
   }
   return newest;
-}
-
-// It comes from a file that anybody may have written, and goes to a terminal.
-std::string printable(std::string text) {
-  std::ranges::replace_if(text, [](char c) { return c < ' ' || c > '~'; }, '?');
-  return text;
 }
 
 }  // namespace

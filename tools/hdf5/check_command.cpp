@@ -112,8 +112,10 @@ void look_at_variables(Answer& answer) {
         "are not reached by it");
   else if (!driver.empty() && driver != "sec2" && driver != "stdio" && driver != "log" &&
            driver != "direct" && driver != "mpio")
-    answer.reasons.push_back(fmt::format(
-        "HDF5_DRIVER is '{}': files opened with that driver pass straight through", driver));
+    answer.reasons.push_back(
+        fmt::format("HDF5_DRIVER is '{}': files opened with that driver pass straight through, and "
+                    "if HDF5 has no such driver every call of it fails",
+                    driver));
   answer.remarks.emplace_back(
       "a program that chooses a connector itself (H5Pset_vol), or brings an HDF5 library of its "
       "own "
@@ -190,6 +192,8 @@ Result<ExitStatus> check(Output& out) {
   // With a wrong connector HDF5 would print, or run somebody else's plugin.
   if (answer.reasons.empty()) answer.driver ? try_driver(answer) : try_it(answer);
   const bool active = answer.reasons.empty();
+  // With a driver that it does not have, HDF5 does not even start.
+  if (!answer.driver) (void)::unsetenv("HDF5_DRIVER");
   unsigned version[3] = {};
   H5get_libversion(&version[0], &version[1], &version[2]);
   const std::string hdf5 = fmt::format("{}.{}.{}", version[0], version[1], version[2]);

@@ -20,7 +20,8 @@ namespace {
 
 Status not_of_source(const std::string& path, const std::string& source) {
   const auto itself = [&path] {
-    return fail(Code::kExists, fmt::format("'{}' is a file of what is copied itself", path));
+    return fail(Code::kExists,
+                fmt::format("'{}' is the file itself that shall be copied, or a part of it", path));
   };
   if (lead_to_one_file(path, source)) return itself();
   if (!check_is_container(source)) return {};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include <sched.h>
 #include <time.h>
@@ -12,6 +13,15 @@ namespace bento::vol {
 
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool Backoff::is_late(double deadline_s) {
+  constexpr double kStoppedSeconds = 0.1;  // no nap is nearly as long
+  const double now = now_s();
+  const double since = now - std::exchange(asked_s_, now);
+  if (since > kStoppedSeconds) stopped_s_ += since;
+  const double most = std::max(0.0, deadline_s - begin_s_);
+  return deadline_s > 0 && now > deadline_s + std::min(stopped_s_, most);
 }
 
 void Backoff::pause() {

@@ -17,10 +17,16 @@ class Backoff {
 
   explicit Backoff(double longest_nap_s) : longest_s_(longest_nap_s) {}
   void pause();
+  /// Is it later than this deadline (0: there is none)? To be asked before each pause. Time in
+  /// which this process was stopped, or swapped out, does not count: what the others did meanwhile
+  /// could not reach it. At most as long again as the deadline was away at first.
+  [[nodiscard]] bool is_late(double deadline_s);
 
  private:
   double longest_s_;
   double begin_s_ = now_s();
+  double asked_s_ = begin_s_;
+  double stopped_s_ = 0;
 };
 
 }  // namespace bento::vol

@@ -93,7 +93,7 @@ MpiCommunicator::~MpiCommunicator() {
   const double until = deadline(1, 0);
   Backoff backoff(kNapWhileMovingSeconds);
   while (!reap() && broken_.empty()) {
-    if (until > 0 && now_s() > until) break;
+    if (backoff.is_late(until)) break;
     backoff.pause();
   }
   // A send to a rank that is gone never completes. MPI may still read its buffer, so that is left
@@ -191,7 +191,7 @@ Result<Bytes> MpiCommunicator::receive(int from, int tag, double deadline_s) {
     if (found == 0) {
       BENTO_TRY(heed_deserters());
       reap();
-      if (deadline_s > 0 && now_s() > deadline_s) return fail(Code::kPeer, "deadline passed");
+      if (backoff.is_late(deadline_s)) return fail(Code::kPeer, "deadline passed");
       backoff.pause();
       continue;
     }
@@ -238,7 +238,7 @@ Status MpiCommunicator::receive_piece(MPI_Request request, std::unique_ptr<Bytes
     const bool failed = MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS;
     if (done != 0 && !failed) return {};
     reap();  // who sends to us may be waiting for what we send
-    if (failed || (until > 0 && now_s() > until)) {
+    if (failed || backoff.is_late(until)) {
       (void)buffer.release();  // MPI may still write into it
       return give_up(fmt::format("rank {} stopped in the middle of a message for {} s (timeout=)",
                                  from, timeout_s_));
@@ -352,7 +352,7 @@ Result<Bytes> MpiCommunicator::broadcast(std::span<const std::byte> payload) {
   // A large message only moves while this rank is inside MPI: see it off before leaving.
   Backoff backoff(kNapWhileMovingSeconds);
   while (!reap()) {
-    if (until > 0 && now_s() > until)
+    if (backoff.is_late(until))
       return give_up(fmt::format("a message of {} bytes was not taken within {} s (timeout=)",
                                  message->size(), timeout_s_));
     backoff.pause();
