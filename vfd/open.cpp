@@ -139,10 +139,10 @@ Result<std::shared_ptr<JoinedStream>> open_stream(const char* name, unsigned fla
                             "such as container=%s.bento",
                             name));
   auto stream = find_stream(*request, access);
-  if (!stream && stream.error().code == Code::kNotFound && !creates && exists(name))
-    return std::shared_ptr<JoinedStream>{};
-  if (!stream && stream.error().code == Code::kNotFound && !creates)
+  if (!stream && stream.error().code == Code::kNotFound && !creates) {
+    if (exists(name)) return std::shared_ptr<JoinedStream>{};
     return fail(nowhere(name, request->container, stream.error()));
+  }
   if (stream && (flags & (H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ)) != 0) {
     (void)(*stream)->close();
     return fail(no_swmr(name));

@@ -36,8 +36,9 @@ Result<JoinedReport> report_of(JoinedFiles& files) {
   BENTO_ASSIGN(report.job, files.job());
   BENTO_ASSIGN(report.finished, files.finished(0));
   report.in_use = is_locked(files.first());
-  for (std::uint32_t index = 1; index < report.files && report.finished && !report.in_use; ++index)
-    if (const auto file = files.file(index); !file) report.problems.push_back(file.error().text);
+  if (report.finished && !report.in_use)
+    for (std::uint32_t index = 1; index < report.files; ++index)
+      if (const auto file = files.file(index); !file) report.problems.push_back(file.error().text);
   BENTO_ASSIGN(report.view, files.view_of(0));
   BENTO_TRY(files.visit([&](const Slot& slot) {
     if (slot.used())

@@ -160,7 +160,7 @@ Status write_identity(File& file, std::uint64_t superblock, Identity identity) {
 std::string describe(File& file, const std::optional<Identity>& found) {
   if (found)
     return fmt::format("part {} of a container that was made as '{}'", found->part,
-                       printable(found->name));
+                       printable_ascii(found->name));
   std::array<std::byte, 8> head{};
   const auto got = file.read_some(0, head);
   if (got && *got == 0) return "an empty file";

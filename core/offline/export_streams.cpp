@@ -22,7 +22,7 @@ Status check_quiet(const Survey& survey) {
                                          survey.path()));
   if (!survey.committed())
     return fail(Code::kNotFound, fmt::format("'{}' holds no committed data", survey.path()));
-  if (!survey.closed() || survey.writing() != Writing::kNobody)
+  if (!survey.settled())
     return fail(Code::kBusy,
                 fmt::format("'{}' was not closed by its last writer, so its streams are not those "
                             "of a step; 'h5bento repair {}' makes them whole",
@@ -81,7 +81,7 @@ Result<std::vector<ExportedStream>> export_streams(const std::string& path,
   // A writer that came meanwhile may have changed what was copied.
   BENTO_ASSIGN(const Survey after, Survey::open(path, options.read));
   if (after.root().sequence != survey.root().sequence ||
-      after.root().file_id != survey.root().file_id || after.writing() != Writing::kNobody)
+      after.root().file_id != survey.root().file_id || !after.settled())
     return fail(Code::kBusy, fmt::format("'{}' was written to while it was copied", path));
   return made;
 }

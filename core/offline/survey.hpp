@@ -84,6 +84,8 @@ class Survey {
   /// By writer; empty if nothing is committed or the table cannot be read.
   [[nodiscard]] const std::vector<ChunkFill>& fills() const { return fills_; }
   [[nodiscard]] Writing writing() const { return writing_; }
+  /// Closed, and nobody has begun to write since: what only a close writes must be right.
+  [[nodiscard]] bool settled() const { return writing_ == Writing::kNobody; }
   [[nodiscard]] const std::string& holder() const { return holder_; }
   [[nodiscard]] ViewState view() const { return view_; }
   /// What contradicts the rest or cannot be read; the first ones.

@@ -35,7 +35,7 @@ class Check {
 
   Result<ContainerVerdict> run() {
     verdict_.step = survey_.root().step;
-    verdict_.closed = settled();
+    verdict_.closed = survey_.settled();
     for (const auto& text : survey_.problems()) problem(text);
     bool whole = true;
     for (const auto& file : survey_.files()) whole = whole && file.found;
@@ -49,10 +49,6 @@ class Check {
   }
 
  private:
-  /// Must what only a close writes be right?
-  [[nodiscard]] bool settled() const {
-    return survey_.closed() && survey_.writing() == Writing::kNobody;
-  }
   void add(ContainerFinding finding) {
     ++verdict_.count;
     if (counts_[finding.part]++ < kKeptOfPart) verdict_.findings.push_back(std::move(finding));
@@ -75,11 +71,11 @@ class Check {
     for (std::uint32_t index = 0; index < survey_.plan().files(); ++index) {
       const std::string& name = survey_.files()[index].path;
       const auto file = options_.opener(name, OpenMode::kRead);
-      const Status same =
-          file ? check_meta1(**file, survey_.plan(), index, settled()) : Status(fail(file.error()));
+      const Status same = file ? check_meta1(**file, survey_.plan(), index, survey_.settled())
+                               : Status(fail(file.error()));
       if (!same) add(DamagedPart::kSion, name, same.error().text);
     }
-    if (!settled() || survey_.fills().empty()) return;
+    if (!survey_.settled() || survey_.fills().empty()) return;
     // Of a symbolic link the other files need not lie beside the link.
     const auto& files = survey_.files();
     const std::string beside = files.size() > 1 ? name_of_first(files[1].path) : std::string();

@@ -11,17 +11,13 @@ native view, and nothing is said. A forked child that ends likewise changes noth
 import os
 import sys
 
+from launched import world
+
 VALUES = 40  # of each rank
 
 
 def program():
-    rank, ranks, access = 0, 1, {}
-    # First, so that HDF5 asks MPI to tell it of MPI_Finalize.
-    if {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} & os.environ.keys():  # of Open MPI and of MPICH
-        from mpi4py import MPI
-
-        rank, ranks = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
-        access = {"driver": "mpio", "comm": MPI.COMM_WORLD}
+    rank, ranks, access, _ = world()  # before h5py, so that HDF5 asks MPI to tell it of MPI_Finalize
     import h5py
     import numpy as np
 

@@ -13,6 +13,8 @@ For the test itself: --write MODE COUNT, --stock MODE COUNT.
 import os
 import sys
 
+from launched import world
+
 ELEMENTS = 128
 WIDTH = 16  # of the table in pieces
 FILE = "many.h5"
@@ -29,12 +31,7 @@ def write_datasets(count):
     import h5py
     import numpy as np
 
-    access, rank, size = {}, 0, 1
-    if {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} & os.environ.keys():  # of Open MPI and of MPICH
-        from mpi4py import MPI
-
-        rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
-        access = {"driver": "mpio", "comm": MPI.COMM_WORLD}
+    rank, size, access, _ = world()
     with h5py.File(FILE, "w", **access) as file:
         for number in range(count):
             dataset = file.create_dataset(f"d{number}", (ELEMENTS,), "f8")

@@ -13,20 +13,12 @@ import os
 import random
 import sys
 
+from launched import world
+
 MIB = 1 << 20
 COUNT = 8 * MIB  # elements of 8 bytes in a large record
 SMALL = 20000  # too many for a copy in the native view
 ROWS = 512  # elements in 4 KiB
-
-
-def world():
-    """Rank, number of ranks, what h5py.File takes, and a barrier."""
-    if not {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} & os.environ.keys():  # of Open MPI and of MPICH
-        return 0, 1, {}, lambda: None
-    from mpi4py import MPI
-
-    comm = MPI.COMM_WORLD
-    return comm.rank, comm.size, {"driver": "mpio", "comm": comm}, comm.Barrier
 
 
 def write(path):

@@ -174,9 +174,10 @@ void try_driver(Answer& answer) {
     answer.reasons.push_back(fmt::format("every create and open will fail: {}", why));
     return;
   }
-  const std::size_t at = config.find("container=");
-  if (at == std::string::npos) return;
-  const std::string container = config.substr(at + 10, config.find(';', at) - at - 10);
+  std::string container = variable("H5BENTO_CONTAINER");
+  if (const auto items = config_items(config, "container"))
+    for (const auto& [key, value] : *items)
+      if (key == "container") container = std::string(value);
   const auto folder = std::filesystem::path(container).parent_path();
   std::error_code failed;
   if (container.find('%') == std::string::npos && !folder.empty() &&

@@ -354,9 +354,14 @@ Status check_folder(const std::string& folder) {
   return {};
 }
 
+int open_log(const std::string& name) {
+  return ::open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+// Before the process goes into the background, where nobody would hear of it.
 Status check_log(const std::string& name) {
   if (name.empty()) return {};
-  const int file = ::open(name.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int file = open_log(name);
   if (file < 0) return fail(os_error(errno, "opening the log", name));
   ::close(file);
   return {};
@@ -369,7 +374,7 @@ MountedContainer::Log make_log(const MountOptions& options) {
     ::openlog("h5bento", LOG_PID, LOG_USER);
     return [](const std::string& text) { ::syslog(LOG_WARNING, "mount: %s", text.c_str()); };
   }
-  const int file = ::open(options.log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int file = open_log(options.log);
   return [file](const std::string& text) {
     const std::string line = text + "\n";
     if (file >= 0 && ::write(file, line.data(), line.size()) < 0) return;

@@ -70,7 +70,7 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
   }
   if (under == nullptr) return fail(native_failed("opening the skeleton"));
   host->armed = true;
-  close_what_is_left_open();
+  close_at_library_end();
   Stats::get().note_file(name, true);
   return wrap_new(under, native_connector(), H5I_FILE);
 }

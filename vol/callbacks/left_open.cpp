@@ -75,7 +75,7 @@ void at_end(void*) noexcept {
 
 }  // namespace
 
-void close_what_is_left_open() {
+void close_at_library_end() {
   if (asked) return;
   const ErrorStackKeeper keep;
   asked = H5atclose(at_end, nullptr) >= 0;

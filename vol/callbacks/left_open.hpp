@@ -13,6 +13,6 @@ namespace bento::vol {
 /// forked child has from its parent. That is collective over the ranks that opened a file, like
 /// H5Fclose; files are closed in the order in which they were opened. A close that fails reports
 /// itself. Without memory it is as if this had not been called.
-void close_what_is_left_open();
+void close_at_library_end();
 
 }  // namespace bento::vol
