@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/records/box_tree.hpp"
+
 namespace bento {
 
 namespace {
@@ -21,6 +23,45 @@ Box around(const std::vector<Box>& boxes) {
     }
   return bounds;
 }
+
+/// Which candidates touch a box: asked for many boxes, of which each touches few.
+class TouchingCandidates {
+ public:
+  TouchingCandidates(const std::vector<Candidate>& candidates, std::size_t boxes)
+      : candidates_(candidates) {
+    constexpr std::size_t kFew = 64;
+    if (candidates.size() <= kFew || boxes <= kFew) return;
+    const unsigned rank = candidates.front().visible.rank();
+    corners_.reserve(candidates.size() * 2 * rank);
+    for (const auto& candidate : candidates) {
+      for (unsigned d = 0; d < rank; ++d) corners_.push_back(candidate.visible.start[d]);
+      for (unsigned d = 0; d < rank; ++d) corners_.push_back(candidate.visible.count[d]);
+    }
+    tree_.build(corners_, rank, candidates.size());
+  }
+
+  [[nodiscard]] std::vector<Candidate> of(const Box& box) const {
+    std::vector<Candidate> touching;
+    if (tree_.size() == 0) {
+      for (const auto& candidate : candidates_)
+        if (overlaps(candidate.visible, box)) touching.push_back(candidate);
+      return touching;
+    }
+    std::vector<std::size_t> found;
+    tree_.find(corners_, box, found);
+    touching.reserve(found.size());
+    for (const std::size_t at : found) touching.push_back(candidates_[at]);
+    return touching;
+  }
+
+  /// Candidates that one such question looks at, in about.
+  [[nodiscard]] std::size_t looked_at() const { return tree_.size() == 0 ? candidates_.size() : 0; }
+
+ private:
+  const std::vector<Candidate>& candidates_;
+  std::vector<std::uint64_t> corners_;
+  BoxTree tree_;
+};
 
 // Adds what one step shows in what later ones left uncovered; `clip` holds all later changes of
 // extent.
@@ -53,11 +94,10 @@ Status add_step(SegmentSource& source, OnceSource& once, const DatasetDeclaratio
   if (candidates.empty()) return {};
 
   Lookup seen;
+  const TouchingCandidates near(candidates, out.uncovered.size());
   for (const auto& box : out.uncovered) {
-    BENTO_TRY(options.budget.spend(1 + candidates.size() / 64));
-    std::vector<Candidate> touching;
-    for (const auto& candidate : candidates)
-      if (overlaps(candidate.visible, box)) touching.push_back(candidate);
+    auto touching = near.of(box);
+    BENTO_TRY(options.budget.spend(1 + (near.looked_at() + touching.size()) / 64));
     BENTO_TRY(resolve_latest(box, std::move(touching), options.budget, seen));
   }
   out.uncovered = std::move(seen.uncovered);

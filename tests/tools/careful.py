@@ -160,6 +160,13 @@ def case_links():
     h5bento("export", "link.h5", "out.h5")
 
 
+def case_single_elements():
+    """Every second element in one step, the others in an older one that is kept: a sound file, and no question of minutes."""
+    write = "d = file.create_dataset('x', (160000,), 'i4'); d[1::2] = 1; file.flush(); d[0::2] = 2"
+    one_file("holes.h5", script=write, env=bento_env(string="bento keep=all"))
+    check("sound" in h5bento("verify", "holes.h5").out, "not sound")
+
+
 def main(names):
     cases = {name[5:]: case for name, case in globals().items() if name.startswith("case_")}
     for name in names or cases:
