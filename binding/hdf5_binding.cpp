@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -60,6 +61,11 @@ class Library {
     void* const address = ::dlsym(handle_.get(), name);
     return address != nullptr && place_of(address).base == place_.base ? address : nullptr;
   }
+  /// Where a call from within the library would lead; null if nowhere.
+  [[nodiscard]] void* reach(const char* name) const {
+    void* const address = ::dlsym(RTLD_DEFAULT, name);
+    return address != nullptr || !handle_ ? address : ::dlsym(handle_.get(), name);
+  }
   [[nodiscard]] const Place& place() const { return place_; }
 
  private:
@@ -93,7 +99,8 @@ std::optional<std::string> check_version(const Library& library) {
   if (get == nullptr || start == nullptr)
     return fmt::format(
         "'{}' has an HDF5 library inside that shows no function of its own ({} is missing): "
-        "h5bento needs a shared libhdf5, or a program linked with -rdynamic",
+        "h5bento needs a shared libhdf5, or a program that has all of libhdf5.a (--whole-archive) "
+        "and is linked with -rdynamic",
         library.place().name, get == nullptr ? "H5get_libversion" : "H5open");
   unsigned major = 0;
   unsigned minor = 0;
@@ -107,28 +114,76 @@ std::optional<std::string> check_version(const Library& library) {
   return std::nullopt;
 }
 
-/// The address for one name, or null.
+bool is_variable(std::string_view name) {
+  return name.starts_with("H5") && name.ends_with("_g");
+}
+
+/// A program that uses a variable itself may have the only copy of it that counts: the linker has
+/// made one in the program, and the library works on that. Its own then has no id in it. Null if
+/// there is none, or none with an id in it yet.
+hid_t* live_variable(const Library& library, const char* name) {
+  for (void* const address : {library.find(name), ::dlsym(RTLD_DEFAULT, name)}) {
+    auto* const variable = static_cast<hid_t*>(address);
+    if (variable != nullptr && *variable > 0) return variable;
+  }
+  return nullptr;
+}
+
+/// What the library has under this name; null if nothing, or a variable without an id.
+void* original(const Library& library, const char* name) {
+  return is_variable(name) ? live_variable(library, name) : library.find(name);
+}
+
+/// The address for the name of a function, or null. A variable that it needs and that has no id yet
+/// is left out.
 void* resolve(const Library& library, const char* name) {
+  if (!std::string_view(name).starts_with("H5")) return library.reach(name);
   const StandIn* const other = stand_in_for(name);
   if (other == nullptr || !other->always)
     if (void* const own = library.find(name); own != nullptr) return own;
   if (other == nullptr) return nullptr;
   if (other->original == nullptr) return other->function;
-  void* const original = library.find(other->original);
-  if (original == nullptr || other->uses == nullptr) return original;
-  *other->uses = original;
-  return other->function;
+  void* const found = original(library, other->original);
+  if (other->uses == nullptr) return found;
+  *other->uses = found;
+  const bool later = is_variable(other->original) && library.find(other->original) != nullptr;
+  return found != nullptr || later ? other->function : nullptr;
 }
 
-/// A program that uses a variable itself may have the only copy of it that counts: the linker has
-/// made one in the program, and the library works on that. Its own then has no id in it. Null if
-/// there is none.
-const hid_t* live_variable(const Library& library, const char* name) {
-  for (void* const address : {library.find(name), ::dlsym(RTLD_DEFAULT, name)}) {
-    const auto* const variable = static_cast<const hid_t*>(address);
-    if (variable != nullptr && *variable > 0) return variable;
+/// Does what stands for a function, or the copy of a variable, wait for the library to begin?
+bool is_waiting(const Library& library, const Symbol& symbol) {
+  if (symbol.variable != nullptr) return live_variable(library, symbol.name) == nullptr;
+  const StandIn* const other = stand_in_for(symbol.name);
+  return other != nullptr && other->uses != nullptr && *other->uses == nullptr &&
+         *symbol.slot == other->function;
+}
+
+/// Are there variables without an id among those that are bound?
+bool waiting = false;
+
+std::optional<std::string> fill(const Library& library, Variables variables) {
+  std::string missing;
+  std::size_t count = 0;
+  waiting = false;
+  for (const Symbol& symbol : std::span(h5bento_symbols, h5bento_symbol_count)) {
+    void* address = nullptr;
+    if (symbol.slot != nullptr) {
+      address = resolve(library, symbol.name);
+      if (address != nullptr) *symbol.slot = address;
+    } else if (const hid_t* const variable = live_variable(library, symbol.name)) {
+      *symbol.variable = *variable;
+      continue;
+    } else {
+      address = library.find(symbol.name);
+    }
+    const bool waits = address != nullptr && is_waiting(library, symbol);
+    waiting = waiting || waits;
+    if (address == nullptr || (waits && variables == Variables::kNow))
+      if (++count <= 5) missing += fmt::format("{}{}", count == 1 ? "" : ", ", symbol.name);
   }
-  return nullptr;
+  if (count == 0) return std::nullopt;
+  return fmt::format("'{}' lacks what h5bento needs: {}{}", library.place().name, missing,
+                     count > 5 ? fmt::format(" and {} more", count - 5) : "");
 }
 
 }  // namespace
@@ -138,35 +193,27 @@ bool serves_another(const void* code) {
          place_of(bound_base).base == bound_base;  // it may be gone
 }
 
-std::optional<std::string> bind(const void* code) {
+std::optional<std::string> bind(const void* code, Variables variables) {
   const Place place = place_of(code);
   const Library library(open_library(code), place);
   if (auto wrong = check_version(library)) return wrong;
-
-  std::string missing;
-  std::size_t count = 0;
-  for (const Symbol& symbol : std::span(h5bento_symbols, h5bento_symbol_count)) {
-    void* const address = symbol.slot != nullptr
-                              ? resolve(library, symbol.name)
-                              : const_cast<hid_t*>(live_variable(library, symbol.name));
-    if (address == nullptr) {
-      if (++count <= 5) missing += fmt::format("{}{}", count == 1 ? "" : ", ", symbol.name);
-    } else if (symbol.slot != nullptr) {
-      *symbol.slot = address;
-    } else {
-      *symbol.variable = *static_cast<const hid_t*>(address);
-    }
-  }
-  if (count > 0)
-    return fmt::format("'{}' lacks what h5bento needs of HDF5: {}{}", place.name, missing,
-                       count > 5 ? fmt::format(" and {} more", count - 5) : "");
+  if (auto missing = fill(library, variables)) return missing;
   if (bound_base != place.base) held = false;
   bound_base = place.base;
   return std::nullopt;
 }
 
+std::optional<std::string> complete() {
+  if (!waiting) return std::nullopt;
+  return fill(Library(open_library(bound_base), place_of(bound_base)), Variables::kNow);
+}
+
 bool has(const void* code, const char* name) {
   return Library(open_library(code), place_of(code)).find(name) != nullptr;
+}
+
+bool reaches(const void* code, const char* name) {
+  return Library(open_library(code), place_of(code)).reach(name) != nullptr;
 }
 
 void hold() {

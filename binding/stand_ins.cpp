@@ -13,12 +13,13 @@ namespace {
 void* sec2 = nullptr;
 void* stdio = nullptr;
 void* log_driver = nullptr;
+void* mpio = nullptr;
 void* open_context = nullptr;
 void* close_context = nullptr;
 
 // Drivers are variables since HDF5 2.0, which H5open() fills; before, functions gave their ids.
 hid_t id_in(const void* variable) {
-  return *static_cast<const hid_t*>(variable);
+  return variable == nullptr ? H5I_INVALID_HID : *static_cast<const hid_t*>(variable);
 }
 hid_t sec2_init() {
   return id_in(sec2);
@@ -28,6 +29,9 @@ hid_t stdio_init() {
 }
 hid_t log_init() {
   return id_in(log_driver);
+}
+hid_t mpio_init() {
+  return id_in(mpio);
 }
 hid_t perform_init(hid_t (*init)()) {
   return init();
@@ -72,6 +76,7 @@ const StandIn* stand_in_for(std::string_view name) {
       {"H5FD_sec2_init", false, "H5FD_SEC2_id_g", &sec2, address(&sec2_init)},
       {"H5FD_stdio_init", false, "H5FD_STDIO_id_g", &stdio, address(&stdio_init)},
       {"H5FD_log_init", false, "H5FD_LOG_id_g", &log_driver, address(&log_init)},
+      {"H5FD_mpio_init", false, "H5FD_MPIO_id_g", &mpio, address(&mpio_init)},
       {"H5VLstart_lib_state", false, "H5VLopen_lib_context", &open_context,
        address(&start_lib_state)},
       {"H5VLfinish_lib_state", false, "H5VLclose_lib_context", &close_context,

@@ -14,8 +14,9 @@ struct StandIn {
   const char* name;
   bool always;           ///< also where the library has the name
   const char* original;  ///< what the library has instead; null if nothing is needed of it
-  void** uses;           ///< where that goes; null if it is the function itself
-  void* function;        ///< null if `original` is the function itself
+  void** uses;     ///< where that goes; null if it is the function itself. For a variable null
+                   ///< is left there until it has a value
+  void* function;  ///< null if `original` is the function itself
 };
 /// Null if nothing stands in for that name.
 const StandIn* stand_in_for(std::string_view name);

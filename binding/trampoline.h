@@ -20,4 +20,6 @@
   void* h5bento_slot_##name __attribute__((visibility("hidden")));                               \
   __asm__(".text\n.globl " #name "\n.hidden " #name "\n.type " #name ", %function\n" #name ":\n" \
           BENTO_JUMP("h5bento_slot_" #name) ".size " #name ", . - " #name "\n");
+/* The address of a variable, for who asks for it by this name. */
+#define BENTO_ADDRESS(name) void* name __attribute__((visibility("hidden")));
 #define BENTO_VARIABLE(name) int64_t name __attribute__((visibility("hidden"))) = -1;

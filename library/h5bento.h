@@ -176,8 +176,9 @@ H5BENTO_API void h5bento_report_free(h5bento_report* report);
 /* --- other forms ------------------------------------------------------------------------------ */
 
 typedef enum h5bento_fti { H5BENTO_FTI_1_1 = 11, H5BENTO_FTI_1_6 = 16 } h5bento_fti;
-/** Writes the newest step as FTI-FF files, one per rank: FOLDER/Ckpt<checkpoint>-Rank<r>.fti. Sets
- * *files to their number if it is not NULL. Filtered datasets are refused (H5BENTO_UNSUPPORTED). */
+/** Writes the newest step as FTI-FF files, one per rank: FOLDER/CkptN-RankR.fti for
+ * checkpoint N and rank R. Sets *files to their number if it is not NULL. Filtered datasets are
+ * refused (H5BENTO_UNSUPPORTED). */
 H5BENTO_API h5bento_status h5bento_export_fti(const char* path, const char* folder,
                                               h5bento_fti form, int32_t checkpoint,
                                               uint64_t* files);

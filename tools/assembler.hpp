@@ -10,5 +10,6 @@ namespace bento::tools {
 
 /// None in a build without HDF5.
 transfer::Assembler assembler();
+transfer::ViewMaker view_maker();
 
 }  // namespace bento::tools

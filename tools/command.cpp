@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include "transfer/cache_note.hpp"
+
 namespace bento::tools {
 
 ExitStatus status_of(const Error& error) {
@@ -25,8 +27,26 @@ ExitStatus status_of(const Error& error) {
   }
 }
 
+namespace {
+
+/// Commands work on what lies under a name. What is on its way there may be newer.
+void warn_of_newer_state(const std::string& path) {
+  const auto final_name = transfer::final_name_of(path);
+  if (!final_name) return;
+  const auto note = transfer::read_note(*final_name);
+  if (note && *note)
+    fmt::print(stderr,
+               "h5bento: '{}': a newer state is in the cache of node '{}' ('{}') and has not "
+               "arrived; see 'h5bento transfer status' there\n",
+               path, (*note)->host, (*note)->copy);
+}
+
+}  // namespace
+
 Command& Command::argument(const std::string& name, std::string& into, const std::string& help) {
-  app_.add_option(name, into, help)->required()->type_name("");
+  CLI::Option* const option = app_.add_option(name, into, help)->required()->type_name("");
+  if (name == "FILE" || name == "IN")
+    option->each([](const std::string& path) { warn_of_newer_state(path); });
   return *this;
 }
 

@@ -11,15 +11,19 @@ namespace bento::tools {
 void add_info(Tool& tool);
 void add_layout(Tool& tool);
 void add_verify(Tool& tool);
+#if !H5BENTO_TOOL_MODULE
 void add_transfer(Tool& tool);
+#endif
 #if H5BENTO_TOOL_HDF5
+#if !H5BENTO_TOOL_MODULE
 void add_check(Tool& tool);
+void add_mount(Tool& tool);
+#endif
 void add_defrag(Tool& tool);
 void add_export(Tool& tool);
 void add_find(Tool& tool);
 void add_import(Tool& tool);
 void add_ls(Tool& tool);
-void add_mount(Tool& tool);
 void add_repair(Tool& tool);
 void add_steps(Tool& tool);
 void add_view(Tool& tool);
@@ -46,10 +50,14 @@ constexpr AddCommand kCommands[] = {
     add_export,
     add_import,
     add_view,
+#endif
+#if H5BENTO_TOOL_HDF5 && !H5BENTO_TOOL_MODULE
     add_mount,
     add_check,
 #endif
+#if !H5BENTO_TOOL_MODULE
     add_transfer,
+#endif
 };
 // clang-format on
 

@@ -80,6 +80,7 @@ Result<ExitStatus> run(Output& out, const RunOptions& given) {
   options.job.verify = !given.no_verify;
   options.job.scr_files = !given.no_scr;
   options.job.assemble = assembler();
+  options.job.make_view = view_maker();
   BENTO_ASSIGN(const auto daemon, transfer::Daemon::start(options));
   running = daemon.get();
   struct sigaction action{};

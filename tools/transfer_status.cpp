@@ -49,9 +49,9 @@ std::string line_of(const Entry& entry, double rate, std::size_t columns) {
   } else if (entry.failed) {
     line = fmt::format("{}  failed", entry.destination);
   } else {
-    const double seconds = rate > 0 ? static_cast<double>(entry.written) / rate : 0;
-    line = progress_line(entry.destination.substr(entry.destination.rfind('/') + 1), entry.written,
-                         entry.size, seconds, columns);
+    const double seconds = rate > 0 ? static_cast<double>(entry.progress()) / rate : 0;
+    line = progress_line(entry.destination.substr(entry.destination.rfind('/') + 1),
+                         entry.progress(), entry.size, seconds, columns);
   }
   if (!entry.problem.empty() && !entry.complete()) line += "\n    " + entry.problem;
   return line;
@@ -85,11 +85,12 @@ void answer(Output& out, const std::string& file, const Picture& picture) {
   json["files"] = Json::array();
   for (const auto& entry : state.entries) {
     if (!entry.complete() && !entry.failed)
-      left += entry.size - std::min(entry.size, entry.written);
+      left += entry.size - std::min(entry.size, entry.progress());
     json["files"].push_back({{"source", entry.source},
                              {"destination", entry.destination},
                              {"bytes", entry.size},
                              {"written", entry.written},
+                             {"progress", entry.progress()},
                              {"arrive", entry.arrive.empty() ? "container" : entry.arrive},
                              {"state", state_of(entry)},
                              {"problem", entry.problem}});

@@ -20,6 +20,7 @@
 #include "core/io/file_lock.hpp"
 #include "core/io/host.hpp"
 #include "core/layout/root.hpp"
+#include "transfer/share.hpp"
 #include "transfer/spill.hpp"
 
 namespace bento::transfer {
@@ -100,7 +101,7 @@ Result<Descriptor> open_own(const std::string& path) {
 }  // namespace
 
 CopyState state_of_copy(const std::string& path) {
-  const auto file = open_posix_file(path, OpenMode::kRead);
+  const auto file = open_posix_file(root_file_of_copy(path), OpenMode::kRead);
   if (!file) return CopyState::kNothing;
   if (is_locked(**file)) return CopyState::kWritten;
   const auto seen = probe(**file);
@@ -115,6 +116,17 @@ std::uint64_t number_of_copy(const std::string& copy) {
 
 std::string id_of_copy(const std::string& copy) {
   return read_text(folder_of(copy) + "/id");
+}
+
+std::string copy_with_id(const std::string& cache, const std::string& final_name,
+                         const std::string& id) {
+  const std::string folder = cache + "/" + folder_name(final_name);
+  for (const auto& name : names_in(folder)) {
+    if (number_of(name) == 0) continue;
+    std::string copy = fmt::format("{}/{}/{}", folder, name, base_of(final_name));
+    if (id_of_copy(copy) == id) return copy;
+  }
+  return {};
 }
 
 Result<CacheFolder> CacheFolder::open_locked(const std::string& path,

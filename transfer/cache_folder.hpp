@@ -70,6 +70,9 @@ class CacheFolder {
 
 /// The number of a copy, from its name. 0 if it has none.
 std::uint64_t number_of_copy(const std::string& copy);
+/// The copy for this final name in a cache that has this id; empty if there is none.
+std::string copy_with_id(const std::string& cache, const std::string& final_name,
+                         const std::string& id);
 /// What the file `id` beside a copy says; empty if there is none.
 std::string id_of_copy(const std::string& copy);
 

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "transfer/cache_use.hpp"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,6 +22,7 @@
 #include "transfer/daemon_lock.hpp"
 #include "transfer/descriptor.hpp"
 #include "transfer/h5bento_transfer.h"
+#include "transfer/parts_folder.hpp"
 #include "transfer/source.hpp"
 #include "transfer/spill.hpp"
 #include "transfer/submit.hpp"
@@ -72,6 +75,19 @@ Error elsewhere(const std::string& final_name, const CacheNote& note) {
 
 bool is_here(const CacheNote& note) {
   return id_of_copy(note.copy) == note.id;
+}
+
+}  // namespace
+
+namespace {
+
+/// Of a container that several nodes have shares of, the note names the first one's. What this node
+/// has, if it has another one; empty if not.
+std::string share_here(const std::string& final_name, const CacheNote& note) {
+  if (is_here(note)) return {};
+  const std::string cache = folder_of(folder_of(folder_of(note.copy)));
+  std::string copy = copy_with_id(cache, final_name, note.id);
+  return !copy.empty() && share_of_copy(copy).count > 0 ? copy : std::string{};
 }
 
 }  // namespace
@@ -138,6 +154,22 @@ Result<CachedCopy> begin_copy(const std::string& cache, const std::string& final
   return try_to_begin(cache, final_name, id, room);
 }
 
+Result<CachedCopy> begin_share(const std::string& cache, const std::string& final_name,
+                               const std::string& id, std::uint64_t room, const Share& share) {
+  if (const std::string there = copy_with_id(cache, final_name, id); !there.empty())
+    return fail(Code::kInvalidArgument,
+                fmt::format("cache={} is one folder for some of the nodes, and not for all of them "
+                            "('{}' is there already): it must be one folder for all ranks, or "
+                            "another one on each node",
+                            cache, there));
+  BENTO_ASSIGN(CachedCopy copy, begin_copy(cache, final_name, id, room));
+  if (auto said = set_share(copy.path, share); !said) {
+    forget_copy(copy);
+    return fail(std::move(said).error());
+  }
+  return copy;
+}
+
 void forget_copy(CachedCopy& copy) {
   (void)copy.folder.remove(number_of_copy(copy.path));
   copy.folder.remove_if_empty();
@@ -160,11 +192,32 @@ Result<std::optional<CachedCopy>> newest_copy(const std::string& name) {
     BENTO_ASSIGN(auto folder, CacheFolder::of_copy(note->copy));
     BENTO_ASSIGN(const auto now, read_note(*final_name));
     const bool same = now && now->copy == note->copy && now->id == note->id;
+    if (const std::string share = share_here(*final_name, *note); same && !share.empty()) {
+      BENTO_ASSIGN(folder, CacheFolder::of_copy(share));
+      if (folder && id_of_copy(share) == note->id)
+        return std::optional<CachedCopy>(
+            CachedCopy{std::move(*folder), share, *final_name, note->id});
+      continue;
+    }
     if (same && folder && is_here(*note))
       return std::optional<CachedCopy>(
           CachedCopy{std::move(*folder), note->copy, *final_name, note->id});
     if (same || tries == kTries) return fail(elsewhere(*final_name, *note));
   }
+}
+
+Status check_whole(const CachedCopy& copy) {
+  const Share share = share_of_copy(copy.path);
+  if (share.count == 0) return {};
+  return fail(
+      Code::kNotFound,
+      fmt::format("'{}': its newest state has not arrived yet. It is in the caches of {} "
+                  "nodes, of which each has a share ('{}' is share {}), so that it can be "
+                  "opened only when it has arrived (h5bento transfer wait). If the program "
+                  "that wrote it was killed: h5bento transfer submit '{}' on each of these "
+                  "nodes (errno = {})",
+                  copy.final_name, share.count, copy.path, share.index, copy.final_name, ENOENT),
+      ENOENT);
 }
 
 namespace {
@@ -179,34 +232,43 @@ Result<Arrive> wished_arrival(const std::string& final_name, const std::string& 
 
 }  // namespace
 
+std::string transfer_file_for(const std::string& copy) {
+  std::string usual = default_transfer_file();
+  if (DaemonLock::sees(usual, root_file_of_copy(copy))) return usual;
+  return fmt::format("{}/transfer-{}.scrinfo", folder_of(folder_of(folder_of(copy))), ::geteuid());
+}
+
+namespace {
+
+/// What older shares of this name have brought to it; those of `id` stay.
+void remove_parts(const std::string& final_name, const std::string& id) {
+  const std::string folder = folder_of(final_name);
+  if (const auto place = open_at(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, folder))
+    PartsFolder::remove_others(place->get(), final_name, id);
+}
+
+}  // namespace
+
 Status note_copy(const std::string& final_name, const std::string& path, const FlushWish& wish) {
   BENTO_ASSIGN(const Arrive arrive, wished_arrival(final_name, path, wish));
-  return write_note(final_name, {path, id_of_copy(path), host_name(), default_transfer_file(),
+  return write_note(final_name, {path, id_of_copy(path), host_name(), transfer_file_for(path),
                                  wish.evict, std::string(arrive_name(arrive))});
 }
 
-Result<bool> hand_over(const std::string& final_name, const std::string& path,
-                       const FlushWish& wish, const std::function<Status()>& tick) {
+namespace {
+
+/// The folder of a copy, held so that nobody removes it meanwhile. Errors: kNotFound, kIo.
+Result<CacheFolder> hold_copy(const std::string& path) {
   BENTO_ASSIGN(auto folder, CacheFolder::of_copy(path));
   if (!folder || id_of_copy(path).empty())
     return fail(Code::kNotFound, fmt::format("'{}' is no copy in a cache any more", path));
-  BENTO_ASSIGN(const Arrive arrive, wished_arrival(final_name, path, wish));
-  BENTO_TRY(note_copy(final_name, path, wish));
-  if (has_spilled(path)) {
-    BENTO_TRY(withdraw(default_transfer_file(), final_name));
-    BENTO_TRY(finish_spilled(path, final_name, tick));
-    BENTO_TRY(remove_note(final_name, path));
-    if (arrive != Arrive::kContainer)
-      fmt::print(stderr,
-                 "h5bento: warning: '{}' was written directly, as the container that it "
-                 "is; {} makes of it what arrive={} wants\n",
-                 final_name, arrive == Arrive::kNative ? "'h5bento export'" : "'h5bento defrag'",
-                 arrive_name(arrive));
-    for (const std::uint64_t number : folder->copies()) BENTO_TRY(folder->remove(number));
-    folder->remove_if_empty();
-    return true;
-  }
-  if (!wish.submit) return false;
+  return std::move(*folder);
+}
+
+/// Submits a copy, and removes what was created before it, which the daemon cannot bring any more.
+/// Lets `folder` go, which the daemon may want.
+Status submit_copy(CacheFolder folder, const std::string& final_name, const std::string& path,
+                   const FlushWish& wish, Arrive arrive) {
   Submission submission;
   submission.source = path;
   submission.destination = final_name;
@@ -216,21 +278,59 @@ Result<bool> hand_over(const std::string& final_name, const std::string& path,
   submission.cached = true;
   submission.bytes_per_second = wish.bytes_per_second;
   submission.cpu_percent = wish.cpu_percent;
-  const std::string file = default_transfer_file();
-  if (auto done = submit(file, submission); !done) return fail(std::move(done).error());
-  // From here on the daemon cannot bring what was created before, which may go.
-  BENTO_TRY(folder->remove_older(path));
-  folder.reset();
+  if (auto done = submit(wish.transfer_file, submission); !done)
+    return fail(std::move(done).error());
+  return folder.remove_older(path);
+}
+
+/// Starts one unless one works through this transfer file already.
+Status start_daemon_for(const std::string& transfer_file) {
   BENTO_ASSIGN(const std::string program, find_program());
   const std::string idle = fmt::format("{:g}", kIdleExit);
-  if (auto started = start_daemon(program, file, {"--idle-exit", idle}); !started)
+  if (auto started = start_daemon(program, transfer_file, {"--idle-exit", idle}); !started)
     return fail(std::move(started).error());
+  return {};
+}
+
+}  // namespace
+
+Result<bool> hand_over(const std::string& final_name, const std::string& path,
+                       const FlushWish& wish, const std::function<Status()>& tick) {
+  BENTO_ASSIGN(CacheFolder folder, hold_copy(path));
+  BENTO_ASSIGN(const Arrive arrive, wished_arrival(final_name, path, wish));
+  BENTO_TRY(note_copy(final_name, path, wish));
+  if (has_spilled(path)) {
+    BENTO_TRY(withdraw(wish.transfer_file, final_name));
+    BENTO_TRY(finish_spilled(path, final_name, tick));
+    BENTO_TRY(remove_note(final_name, path));
+    if (arrive != Arrive::kContainer)
+      fmt::print(stderr,
+                 "h5bento: warning: '{}' was written directly, as the container that it "
+                 "is; {} makes of it what arrive={} wants\n",
+                 final_name, arrive == Arrive::kNative ? "'h5bento export'" : "'h5bento defrag'",
+                 arrive_name(arrive));
+    for (const std::uint64_t number : folder.copies()) BENTO_TRY(folder.remove(number));
+    folder.remove_if_empty();
+    return true;
+  }
+  if (!wish.submit) return false;
+  remove_parts(final_name, id_of_copy(path));
+  BENTO_TRY(submit_copy(std::move(folder), final_name, path, wish, arrive));
+  BENTO_TRY(start_daemon_for(wish.transfer_file));
   return false;
 }
 
-Result<bool> wait_a_little(const std::string& final_name, double seconds, std::string& problem) {
+Status hand_over_share(const std::string& final_name, const std::string& path,
+                       const FlushWish& wish) {
+  BENTO_ASSIGN(CacheFolder folder, hold_copy(path));
+  if (!wish.submit) return {};
+  BENTO_TRY(submit_copy(std::move(folder), final_name, path, wish, Arrive::kContainer));
+  return start_daemon_for(wish.transfer_file);
+}
+
+Result<bool> wait_a_little(const std::string& final_name, const std::string& file, double seconds,
+                           std::string& problem) {
   std::array<char, 4096> text{};
-  const std::string file = default_transfer_file();
   const int result =
       h5bento_transfer_wait(final_name.c_str(), file.c_str(), seconds, text.data(), text.size());
   problem = text.data();
@@ -240,10 +340,7 @@ Result<bool> wait_a_little(const std::string& final_name, double seconds, std::s
     return fail(Code::kIo, fmt::format("'{}' has not arrived: {}", final_name, problem));
   if (DaemonLock::held(file))
     return fail(Code::kIo, fmt::format("'{}' will not arrive: {}", final_name, problem));
-  BENTO_ASSIGN(const std::string program, find_program());
-  const std::string idle = fmt::format("{:g}", kIdleExit);
-  if (auto started = start_daemon(program, file, {"--idle-exit", idle}); !started)
-    return fail(std::move(started).error());
+  BENTO_TRY(start_daemon_for(file));
   return false;
 }
 
@@ -256,8 +353,10 @@ Status discard_copies(const std::string& name) {
   BENTO_ASSIGN(const auto note, read_note(*final_name));
   if (!note) return {};
   // Of another node: without its note it does not arrive.
-  if (!folder || note->copy != seen->copy || !is_here(*note))
+  if (!folder || note->copy != seen->copy || !is_here(*note)) {
+    remove_parts(*final_name, {});
     return remove_note(*final_name, note->copy);
+  }
   if (state_of_copy(note->copy) == CopyState::kWritten)
     return fail(Code::kBusy,
                 fmt::format("'{}' is open for writing in another process, in the cache ('{}')",
@@ -265,6 +364,7 @@ Status discard_copies(const std::string& name) {
                 EBUSY);
   BENTO_TRY(withdraw(note->transfer_file, *final_name));
   BENTO_TRY(remove_note(*final_name, note->copy));
+  remove_parts(*final_name, {});
   for (const std::uint64_t number : folder->copies()) BENTO_TRY(folder->remove(number));
   folder->remove_if_empty();
   return {};
@@ -295,7 +395,10 @@ Status settle_copy(const Entry& master) {
     if ((*here)->text() != master.root) return {};
   } else {
     const auto there = look_at_container(master.destination);
-    if (!there || *here != *there) return {};
+    if (!there || !*there) return {};
+    // What has come together from several nodes got its view afterwards: it is a session older.
+    const bool same = master.shares > 1 ? (*here)->file_id == (*there)->file_id : *here == *there;
+    if (!same) return {};
   }
   BENTO_TRY(remove_note(master.destination, master.source));
   const std::uint64_t number = number_of_copy(master.source);

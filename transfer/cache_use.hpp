@@ -14,6 +14,7 @@
 #include "core/base/error.hpp"
 #include "transfer/arrive.hpp"
 #include "transfer/cache_folder.hpp"
+#include "transfer/share.hpp"
 #include "transfer/transfer_file.hpp"
 
 namespace bento::transfer {
@@ -35,12 +36,19 @@ Status check_final_name(const std::string& final_name, std::uint32_t files, bool
 /// writes the one before), those of CacheFolder.
 Result<CachedCopy> begin_copy(const std::string& cache, const std::string& final_name,
                               const std::string& id, std::uint64_t room);
+/// The same for a share that is not the first: a copy with the id of the first one's. Errors also:
+/// kInvalidArgument (such a copy is there: the node shares this folder with another one).
+Result<CachedCopy> begin_share(const std::string& cache, const std::string& final_name,
+                               const std::string& id, std::uint64_t room, const Share& share);
 /// Takes it back: nothing was written.
 void forget_copy(CachedCopy& copy);
 
 /// Where the newest state of a file is, if it has not arrived; nothing if it lies under its own
 /// name. Errors: kNotFound (it is in a cache that this node does not have: says where).
 Result<std::optional<CachedCopy>> newest_copy(const std::string& name);
+/// A container of which each of several nodes has a share can be opened by nobody before it has
+/// arrived. Errors: kNotFound, saying so.
+Status check_whole(const CachedCopy& copy);
 /// Is there a note for this name, whatever it says? Costs one look.
 bool has_note(const std::string& name);
 
@@ -53,7 +61,12 @@ struct FlushWish {
   std::optional<Arrive> arrive;
   std::optional<double> bytes_per_second;
   std::optional<double> cpu_percent;
+  std::string transfer_file;  ///< transfer_file_for() that copy
 };
+/// The transfer file through which a copy goes: the usual one. Where the daemon that runs for that
+/// cannot see the copy (nodes with one folder for temporary files, namespaces of one system), one
+/// in the cache.
+std::string transfer_file_for(const std::string& copy);
 /// Something was committed: others look for it in the cache from now on.
 Status note_copy(const std::string& final_name, const std::string& path, const FlushWish& wish);
 /// The container is complete in the cache and closed: notes it, hands it to the daemon, which is
@@ -62,9 +75,15 @@ Status note_copy(const std::string& final_name, const std::string& path, const F
 /// those of submit(), start_daemon() and finish_spilled(); the container stays in the cache.
 Result<bool> hand_over(const std::string& final_name, const std::string& path,
                        const FlushWish& wish, const std::function<Status()>& tick);
+/// The same for a share that is not the first, after hand_over() of that one. Errors: those of
+/// submit() and start_daemon(); the share stays in the cache.
+Status hand_over_share(const std::string& final_name, const std::string& path,
+                       const FlushWish& wish);
 /// Waits a little until it has arrived. True: it has. `problem` gets what the daemon is waiting
-/// for. Starts a daemon if none runs. Errors: kIo (it has failed for good; says why).
-Result<bool> wait_a_little(const std::string& final_name, double seconds, std::string& problem);
+/// for; `transfer_file` is where it was handed over. Starts a daemon if none runs. Errors: kIo (it
+/// has failed for good; says why).
+Result<bool> wait_a_little(const std::string& final_name, const std::string& transfer_file,
+                           double seconds, std::string& problem);
 
 /// The newest state of this name is not wanted any more: takes it back from the daemon, and removes
 /// it. In the cache of another node it stays, and does not arrive. Errors: kBusy (a program writes

@@ -45,7 +45,8 @@ Result<std::vector<Entry>> cancel(const std::string& transfer_file,
   BENTO_ASSIGN(const auto lock, DaemonLock::take(transfer_file));
   if (lock)
     for (const auto& entry : taken)
-      if (entry.part == 0) clean_destination(entry.destination, AllowedFolders());
+      if (entry.part == 0 && entry.share == 0)
+        clean_destination(entry.destination, AllowedFolders());
   return taken;
 }
 

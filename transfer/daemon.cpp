@@ -12,6 +12,7 @@
 
 #include "transfer/cache_use.hpp"
 #include "transfer/kvtree_file.hpp"
+#include "transfer/share_job.hpp"
 #include "transfer/work_folder.hpp"
 
 namespace bento::transfer {
@@ -23,6 +24,8 @@ constexpr Seconds kBusyPoll(0.25);
 constexpr Seconds kNap(0.1);
 constexpr Seconds kFirstPause(0.5);
 constexpr Seconds kLongestPause(30);
+/// Between two looks at what other nodes have brought.
+constexpr Seconds kWaitingPause(1);
 // A program that creates its file anew leaves a moment in which the source is missing or holds
 // nothing yet.
 constexpr Seconds kSourceGrace(3);
@@ -165,13 +168,31 @@ Status Daemon::settle(const std::vector<Entry>& group, const Error& error) {
   fmt::print(stderr, "h5bento transfer: {}{}\n", error.text,
              failed ? "; given up"
                     : fmt::format("; next try in {:.1f} s", (trouble.next_try - now()).count()));
-  if (failed) clean_destination(group.front().destination, allowed_);
+  if (failed) clean(group.front());
   return update_kvfile(options_.file, [&](KvTree& tree) -> Status {
     for (Entry entry : group) {
       entry.problem = error.text;
       entry.failed = failed;
       update_entry(tree, entry);
     }
+    return {};
+  });
+}
+
+// Where the shares of several nodes come together, others are at work.
+void Daemon::clean(const Entry& master) {
+  if (master.share == 0) clean_destination(master.destination, allowed_);
+}
+
+// Until it is looked at again: other nodes' daemons have to bring something first.
+void Daemon::let_wait(const Entry& master) {
+  trouble_[master.source] = {now(), now() + kWaitingPause, kFirstPause, master.ticket};
+}
+
+Status Daemon::forget(const std::vector<Entry>& group) {
+  return update_kvfile(options_.file, [&](KvTree& tree) -> Status {
+    for (const auto& known : read_state(tree).entries)
+      if (known.ticket == group.front().ticket) remove_entry(tree, known.source);
     return {};
   });
 }
@@ -194,8 +215,8 @@ void Daemon::clean_up(const TransferState& state, bool first) {
   if (first)
     for (const auto& entry : state.entries)
       if (entry.complete() && entry.part == 0) {
-        clean_destination(entry.destination, allowed_);
-        if (!entry.cached) continue;
+        clean(entry);
+        if (!entry.cached || entry.share > 0) continue;
         if (auto settled = settle_copy(entry); !settled)
           fmt::print(stderr, "h5bento transfer: {}\n", settled.error().text);
       }
@@ -203,9 +224,18 @@ void Daemon::clean_up(const TransferState& state, bool first) {
     const auto still =
         std::ranges::find(state.entries, one.second.destination, &Entry::destination);
     if (still != state.entries.end()) return still->complete();
-    clean_destination(one.second.destination, allowed_);
+    clean(one.second);
     return true;
   });
+}
+
+Result<JobEnd> Daemon::run_job(std::vector<Entry>& entries) {
+  const auto tell = [this](const std::vector<Entry>& changed) { return report(changed); };
+  if (entries.front().share > 0) return run_share_job(entries, allowed_, *this, tell);
+  Job job(entries, allowed_, options_.job);
+  auto end = job.run(*this, tell);
+  entries = job.entries();
+  return end;
 }
 
 // One dataset, as far as it goes. True: there may be more to do at once.
@@ -225,11 +255,14 @@ Result<bool> Daemon::work_once(const TransferState& state) {
     if (rate_bytes_ == 0) rate_from_ = now();
     // A daemon that is killed and started again and again must not be ahead each time.
     pace_.begin(std::ranges::all_of(group, [](const Entry& one) { return one.written == 0; }));
-    Job job(group, allowed_, options_.job);
-    const auto end =
-        job.run(*this, [this](const std::vector<Entry>& entries) { return report(entries); });
+    auto entries = group;
+    const auto end = run_job(entries);
     if (!end) {
-      BENTO_TRY(settle(job.entries(), end.error()));
+      BENTO_TRY(settle(entries, end.error()));
+    } else if (*end == JobEnd::kWaits) {
+      let_wait(master);
+    } else if (*end == JobEnd::kOutdated) {
+      BENTO_TRY(forget(group));
     } else if (*end == JobEnd::kDone) {
       trouble_.erase(master.source);
     }

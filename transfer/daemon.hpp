@@ -72,6 +72,10 @@ class Daemon final : private Gate {
   Result<bool> work_once(const TransferState& state);
   Result<bool> report(const std::vector<Entry>& entries);
   Status settle(const std::vector<Entry>& group, const Error& error);
+  Result<JobEnd> run_job(std::vector<Entry>& entries);
+  void clean(const Entry& master);
+  void let_wait(const Entry& master);
+  Status forget(const std::vector<Entry>& group);
   Status say_done();
   Status say_state(const char* state);
   Result<bool> may_leave();

@@ -4,9 +4,11 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <span>
 
 #include <fmt/format.h>
@@ -37,6 +39,24 @@ bool DaemonLock::held(const std::string& transfer_file) {
   const std::string name = lock_name(transfer_file);
   const auto file = open_at(AT_FDCWD, name, O_RDONLY | O_NOFOLLOW, 0, name);
   return file && ::flock(file->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
+// Through the kernel's view of the daemon: it may run in another mount namespace, or on another
+// node.
+bool DaemonLock::sees(const std::string& transfer_file, const std::string& path) {
+  if (!held(transfer_file)) return true;
+  const std::string name = lock_name(transfer_file);
+  const auto file = open_at(AT_FDCWD, name, O_RDONLY | O_NOFOLLOW, 0, name);
+  if (!file) return true;
+  const auto text = read_whole(file->get(), 64, name);
+  if (!text) return true;
+  const std::string number(reinterpret_cast<const char*>(text->data()), text->size());
+  const long pid = std::strtol(number.c_str(), nullptr, 10);
+  struct stat here{};
+  struct stat there{};
+  return pid > 0 && ::stat(path.c_str(), &here) == 0 &&
+         ::stat(fmt::format("/proc/{}/root{}", pid, path).c_str(), &there) == 0 &&
+         here.st_dev == there.st_dev && here.st_ino == there.st_ino;
 }
 
 }  // namespace bento::transfer

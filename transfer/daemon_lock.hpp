@@ -20,6 +20,9 @@ class DaemonLock {
   static Result<std::optional<DaemonLock>> take(const std::string& transfer_file);
   /// Does a daemon hold it? Makes no file.
   static bool held(const std::string& transfer_file);
+  /// Would a daemon for this transfer file find what this process finds under a name? True also if
+  /// none runs. Makes no file.
+  static bool sees(const std::string& transfer_file, const std::string& path);
 
  private:
   explicit DaemonLock(Descriptor file) : file_(std::move(file)) {}

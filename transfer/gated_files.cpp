@@ -7,6 +7,11 @@
 
 namespace bento::transfer {
 
+namespace {
+// Filters may take long for few bytes.
+constexpr std::chrono::seconds kLongestBurst(5);
+}  // namespace
+
 class GatedFiles::GatedFile final : public File {
  public:
   GatedFile(std::unique_ptr<File> file, GatedFiles& files)
@@ -71,8 +76,10 @@ Status GatedFiles::pass() {
 Status GatedFiles::count(File& file, std::uint64_t bytes) {
   gate_.copied(bytes);
   since_ += bytes;
-  if (since_ < gate_.burst()) return {};
+  const auto now = std::chrono::steady_clock::now();
+  if (since_ < gate_.burst() && now - durable_at_ < kLongestBurst) return {};
   since_ = 0;
+  durable_at_ = now;
   BENTO_TRY(noted(file.sync()));
   if (!durable_) return {};
   BENTO_ASSIGN(const bool go_on, noted(durable_()));

@@ -5,6 +5,7 @@
 /// and knows nothing of limits, and does not always hand on why a file has failed.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,7 +19,8 @@ namespace bento::transfer {
 
 class GatedFiles {
  public:
-  /// Called when what was written is durable, after each burst. False: stop.
+  /// Called when what was written is durable, after each burst, or some seconds if that takes
+  /// longer. False: stop.
   using Durable = std::function<Result<bool>()>;
 
   explicit GatedFiles(Gate& gate, Durable durable = {})
@@ -48,6 +50,7 @@ class GatedFiles {
   bool stopped_ = false;
   std::optional<Error> failure_;
   std::uint64_t since_ = 0;  ///< written since the last burst was durable
+  std::chrono::steady_clock::time_point durable_at_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace bento::transfer

@@ -24,8 +24,8 @@ enum h5bento_transfer_result {
  * @param path           its destination, as it was submitted; a relative one is made absolute
  * @param transfer_file  NULL: the default one of this user on this node
  * @param seconds        to wait at most; 0: only asks; below 0: for ever
- * @param message        gets the reason of anything but ARRIVED, cut to `message_bytes` with its
- *                       zero byte; may be NULL
+ * @param message        gets the reason of anything but ARRIVED; may be NULL
+ * @param message_bytes  its room, with the zero byte; what is longer is cut
  * @return one of h5bento_transfer_result */
 __attribute__((visibility("default"))) int h5bento_transfer_wait(const char* path,
                                                                  const char* transfer_file,

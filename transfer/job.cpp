@@ -17,6 +17,7 @@
 #include "transfer/arrival.hpp"
 #include "transfer/cache_use.hpp"
 #include "transfer/outdated_parts.hpp"
+#include "transfer/parts_folder.hpp"
 #include "transfer/sparse_copy.hpp"
 
 namespace bento::transfer {
@@ -100,9 +101,15 @@ Result<JobEnd> Job::run(Gate& gate, const Report& report) {
   BENTO_ASSIGN(Descriptor folder, allowed_.open(folder_of(master)));
   BENTO_ASSIGN(Descriptor again, open_at(folder.get(), ".", 0, 0, folder_of(master)));
   BENTO_ASSIGN(WorkFolder work, WorkFolder::open(std::move(again), master));
+  const std::string id = is_shared() ? id_of_copy(entries_.front().source) : std::string{};
   BENTO_ASSIGN(const JobEnd end, run_in(work, folder.get(), gate, report));
-  if (end == JobEnd::kDone) BENTO_TRY(work.remove());
-  if (end == JobEnd::kGone) BENTO_TRY(work.abandon());
+  if (end == JobEnd::kDone) {
+    PartsFolder::remove_others(folder.get(), master, id);
+    if (!id.empty() && is_assembled()) PartsFolder::tell_arrived(folder.get(), master, id);
+    if (!id.empty() && !is_assembled()) PartsFolder::remove(folder.get(), master, id);
+    BENTO_TRY(work.remove());
+  }
+  if (end == JobEnd::kGone || end == JobEnd::kOutdated) BENTO_TRY(work.abandon());
   return end;
 }
 
@@ -113,15 +120,17 @@ Result<JobEnd> Job::run_in(WorkFolder& work, int folder, Gate& gate, const Repor
     BENTO_TRY(source.check_is_none_of(folder, names()));
     BENTO_ASSIGN(const bool wanted, report(entries_));
     if (!wanted) return JobEnd::kGone;
-    BENTO_ASSIGN(const JobEnd copied, is_assembled() ? assemble(source, work, gate, report)
-                                                     : copy_all(source, work, gate, report));
+    BENTO_ASSIGN(const JobEnd copied,
+                 is_shared()      ? gather_shares(source, work, folder, gate, report)
+                 : is_assembled() ? assemble(source, entries_.front().source, work, gate, report)
+                                  : copy_all(source, work, gate, report));
     if (copied != JobEnd::kDone) return copied;
     if (auto same = source.unchanged(); !same) {
       BENTO_TRY(begin_anew(work, source, report));
       return fail(std::move(same).error());
     }
     if (is_container() && options_.verify && arrives_as_container()) {
-      BENTO_ASSIGN(const JobEnd verified, verify_copy(work, gate, report));
+      BENTO_ASSIGN(const JobEnd verified, verify_copy(work, folder, gate, report));
       if (verified != JobEnd::kDone) return verified;
       if (auto same = source.unchanged(); !same) {
         BENTO_TRY(begin_anew(work, source, report));
@@ -191,18 +200,25 @@ Result<JobEnd> Job::copy_one(std::size_t index, const Source& source, WorkFolder
 }
 
 Status Job::begin_anew(WorkFolder& work, const Source& /*source*/, const Report& report) {
-  for (auto& entry : entries_) entry.written = 0;
+  for (auto& entry : entries_) entry.written = entry.made = 0;
   BENTO_TRY(work.discard());
   if (auto told = report(entries_); !told) return fail(std::move(told).error());
   return {};
 }
 
-Result<JobEnd> Job::verify_copy(WorkFolder& work, Gate& gate, const Report& report) {
+Result<JobEnd> Job::verify_copy(WorkFolder& work, int folder, Gate& gate, const Report& report) {
   bool stopped = false;
   auto verdict = verify_container(work.copy_path(names().front()), gate, stopped);
   if (stopped) return JobEnd::kStopped;
   if (verdict) return JobEnd::kDone;
   if (verdict.error().code != Code::kCorrupt) return fail(std::move(verdict).error());
+  if (is_shared()) {
+    if (auto again = bring_all_again(work, folder, report); !again)
+      return fail(std::move(again).error().with_context(verdict.error().text));
+    Error error = std::move(verdict).error().with_context("the shares are brought once more");
+    error.os_errno = EIO;
+    return fail(std::move(error));
+  }
   // Was it the way, or was it so before?
   auto before = verify_container(entries_.front().source, gate, stopped);
   if (stopped) return JobEnd::kStopped;
@@ -219,11 +235,14 @@ Result<JobEnd> Job::verify_copy(WorkFolder& work, Gate& gate, const Report& repo
 Result<ArrivedDataset> Job::arrived_dataset(int folder) const {
   ArrivedDataset dataset{names().front(), names().size(), 0, entries_.front().ticket};
   for (const auto& entry : entries_) dataset.bytes += entry.size;
-  if (!is_assembled()) return dataset;
-  struct stat about{};
-  if (::fstatat(folder, dataset.name.c_str(), &about, 0) != 0)
-    return fail(os_error(errno, "stat of", entries_.front().destination));
-  dataset.bytes = static_cast<std::uint64_t>(about.st_size);
+  if (!is_assembled() && !is_shared()) return dataset;
+  dataset.bytes = 0;
+  for (const auto& name : names()) {
+    struct stat about{};
+    if (::fstatat(folder, name.c_str(), &about, 0) != 0)
+      return fail(os_error(errno, "stat of", entries_.front().destination));
+    dataset.bytes += static_cast<std::uint64_t>(about.st_size);
+  }
   return dataset;
 }
 

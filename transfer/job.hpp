@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "transfer/assembly.hpp"
 #include "transfer/destination.hpp"
 #include "transfer/gate.hpp"
+#include "transfer/parts_folder.hpp"
 #include "transfer/scr_index.hpp"
 #include "transfer/source.hpp"
 #include "transfer/transfer_file.hpp"
@@ -24,12 +26,15 @@ struct JobOptions {
   bool verify = true;     ///< containers, against their checksums, before they get their name
   bool scr_files = true;  ///< summary and index
   Assembler assemble;     ///< none: containers arrive as they are
+  ViewMaker make_view;    ///< none: what comes together from several nodes gets no native view
 };
 
 enum class JobEnd {
-  kDone,     ///< it lies under its final name, and the transfer file says so
-  kStopped,  ///< the gate said so
-  kGone,     ///< its entries were taken away or submitted again
+  kDone,      ///< it lies under its final name, and the transfer file says so
+  kStopped,   ///< the gate said so
+  kGone,      ///< its entries were taken away or submitted again
+  kWaits,     ///< for daemons of other nodes; to be tried again soon
+  kOutdated,  ///< nobody wants it any more: its entries are to be removed
 };
 
 class Job {
@@ -50,18 +55,30 @@ class Job {
   Result<JobEnd> copy_all(const Source& source, WorkFolder& work, Gate& gate, const Report& report);
   Result<JobEnd> copy_one(std::size_t index, const Source& source, WorkFolder& work, Gate& gate,
                           const Report& report);
-  Result<JobEnd> assemble(const Source& source, WorkFolder& work, Gate& gate, const Report& report);
-  Result<JobEnd> assemble_whole(Arrive arrive, const Source& source, WorkFolder& work, Gate& gate,
+  // job_shares.cpp
+  Result<JobEnd> gather_shares(const Source& source, WorkFolder& work, int folder, Gate& gate,
+                               const Report& report);
+  Result<JobEnd> await_shares(PartsFolder& parts, Gate& gate, const Report& report);
+  Status set_lengths(PartsFolder& parts, WorkFolder& work, const Source& source);
+  Status make_view(WorkFolder& work);
+  Status bring_all_again(WorkFolder& work, int folder, const Report& report);
+  Result<JobEnd> assemble(const Source& source, const std::string& path, WorkFolder& work,
+                          Gate& gate, const Report& report);
+  Result<JobEnd> assemble_whole(Arrive arrive, AssemblyJournal* journal, const Source& source,
+                                const std::string& path, WorkFolder& work, Gate& gate,
                                 const Report& report);
+  Result<std::unique_ptr<AssemblyJournal>> open_journal(const Source& source, WorkFolder& work);
   Result<ArrivedDataset> arrived_dataset(int folder) const;
   Status begin_anew(WorkFolder& work, const Source& source, const Report& report);
-  Result<JobEnd> verify_copy(WorkFolder& work, Gate& gate, const Report& report);
+  Result<JobEnd> verify_copy(WorkFolder& work, int folder, Gate& gate, const Report& report);
   Status finish(WorkFolder& work, int folder, const Report& report);
   [[nodiscard]] bool is_container() const { return !entries_.front().container.empty(); }
   [[nodiscard]] bool arrives_as_container() const {
     return entries_.front().arrive != arrive_name(Arrive::kNative);
   }
   /// Is it made anew, one file of all parts?
+  /// Does it come together from the caches of several nodes?
+  [[nodiscard]] bool is_shared() const { return entries_.front().shares > 1; }
   [[nodiscard]] bool is_assembled() const { return !entries_.front().arrive.empty(); }
   /// Of what arrives, the master first.
   [[nodiscard]] std::vector<std::string> names() const;

@@ -22,8 +22,12 @@ Error readable(Error error, const std::string& at, const std::string& shown) {
   return error;
 }
 
-/// WRITTEN of all sources together, in the order in which a copy would fill them. All of it is
-/// reported only when it has its name.
+/// All of it is reported only when it has its name.
+std::uint64_t not_all(const Entry& entry, std::uint64_t bytes) {
+  return entry.size > 0 ? std::min(bytes, entry.size - 1) : 0;
+}
+
+/// Of all sources together, in the order in which a copy would fill them.
 void share_out(std::vector<Entry>& entries, std::uint64_t done, std::uint64_t total) {
   const double share =
       total > 0 ? std::min(static_cast<double>(done) / static_cast<double>(total), 1.0) : 0;
@@ -33,15 +37,45 @@ void share_out(std::vector<Entry>& entries, std::uint64_t done, std::uint64_t to
     Entry& entry = entries[index];
     const double mine = std::min(left, static_cast<double>(entry.size));
     left -= mine;
-    entry.written = entry.size > 0 ? std::min(static_cast<std::uint64_t>(mine), entry.size - 1) : 0;
-    entry.problem.clear();
+    entry.made = not_all(entry, static_cast<std::uint64_t>(mine));
   }
+}
+
+void report_done(std::vector<Entry>& entries, const AssemblyProgress& progress) {
+  for (Entry& entry : entries) entry.problem.clear();
+  share_out(entries, progress.done, progress.total);
+  if (!progress.source_done) return;
+  const auto done = progress.source_done();
+  for (std::size_t index = 0; index < entries.size() && index < done.size(); ++index)
+    entries[index].written = not_all(entries[index], done[index]);
 }
 
 }  // namespace
 
-Result<JobEnd> Job::assemble(const Source& source, WorkFolder& work, Gate& gate,
-                             const Report& report) {
+// What is at the destination is believed if source and target are those of which the journal
+// speaks.
+Result<std::unique_ptr<AssemblyJournal>> Job::open_journal(const Source& source, WorkFolder& work) {
+  const std::string name = names().front();
+  const auto open = [&]() -> Result<std::unique_ptr<AssemblyJournal>> {
+    BENTO_ASSIGN(const Descriptor target, work.open_copy(name));
+    BENTO_TRY(work.keep_copies());
+    struct stat about{};
+    if (::fstat(target.get(), &about) != 0)
+      return fail(os_error(errno, "fstat of", work.copy_path(name)));
+    BENTO_ASSIGN(auto file, work.open_journal());
+    return AssemblyJournal::open(std::move(file),
+                                 fmt::format("{} {} {}{}", entries_.front().arrive, about.st_ino,
+                                             source.state_text(), source.files_text()));
+  };
+  auto journal = open();
+  if (journal && (*journal)->begun()) return journal;
+  // Something else may have been begun here, and may take all the space.
+  BENTO_TRY(work.discard());
+  return open();
+}
+
+Result<JobEnd> Job::assemble(const Source& source, const std::string& path, WorkFolder& work,
+                             Gate& gate, const Report& report) {
   const Entry& master = entries_.front();
   if (!options_.assemble)
     return fail(Code::kUnsupported,
@@ -49,44 +83,49 @@ Result<JobEnd> Job::assemble(const Source& source, WorkFolder& work, Gate& gate,
                             master.source, master.arrive));
   BENTO_ASSIGN(const Arrive arrive, arrive_of(master.arrive));
   BENTO_TRY(check_can_arrive(master.source, arrive));
-  BENTO_TRY(work.discard());
+  std::unique_ptr<AssemblyJournal> journal;
+  if (arrive == Arrive::kNative) {
+    BENTO_ASSIGN(journal, open_journal(source, work));
+  } else {
+    BENTO_TRY(work.discard());
+  }
+  const bool goes_on = journal != nullptr && journal->begun();
   for (std::size_t index = 0; index < entries_.size(); ++index) {
-    entries_[index].size = source.size(index);
-    entries_[index].written = 0;
+    Entry& entry = entries_[index];
+    entry.size = source.size(index);
+    if (!goes_on || entry.written >= entry.size) entry.written = 0;
+    if (!goes_on) entry.made = 0;
   }
   entries_.front().root = source.state_text();
   BENTO_ASSIGN(const bool wanted, report(entries_));
   if (!wanted) return JobEnd::kGone;
-  BENTO_ASSIGN(const JobEnd made, assemble_whole(arrive, source, work, gate, report));
-  if (made != JobEnd::kStopped) return made;
+  BENTO_ASSIGN(const JobEnd made,
+               assemble_whole(arrive, journal.get(), source, path, work, gate, report));
+  if (made != JobEnd::kStopped || journal) return made;
   // The next one begins anew; what is there so far would be in its way, and takes space.
   BENTO_TRY(begin_anew(work, source, report));
   return made;
 }
 
-Result<JobEnd> Job::assemble_whole(Arrive arrive, const Source& source, WorkFolder& work,
-                                   Gate& gate, const Report& report) {
+Result<JobEnd> Job::assemble_whole(Arrive arrive, AssemblyJournal* journal, const Source& source,
+                                   const std::string& path, WorkFolder& work, Gate& gate,
+                                   const Report& report) {
   const std::string name = names().front();
   const std::string at = work.open_path(name);
   bool gone = false;
   Status changed;
-  std::uint64_t done = 0;
-  std::uint64_t total = 0;
+  AssemblyProgress progress;
   GatedFiles files(gate, [&]() -> Result<bool> {
-    share_out(entries_, done, total);
+    if (journal != nullptr) BENTO_TRY(journal->store());
+    // Of a file that goes on, it stays what it was until it is known how far it is.
+    if (journal == nullptr || progress.source_done || !journal->begun())
+      report_done(entries_, progress);
     BENTO_ASSIGN(const bool wanted, report(entries_));
     gone = !wanted;
     changed = source.unchanged();
     return wanted && changed.has_value();
   });
-  if (arrive == Arrive::kNative) {
-    BENTO_TRY(work.open_copy(name));
-  }
-  Assembly assembly{arrive, entries_.front().source, at, name, files.opener(), {}};
-  assembly.progress = [&](std::uint64_t now, std::uint64_t of) {
-    done = now;
-    total = of;
-  };
+  const Assembly assembly{arrive, path, at, name, files.opener(), journal, &progress};
   Status made = options_.assemble(assembly);
   if (gone) return JobEnd::kGone;
   if (changed) changed = source.unchanged();
@@ -99,10 +138,13 @@ Result<JobEnd> Job::assemble_whole(Arrive arrive, const Source& source, WorkFold
     BENTO_TRY(sync(target.get(), work.copy_path(name)));
     return JobEnd::kDone;
   }
-  BENTO_TRY(begin_anew(work, source, report));
+  const bool goes_on = journal != nullptr && changed &&
+                       is_transient(files.failure() ? *files.failure() : made.error());
+  if (!goes_on) BENTO_TRY(begin_anew(work, source, report));
   if (!changed) return fail(std::move(changed).error());
   // What the file said is what may be tried again; HDF5 hands on less.
   Error why = files.failure() ? *files.failure() : made.error();
+  if (journal != nullptr) why = readable(std::move(why), journal->path(), work.journal_path());
   return fail(readable(std::move(why), at, work.copy_path(name)));
 }
 

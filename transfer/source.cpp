@@ -45,11 +45,15 @@ Status check_not_written(const std::string& path) {
 
 }  // namespace
 
-std::string ContainerState::text() const {
+std::string text_of(const FileId& id) {
   std::string all;
-  for (const auto& id : {file_id, session})
-    for (const std::byte one : id) all += fmt::format("{:02x}", static_cast<unsigned>(one));
-  return fmt::format("{}-{}-{}-{}", all, sequence, step, closed ? "closed" : "open");
+  for (const std::byte one : id) all += fmt::format("{:02x}", static_cast<unsigned>(one));
+  return all;
+}
+
+std::string ContainerState::text() const {
+  return fmt::format("{}{}-{}-{}-{}", text_of(file_id), text_of(session), sequence, step,
+                     closed ? "closed" : "open");
 }
 
 Result<std::optional<ContainerState>> look_at_container(const std::string& path) {
@@ -124,6 +128,13 @@ Result<Source> Source::open(const std::vector<std::string>& paths, bool containe
                               paths.front(), source.container_->files, paths.size()));
   }
   return source;
+}
+
+std::string Source::files_text() const {
+  std::string all;
+  for (const auto& one : files_)
+    all += fmt::format(" {}:{}:{}", one.inode, one.size, one.modified_ns);
+  return all;
 }
 
 Status Source::check_is_none_of(int folder, const std::vector<std::string>& names) const {

@@ -30,6 +30,9 @@ struct ContainerState {
   [[nodiscard]] std::string text() const;
 };
 
+/// An id as text.
+std::string text_of(const FileId& id);
+
 /// Looks at a file. Nothing for a file that is no container. Errors: kNotFound, kPermission, kIo,
 /// kCorrupt, kUnsupported.
 Result<std::optional<ContainerState>> look_at_container(const std::string& path);
@@ -47,6 +50,8 @@ class Source {
   [[nodiscard]] int descriptor(std::size_t index) const { return files_[index].fd.get(); }
   [[nodiscard]] std::uint64_t size(std::size_t index) const { return files_[index].size; }
   [[nodiscard]] unsigned mode(std::size_t index) const { return files_[index].mode; }
+  /// What the files are and when they were written, beside what state_text() says.
+  [[nodiscard]] std::string files_text() const;
   /// Of the container, ContainerState::text().
   [[nodiscard]] std::string state_text() const { return container_ ? container_->text() : ""; }
   /// Are they still what they were, and do the names still lead to them? Errors: kBusy with the

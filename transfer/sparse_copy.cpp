@@ -145,8 +145,11 @@ Result<bool> SparseCopy::copy(Gate& gate,
       if (offset_ >= size_) break;
       BENTO_ASSIGN(hole, next_hole(offset_));
     }
+    // A burst ends where it ends in SCR: it does not grow to a multiple of the pieces.
+    const std::uint64_t burst = gate.burst();
     const std::uint64_t want =
-        std::min({gate.piece(), hole > offset_ ? hole - offset_ : size_ - offset_, gate.burst()});
+        std::min({gate.piece(), hole > offset_ ? hole - offset_ : size_ - offset_,
+                  burst > since ? burst - since : burst});
     BENTO_ASSIGN(const std::uint64_t got, copy_piece(want));
     // Cut off or created anew: how long it is meant to be shows when it is opened again.
     if (got == 0 && !kernel_copies_)

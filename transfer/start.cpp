@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,7 +29,9 @@ bool is_program(const std::string& path) {
 
 /// Closes what a parent may have open, so that nobody waits for the daemon to close it.
 void close_descriptors_from(int first) {
-  if (::close_range(static_cast<unsigned>(first), ~0U, 0) == 0) return;
+#ifdef SYS_close_range  // glibc has it from 2.34 on
+  if (::syscall(SYS_close_range, static_cast<unsigned>(first), ~0U, 0U) == 0) return;
+#endif
   const long most = ::sysconf(_SC_OPEN_MAX);
   for (int fd = first; fd < (most > 0 ? most : 1024); ++fd) ::close(fd);
 }

@@ -18,7 +18,9 @@
 #include "core/io/host.hpp"
 #include "core/layout/names.hpp"
 #include "core/layout/plan.hpp"
+#include "transfer/cache_folder.hpp"
 #include "transfer/kvtree_file.hpp"
+#include "transfer/share.hpp"
 #include "transfer/source.hpp"
 
 namespace bento::transfer {
@@ -47,9 +49,46 @@ Status check_not_written(const std::string& path) {
               fmt::format("a program writes to '{}'; submit it when it is closed", path), EBUSY);
 }
 
+/// Of a share only those physical files are on this node in which its ranks have streams.
+Result<std::vector<Entry>> entries_for_share(const Submission& submission,
+                                             const std::string& source, const Share& share) {
+  BENTO_ASSIGN(const auto container, look_at_container(root_file_of_copy(source)));
+  if (!container)
+    return fail(Code::kCorrupt, fmt::format("'{}' is no container", root_file_of_copy(source)));
+  BENTO_TRY(check_not_written(root_file_of_copy(source)));
+  std::vector<Entry> entries;
+  const std::string ticket = new_ticket();
+  for (std::uint32_t part = 0; part < container->files; ++part) {
+    Entry entry;
+    entry.source = physical_name(source, part);
+    struct stat about{};
+    if (::stat(entry.source.c_str(), &about) != 0) {
+      if (errno == ENOENT) continue;
+      return fail(os_error(errno, "looking for the share", entry.source));
+    }
+    entry.container = clean_name(submission.destination);
+    entry.part = part;
+    entry.destination = physical_name(entry.container, part);
+    entry.size = static_cast<std::uint64_t>(about.st_size);
+    entry.ticket = ticket;
+    entry.evict = submission.evict;
+    entry.cached = true;
+    entry.keep = submission.keep;
+    entry.root = text_of(container->file_id);
+    entry.share = share.index;
+    entry.shares = share.count;
+    entry.copy = id_of_copy(source);
+    entries.push_back(std::move(entry));
+  }
+  if (entries.empty()) return fail(os_error(ENOENT, "looking for the share", source));
+  return entries;
+}
+
 Result<std::vector<Entry>> entries_for(const Submission& submission) {
   const std::string source = clean_name(submission.source);
   const std::string destination = final_name(submission);
+  const Share share = submission.cached ? share_of_copy(source) : Share{};
+  if (share.index > 0) return entries_for_share(submission, source, share);
   BENTO_ASSIGN(const auto container, look_at_container(source));
   BENTO_ASSIGN(const auto parts, physical_files(source));
   for (const auto& part : parts)
@@ -85,6 +124,9 @@ Result<std::vector<Entry>> entries_for(const Submission& submission) {
     entry.cached = submission.cached;
     entry.keep = submission.keep;
     if (anew) entry.arrive = arrive_name(arrive);
+    entry.share = share.index;
+    entry.shares = share.count;
+    if (share.count > 0) entry.copy = id_of_copy(source);
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -112,13 +154,23 @@ Status put_all(KvTree& tree, const std::vector<Entry>& entries, const Submission
         std::ranges::find(entries, known.source, &Entry::source) != entries.end();
     const bool same_target =
         std::ranges::find(entries, known.destination, &Entry::destination) != entries.end();
+    // Nodes that share a transfer file, but not what lies under the names in it.
+    const bool other_share = known.shares > 0 && known.copy == entries.front().copy &&
+                             known.share != entries.front().share;
+    if (other_share && !same_source) continue;
+    if (other_share && !known.complete() && !known.failed)
+      return fail(Code::kBusy,
+                  fmt::format("share {} of '{}' is in the transfer file that share {} needs: give "
+                              "each node a transfer file of its own (H5BENTO_TRANSFER_FILE)",
+                              known.share, known.container, entries.front().share),
+                  EBUSY);
     if (same_source && !same_target && !known.complete() && !known.failed)
       return fail(Code::kExists,
                   fmt::format("'{}' is being copied to '{}'; wait for it, or cancel it",
                               known.source, known.destination));
     // What was submitted for this name before is outdated, with all its parts.
     const bool same_container =
-        !known.container.empty() && known.container == entries.front().destination;
+        !known.container.empty() && known.container == entries.front().container;
     if (same_source || same_target || same_container) remove_entry(tree, known.source);
   }
   forget_old_arrivals(tree);

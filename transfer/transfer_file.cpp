@@ -61,6 +61,13 @@ std::optional<Entry> read_entry(const KvTree::Element& element) {
     if (entry.arrive == "container") entry.arrive.clear();
     entry.root = ours->value("ROOT");
     entry.keep = parse_count(std::string(ours->value("KEEP"))).value_or(0);
+    const auto count = [&](const char* key) {
+      return static_cast<std::uint32_t>(parse_count(std::string(ours->value(key))).value_or(0));
+    };
+    entry.share = count("SHARE");
+    entry.shares = count("SHARES");
+    entry.copy = ours->value("COPY");
+    entry.made = parse_count(std::string(ours->value("MADE"))).value_or(0);
   }
   return entry;
 }
@@ -77,6 +84,12 @@ KvTree ours_of(const Entry& entry) {
   if (!entry.arrive.empty()) ours.append("ARRIVE", entry.arrive);
   if (!entry.root.empty()) ours.append("ROOT", entry.root);
   if (entry.keep > 0) ours.append("KEEP", fmt::format("{}", entry.keep));
+  if (entry.shares > 0) {
+    ours.append("SHARE", fmt::format("{}", entry.share));
+    ours.append("SHARES", fmt::format("{}", entry.shares));
+    ours.append("COPY", entry.copy);
+  }
+  if (entry.made > 0 && !entry.named) ours.append("MADE", fmt::format("{}", entry.made));
   if (!entry.problem.empty()) ours.append("PROBLEM", entry.problem);
   if (entry.failed) ours.append("FAILED");
   if (entry.named) ours.append("NAMED");

@@ -6,6 +6,7 @@
 /// entry, where SCR's programs do not look. Source: docs/formats/scr-transfer.md.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,6 +38,17 @@ struct Entry {
   std::string arrive;
   std::string root;        ///< what the container was that was made anew, of part 0
   std::uint64_t keep = 0;  ///< so many of the cache that arrived last are not evicted
+  /// Of a container that was written in the caches of `shares` nodes: which share of it this is.
+  /// That of share 0 has the container's destinations, and waits for the others.
+  std::uint32_t share = 0;
+  std::uint32_t shares = 0;  ///< 0: the source is whole
+  std::string copy;          ///< the id of all these shares
+  /// Of a container that is made anew, in no order: bytes of the source that what is made so far
+  /// corresponds to.
+  std::uint64_t made = 0;
+
+  /// What a person is told: how much of `size` is done.
+  [[nodiscard]] std::uint64_t progress() const { return std::max(written, made); }
 
   /// Nothing is left to do. A file of 0 bytes is complete only when it has its name.
   [[nodiscard]] bool complete() const { return named || (written >= size && size > 0); }

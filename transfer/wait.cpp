@@ -42,7 +42,7 @@ Answer ask(const std::string& file, const std::string& path, const std::string& 
     if (!entry.complete())
       answer = {H5BENTO_TRANSFER_LATE, entry.problem.empty()
                                            ? fmt::format("'{}': {} of {} bytes", entry.destination,
-                                                         entry.written, entry.size)
+                                                         entry.progress(), entry.size)
                                            : entry.problem};
   }
   if (!known) return {H5BENTO_TRANSFER_UNKNOWN, fmt::format("'{}' is not in '{}'", path, file)};

@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "transfer/work_folder.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -17,13 +16,14 @@
 #include "core/io/file.hpp"
 #include "core/io/file_lock.hpp"
 #include "transfer/kvtree.hpp"
+#include "transfer/own_folder.hpp"
 
 namespace bento::transfer {
 namespace {
 
 constexpr const char* kComplete = "complete";
 constexpr const char* kCompleteNext = "complete.next";
-constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
+constexpr const char* kJournal = "journal";
 
 /// One folder for each destination, the same after a restart.
 std::string work_name(const std::string& path) {
@@ -33,52 +33,9 @@ std::string work_name(const std::string& path) {
   return name;
 }
 
-bool is_there(int folder, const std::string& name) {
-  struct stat about{};
-  return ::fstatat(folder, name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-Result<Descriptor> open_own_folder(int parent, const std::string& name, const std::string& shown) {
-  const bool made = ::mkdirat(parent, name.c_str(), 0700) == 0;
-  if (!made && errno != EEXIST) return fail(os_error(errno, "making the folder", shown));
-  BENTO_ASSIGN(Descriptor folder, open_at(parent, name, kFolder, 0, shown));
-  struct stat about{};
-  if (::fstat(folder.get(), &about) != 0) return fail(os_error(errno, "fstat of", shown));
-  if (about.st_uid != ::geteuid())
-    return fail(Code::kPermission,
-                fmt::format("'{}' belongs to user {}, not to this one", shown, about.st_uid),
-                EPERM);
-  if (made) BENTO_TRY(sync(parent, shown));
-  return folder;
-}
-
 Status move(int from, int to, const std::string& name, const std::string& shown) {
   if (::renameat(from, name.c_str(), to, name.c_str()) != 0)
     return fail(os_error(errno, "rename of", fmt::format("{}/{}", shown, name)));
-  return {};
-}
-
-/// Names of what is in a folder.
-std::vector<std::string> names_in(int folder) {
-  std::vector<std::string> names;
-  const int fd = ::openat(folder, ".", kFolder | O_CLOEXEC);
-  DIR* const stream = fd >= 0 ? ::fdopendir(fd) : nullptr;
-  if (stream == nullptr) {
-    if (fd >= 0) ::close(fd);
-    return names;
-  }
-  while (const dirent* const one = ::readdir(stream)) {
-    const std::string name = one->d_name;
-    if (name != "." && name != "..") names.push_back(name);
-  }
-  ::closedir(stream);
-  return names;
-}
-
-Status remove_files(int folder, const std::string& shown) {
-  for (const auto& name : names_in(folder))
-    if (::unlinkat(folder, name.c_str(), 0) != 0 && errno != ENOENT)
-      return fail(os_error(errno, "removal of", fmt::format("{}/{}", shown, name)));
   return {};
 }
 
@@ -145,6 +102,34 @@ std::string WorkFolder::copy_path(const std::string& name) const {
 
 std::string WorkFolder::open_path(const std::string& name) const {
   return fmt::format("/proc/self/fd/{}/{}", new_.get(), name);
+}
+
+Status WorkFolder::take_over(int from, const std::vector<std::string>& names) {
+  const std::string shown = path_ + "/" + name_ + "/new";
+  for (const auto& name : names) {
+    if (is_there(from, name)) {
+      BENTO_TRY(move(from, new_.get(), name, shown));
+    } else if (!is_there(new_.get(), name)) {
+      return fail(os_error(ENOENT, "taking over", shown + "/" + name));
+    }
+  }
+  return sync(new_.get(), shown);
+}
+
+Result<std::unique_ptr<File>> WorkFolder::open_journal() {
+  const std::string shown = path_ + "/" + name_ + "/" + kJournal;
+  BENTO_ASSIGN(const Descriptor made,
+               open_at(work_.get(), kJournal, O_RDWR | O_CREAT | O_NOFOLLOW, 0600, shown));
+  BENTO_TRY(sync(work_.get(), shown));
+  return open_posix_file(fmt::format("/proc/self/fd/{}", made.get()), OpenMode::kReadWrite);
+}
+
+std::string WorkFolder::journal_path() const {
+  return fmt::format("{}/{}/{}", path_, name_, kJournal);
+}
+
+Status WorkFolder::keep_copies() {
+  return sync(new_.get(), path_ + "/" + name_ + "/new");
 }
 
 Status WorkFolder::set_complete(const std::string& ticket, const std::vector<std::string>& names,
@@ -249,6 +234,8 @@ Status WorkFolder::discard() {
   outdated_.clear();
   if (::unlinkat(work_.get(), kComplete, 0) != 0 && errno != ENOENT)
     return fail(os_error(errno, "removal of", path_ + "/" + name_ + "/" + kComplete));
+  if (::unlinkat(work_.get(), kJournal, 0) != 0 && errno != ENOENT)
+    return fail(os_error(errno, "removal of", path_ + "/" + name_ + "/" + kJournal));
   return remove_files(new_.get(), path_ + "/" + name_ + "/new");
 }
 
@@ -267,7 +254,8 @@ Status WorkFolder::remove() {
 
 Status WorkFolder::abandon() {
   if (!complete_.empty() && !all_named(names_)) put_back(names_);
-  for (const auto& name : names_in(old_.get()))
+  BENTO_ASSIGN(const auto replaced, names_in(old_.get(), path_ + "/" + name_ + "/old"));
+  for (const auto& name : replaced)
     if (!is_there(folder_.get(), name)) BENTO_TRY(move(old_.get(), folder_.get(), name, path_));
   return remove();
 }

@@ -5,13 +5,16 @@
 /// gives it its final name. It lies beside the destination, as `.h5bento-HASH`, so that naming is a
 /// rename; the files in it have their final names already, so that a container can be verified
 /// there as it is. Below it: `new/` the copies, `old/` what had the names before, `complete` once
-/// all is synced and verified. Source: docs/transfer.md, with what a crash leaves at each point.
+/// all is synced and verified, `journal` while something else than a copy is made. Source:
+/// docs/transfer.md, with what a crash leaves at each point.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/io/file.hpp"
 #include "transfer/descriptor.hpp"
 #include "transfer/destination.hpp"
 
@@ -33,6 +36,16 @@ class WorkFolder {
 
   /// The same, whatever becomes of the names on the way there.
   [[nodiscard]] std::string open_path(const std::string& name) const;
+  /// Opens or makes what says how much of a copy is there that cannot be compared with its source.
+  /// It goes with discard(). Errors: kIo, kNoSpace.
+  Result<std::unique_ptr<File>> open_journal();
+  [[nodiscard]] std::string journal_path() const;
+  /// The names of the copies are durable. Errors: kIo.
+  Status keep_copies();
+
+  /// Takes files away from another folder, to be copies here; those that were taken before are here
+  /// already. Errors: kNotFound (it is in neither), kIo.
+  Status take_over(int from, const std::vector<std::string>& names);
 
   /// Everything in new/, which is `names`, is whole, of submission `ticket`. `outdated` are names
   /// in the destination folder, no copies among them, that go with the old container.

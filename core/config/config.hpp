@@ -38,7 +38,7 @@ enum class Arrival {
 struct Config {
   std::uint64_t chunk = 0;     ///< bytes; 0 = from what the program declares
   std::uint64_t align = 4096;  ///< bytes, a power of two
-  std::uint32_t files = 1;     ///< physical files
+  std::uint32_t files = 1;     ///< physical files, 0 = one for each node
   Checksum checksum = Checksum::kXxh3;
   std::uint64_t buffer = 4u << 20;  ///< bytes in which small records gather
   double commit = 0;                ///< seconds after which a serial program commits, 0 = never

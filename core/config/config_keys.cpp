@@ -40,13 +40,17 @@ Status set_align(Config& config, std::string_view value) {
 }
 
 Status set_files(Config& config, std::string_view value) {
-  if (value == "node" || value == "auto")
+  if (value == "auto")
     return fail(Code::kUnsupported,
-                fmt::format("files={} is not available in this version; give a number", value));
+                "files=auto is not available in this version; give a number, or node");
+  if (value == "node") {
+    config.files = 0;
+    return {};
+  }
   std::uint32_t files = 0;
   const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), files);
   if (problem != std::errc{} || end != value.data() + value.size() || files == 0 || files > 999999)
-    return bad_value("files", value, "a number from 1 to 999999");
+    return bad_value("files", value, "node, or a number from 1 to 999999");
   config.files = files;
   return {};
 }
@@ -344,7 +348,9 @@ constexpr std::array kTable = {
     ConfigKey{{"evict", Scope::kSession}, set_evict, show_evict},
     ConfigKey{{"files", Scope::kContainer},
               set_files,
-              [](const Config& config) { return fmt::format("{}", config.files); }},
+              [](const Config& config) {
+                return config.files == 0 ? "node" : fmt::format("{}", config.files);
+              }},
     ConfigKey{{"flush", Scope::kSession}, set_flush, show_flush},
     ConfigKey{{"keep", Scope::kSession}, set_keep, show_keep},
     ConfigKey{{"minmax", Scope::kSession},

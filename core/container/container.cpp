@@ -36,7 +36,9 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
               return fail(Code::kCorrupt, fmt::format("'{}': a record of writer {}, there are {}",
                                                       state_.path, writer, plan.writers()));
             const std::uint32_t index = plan.file_of(writer);
-            BENTO_ASSIGN(File* const handle, files_.file(index));
+            if (const auto& spread = state_.options.spread)
+              BENTO_TRY(spread->stream_is_here(plan.rank_of_writer(writer)));
+            BENTO_ASSIGN(File* const handle, files_.stream_file(index));
             return RecordReader::Source{handle, &plan.file(index), plan.local_task(writer)};
           },
           &stream_, state_.options.verify),
@@ -123,14 +125,22 @@ Status Container::fix_layout(std::uint64_t declared) {
 Status Container::store_layout() {
   if (layout_stored_) return {};
   BENTO_TRY(check_home());
-  const std::uint32_t writer = my_writer();
-  const std::uint32_t index = state_.plan.file_of(writer);
-  // The first writer of each physical file stores its META1: no one else's bytes lie where it
-  // writes.
-  if (state_.plan.file(index).first_writer == writer) {
+  const auto store = [this](std::uint32_t index) -> Status {
     BENTO_ASSIGN(File* const handle, files_.file(index));
     BENTO_TRY(write_unfinished_sion(*handle, state_.plan, index, state_.path));
     layout_unsynced_ = true;
+    return {};
+  };
+  const std::uint32_t writer = my_writer();
+  const std::uint32_t mine = state_.plan.file_of(writer);
+  if (state_.options.spread) {
+    // What is common is rank 0's, also in files in which it has no stream.
+    for (std::uint32_t index = 0; owner_ && index < state_.plan.files(); ++index)
+      BENTO_TRY(store(index));
+  } else if (state_.plan.file(mine).first_writer == writer) {
+    // The first writer of each physical file stores its META1: no one else's bytes lie where it
+    // writes.
+    BENTO_TRY(store(mine));
   }
   layout_stored_ = true;
   return {};
@@ -142,7 +152,7 @@ Status Container::attach() {
   BENTO_TRY(store_layout());
   const std::uint32_t writer = my_writer();
   const std::uint32_t index = state_.plan.file_of(writer);
-  BENTO_ASSIGN(File* const handle, files_.file(index));
+  BENTO_ASSIGN(File* const handle, files_.stream_file(index));
   ChunkFill fill = writer < state_.fills.size() ? state_.fills[writer] : ChunkFill{};
   return stream_.attach(state_.plan.file(index), state_.plan.local_task(writer), *handle,
                         std::move(fill), reuse_dead_);

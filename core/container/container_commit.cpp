@@ -51,8 +51,13 @@ Status Container::prepare(bool closing) {
 }
 
 Status Container::sync_mine() {
-  BENTO_ASSIGN(File* const handle, files_.file(state_.plan.file_of(my_writer())));
+  BENTO_ASSIGN(File* const handle, files_.stream_file(state_.plan.file_of(my_writer())));
   BENTO_TRY(files_.make_durable(*handle));
+  if (state_.options.spread && owner_ && layout_unsynced_)
+    for (std::uint32_t index = 0; index < state_.plan.files(); ++index) {
+      BENTO_ASSIGN(File* const common, files_.file(index));
+      BENTO_TRY(files_.make_durable(*common));
+    }
   layout_unsynced_ = false;
   return {};
 }
@@ -202,7 +207,7 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
   const auto mark = [&](std::uint32_t writer, const ChunkFill& fill,
                         std::span<const Position> orphans, bool mine) -> Status {
     const std::uint32_t index = state_.plan.file_of(writer);
-    BENTO_ASSIGN(File* const handle, files_.file(index));
+    BENTO_ASSIGN(File* const handle, files_.stream_file(index));
     written.insert(index);
     return mark_stream({handle, state_.plan.file(index), state_.plan.local_task(writer), writer,
                         state_.root.stream_rules()},
@@ -226,7 +231,7 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
   }
   // Without the holder's note nobody would mark them again.
   for (const std::uint32_t index : written) {
-    BENTO_ASSIGN(File* const handle, files_.file(index));
+    BENTO_ASSIGN(File* const handle, files_.stream_file(index));
     BENTO_TRY(files_.make_durable(*handle));
   }
   return {};

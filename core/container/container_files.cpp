@@ -22,6 +22,16 @@ Result<File*> ContainerFiles::file(std::uint32_t index) {
   return files_[index].get();
 }
 
+Result<File*> ContainerFiles::stream_file(std::uint32_t index) {
+  if (!state_->options.spread) return file(index);
+  if (streams_.size() < state_->plan.files()) streams_.resize(state_->plan.files());
+  if (!streams_[index]) {
+    BENTO_ASSIGN(streams_[index], state_->names.open(index, OpenMode::kReadWrite,
+                                                     state_->options.spread->stream_opener));
+  }
+  return streams_[index].get();
+}
+
 // A name may mean another file here than on rank 0, or than a moment ago. A session that writes has
 // said in each file, before the other ranks heard of it, that it does.
 Status ContainerFiles::check_identity(File& handle, std::uint32_t index) {
@@ -52,12 +62,13 @@ Status ContainerFiles::adopt_first(std::unique_ptr<File> first) {
 
 Status ContainerFiles::close() {
   Status status;
-  for (auto& handle : files_) {
-    if (!handle) continue;
-    auto closed = handle->close();
-    if (!closed && status) status = std::move(closed);
-  }
-  files_.clear();
+  for (auto* const all : {&files_, &streams_})
+    for (auto& handle : *all) {
+      if (!handle) continue;
+      auto closed = handle->close();
+      if (!closed && status) status = std::move(closed);
+    }
+  drop();
   lock_.reset();
   return status;
 }
@@ -75,6 +86,8 @@ void ContainerFiles::follow_root(const Root& next) {
 }
 
 Result<std::uint64_t> ContainerFiles::room() {
+  // No node sees how long the files are. They are of this session: nobody has made them up.
+  if (state_->options.spread) return kMaxPhysicalFiles * kMaxLogicalBytes;
   std::uint64_t bytes = 0;
   for (std::uint32_t index = 0; index < state_->plan.files(); ++index) {
     BENTO_ASSIGN(File* const handle, file(index));
@@ -125,7 +138,8 @@ Status ContainerFiles::share_lock(Communicator& comm, const Status& mine) {
     return hash128(out.view());
   };
   BENTO_ASSIGN(std::string warning, bento::share_lock(comm, mine, sharing, lock_));
-  if (!warning.empty()) lock_warning_ = std::move(warning);
+  // Of a spread container each node locks its own file.
+  if (!warning.empty() && !state_->options.spread) lock_warning_ = std::move(warning);
   return {};
 }
 

@@ -31,6 +31,9 @@ class ContainerFiles {
   /// Opens physical file `index` if this rank has not. Errors: kCorrupt (it is another one than the
   /// container's), kNotFound, kPermission, kIo.
   Result<File*> file(std::uint32_t index);
+  /// The one in which this rank's node has the streams of physical file `index`: the same, unless
+  /// the container is spread over nodes. Errors: as file().
+  Result<File*> stream_file(std::uint32_t index);
   /// Null if this rank has not opened it.
   [[nodiscard]] File* opened(std::uint32_t index) const {
     return index < files_.size() ? files_[index].get() : nullptr;
@@ -42,7 +45,10 @@ class ContainerFiles {
   Status adopt_first(std::unique_ptr<File> first);
   [[nodiscard]] bool none_opened() const { return files_.empty(); }
   /// Forgets them without a word.
-  void drop() { files_.clear(); }
+  void drop() {
+    files_.clear();
+    streams_.clear();
+  }
   /// Closes them and gives the lock back. Errors: the first of a file; all are closed then, too.
   Status close();
 
@@ -80,6 +86,7 @@ class ContainerFiles {
   std::unique_ptr<FileLock> lock_;  ///< given back after the files are closed
   std::string lock_warning_;
   std::vector<std::unique_ptr<File>> files_;
+  std::vector<std::unique_ptr<File>> streams_;  ///< of a container that is spread over nodes
 };
 
 }  // namespace bento

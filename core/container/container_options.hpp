@@ -49,6 +49,14 @@ struct ContainerOptions {
   FileOpener opener = &open_posix_file;
   /// Where the same files may come to be while they are read; empty: nowhere else.
   std::string other_name;
+  /// The new container's files are spread over nodes (core/spread): `opener` opens what is common
+  /// in them, and streams are read and written in others.
+  struct Spread {
+    FileOpener stream_opener;
+    /// Fails, saying why, if the stream of this rank is not on this node.
+    std::function<Status(std::uint32_t rank)> stream_is_here;
+  };
+  std::optional<Spread> spread;
 };
 
 /// How errors of a commit call a dataset: its path, empty if it has none. Without it: its number.

@@ -100,6 +100,7 @@ class Owner {
   Status sweep(File& first);
   // owner_view.cpp
   Status complete(const ViewBuilder& view, Root& next);
+  Status make_whole_length(File& handle, const FilePlan& part, std::span<const ChunkFill> writers);
   Result<NativeView> build_view(const ViewBuilder& view, Root& next,
                                 std::vector<CatalogueSpace*>& spaces);
   Result<NativeView> view_or_note(const ViewBuilder& view, Root& next,

@@ -67,6 +67,7 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
     const FilePlan& part = state_.plan.file(index);
     const auto writers =
         std::span<const ChunkFill>(state_.fills).subspan(part.first_writer, part.writers);
+    BENTO_TRY(make_whole_length(*handle, part, writers));
     BENTO_TRY(complete_sion(*handle, state_.plan, index, writers, *spaces[index],
                             [&] { return files_.make_durable(*handle); }));
     BENTO_TRY(files_.make_durable(*handle));
@@ -87,6 +88,18 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
   BENTO_TRY(slots_.write(*first, next));
 
   return show_view(built, before, after);
+}
+
+// On the owner's node a file that is spread over nodes ends where that node's ranks have written.
+Status Owner::make_whole_length(File& handle, const FilePlan& part,
+                                std::span<const ChunkFill> writers) {
+  if (!state_.options.spread) return {};
+  std::uint64_t end = 0;
+  for (std::uint32_t task = 0; task < writers.size(); ++task)
+    if (const ChunkFill& fill = writers[task]; !fill.empty())
+      end = std::max(end, part.address(task, (fill.size() - 1) * part.chunk_bytes) + fill.back());
+  BENTO_ASSIGN(const std::uint64_t bytes, handle.size());
+  return bytes < end ? handle.truncate(end) : Status{};
 }
 
 // A view that cannot be made is a note: the container is whole without it. Only a failing file is

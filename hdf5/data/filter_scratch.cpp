@@ -13,6 +13,7 @@
 
 #include "hdf5/base/chunk_arguments.hpp"
 #include "hdf5/base/library_state.hpp"
+#include "hdf5/base/library_version.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/data/value_range.hpp"
 
@@ -131,7 +132,7 @@ Status FilterScratch::open_file() {
   if (H5Pset_vol(access.get(), native_connector(), nullptr) < 0 ||
       H5Pset_fapl_core(access.get(), kFileIncrement, false) < 0 ||
       H5Pset_fclose_degree(access.get(), H5F_CLOSE_WEAK) < 0 ||
-      H5Pset_libver_bounds(access.get(), H5F_LIBVER_LATEST, H5F_LIBVER_LATEST) < 0)
+      H5Pset_libver_bounds(access.get(), H5F_LIBVER_LATEST, newest_format()) < 0)
     return fail(Code::kInternal, "no memory file for filters");
   const Handle<&H5Fclose> file(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
   if (file.valid()) {

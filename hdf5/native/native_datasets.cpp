@@ -127,13 +127,14 @@ Result<MadeDataset> NativeDatasets::make(hid_t from, const H5O_token_t& token, h
   } else if (layout == H5D_CHUNKED) {
     BENTO_ASSIGN(made.dataset, make_chunked(given, seen));
   } else {
-    BENTO_ASSIGN(made.dataset, make_contiguous(given));
+    BENTO_ASSIGN(made.dataset, make_contiguous(given, seen));
   }
   if (!made.dataset.valid()) return fail(Code::kInternal, "the dataset is refused");
   return made;
 }
 
-Result<DatasetHandle> NativeDatasets::make_contiguous(const Given& given) {
+Result<DatasetHandle> NativeDatasets::make_contiguous(const Given& given,
+                                                      const RecordLookup& seen) {
   const std::uint64_t bytes = given->extent.bytes(given->element_bytes);
   BENTO_ASSIGN(const std::uint64_t address, place_.allocate_data(bytes));
   const ViewSource source{0, address, bytes, given->extent, Encoding::kPlain, 0};
@@ -142,6 +143,7 @@ Result<DatasetHandle> NativeDatasets::make_contiguous(const Given& given) {
   extents_.push_back({address, bytes, 0, static_cast<std::uint32_t>(datasets_.size()),
                       DataExtent::Content::kElements});
   datasets_.push_back({given, {}});
+  note_use(datasets_.back(), seen, extents_.size() - 1);
   return dataset;
 }
 
@@ -182,6 +184,7 @@ Result<DatasetHandle> NativeDatasets::make_chunked(const Given& given, const Rec
       H5Dcreate_anon(file_, given->type.get(), given->space.get(), list.get(), H5P_DEFAULT));
   if (!dataset.valid()) return fail(Code::kInternal, "the dataset is refused");
   DataExtent extent;
+  const std::size_t first_extent = extents_.size();
   extent.dataset = static_cast<std::uint32_t>(datasets_.size());
   datasets_.push_back({given, chunk});
   for (const auto& [number, mask] : chunks) {
@@ -195,6 +198,7 @@ Result<DatasetHandle> NativeDatasets::make_chunked(const Given& given, const Rec
     }
     BENTO_TRY(add_chunk(dataset.get(), extent, static_cast<std::uint32_t>(mask)));
   }
+  note_use(datasets_[extent.dataset], seen, first_extent);
   return dataset;
 }
 
@@ -205,12 +209,8 @@ Status NativeDatasets::add_chunk(hid_t dataset, DataExtent extent, std::uint32_t
   std::vector<std::byte> filtered;
   if (extent.content == DataExtent::Content::kElements) {
     mask = 0;
-    if (about.filters != nullptr && refilter_) {
-      std::vector<std::byte> elements(static_cast<std::size_t>(extent.bytes));
-      BENTO_TRY(read_elements(records_, about, box, elements.data(), &decoded_));
-      BENTO_TRY(about.filters->filter(box.count, elements, filtered, mask));
-      extent.bytes = filtered.size();
-      extent.content = DataExtent::Content::kWritten;
+    if (about.filters != nullptr && out_ != nullptr) {
+      BENTO_TRY(filter_chunk(extent, mask, filtered));
     } else if (about.filters != nullptr) {
       const int filters = H5Pget_nfilters(about.dcpl.get());
       mask = static_cast<std::uint32_t>((std::uint64_t{1} << filters) - 1);
@@ -229,8 +229,76 @@ Status NativeDatasets::add_chunk(hid_t dataset, DataExtent extent, std::uint32_t
     return copy_failure(about.path, "a chunk of it is refused");
   }
   if (!filtered.empty()) BENTO_TRY(place_.file().write_at(extent.address, filtered));
+  if (extent.content == DataExtent::Content::kWritten) BENTO_TRY(note_chunk(extent, mask));
   extents_.push_back(extent);
   return {};
+}
+
+// One that the journal names is there already.
+Status NativeDatasets::filter_chunk(DataExtent& extent, std::uint32_t& mask,
+                                    std::vector<std::byte>& filtered) {
+  const LaidOutDataset& laid_out = datasets_[extent.dataset];
+  const DivertedDataset& about = *laid_out.about;
+  extent.content = DataExtent::Content::kWritten;
+  if (out_->journal != nullptr && chunks_known_ < out_->journal->chunks().size()) {
+    const JournalledChunk& known = out_->journal->chunks()[chunks_known_];
+    if (known.dataset != about.number || known.chunk != extent.chunk) return contradiction();
+    mask = known.filter_mask;
+    extent.bytes = known.bytes;
+    return {};
+  }
+  const Box box = laid_out.box_of(extent);
+  std::vector<std::byte> elements(static_cast<std::size_t>(extent.bytes));
+  BENTO_TRY(read_elements(records_, about, box, elements.data(), &decoded_));
+  BENTO_TRY(about.filters->filter(box.count, elements, filtered, mask));
+  extent.bytes = filtered.size();
+  return {};
+}
+
+Status NativeDatasets::note_chunk(const DataExtent& extent, std::uint32_t mask) {
+  AssemblyJournal* const journal = out_->journal;
+  if (journal == nullptr) return {};
+  const JournalledChunk chunk{datasets_[extent.dataset].about->number, mask, extent.chunk,
+                              extent.address, extent.bytes};
+  if (chunks_known_ == journal->chunks().size()) {
+    journal->add_chunk(chunk);
+    return {};
+  }
+  return journal->chunks()[chunks_known_++] == chunk ? Status{} : contradiction();
+}
+
+Status NativeDatasets::contradiction() {
+  out_->contradicted = true;
+  return fail(Code::kInternal, "what was written before lies otherwise");
+}
+
+void NativeDatasets::note_use(const LaidOutDataset& dataset, const RecordLookup& seen,
+                              std::size_t first_extent) {
+  if (out_ == nullptr || out_->use == nullptr) return;
+  const auto extents = std::span(extents_).subspan(first_extent);
+  const Dims grid = dataset.chunked() ? grid_of(dataset.about->extent, dataset.chunk) : Dims{};
+  for (const Piece& piece : seen.pieces) {
+    if (piece.part.empty()) continue;
+    Box last = piece.part;
+    for (unsigned d = 0; d < last.rank(); ++d) {
+      last.start[d] += last.count[d] - 1;
+      last.count[d] = 1;
+    }
+    std::uint64_t until = 0;
+    if (dataset.chunked()) {
+      std::uint64_t number = 0;
+      for (unsigned d = 0; d < grid.rank(); ++d)
+        number = number * grid[d] + last.start[d] / dataset.chunk[d];
+      const auto found = std::ranges::lower_bound(extents, number, {}, &DataExtent::chunk);
+      const DataExtent& extent = found == extents.end() ? extents.back() : *found;
+      if (extent.content == DataExtent::Content::kWritten) continue;  // all that it lies in are
+      until = extent.address + extent.bytes;
+    } else {
+      const std::uint64_t before = row_major_offset(Box::whole(dataset.about->extent), last);
+      until = extents.front().address + (before + 1) * dataset.about->element_bytes;
+    }
+    out_->use->used_below(seen.records[piece.record], until);
+  }
 }
 
 }  // namespace bento::vol

@@ -13,6 +13,8 @@
 #include <hdf5.h>
 
 #include "core/base/error.hpp"
+#include "core/io/assembly_journal.hpp"
+#include "hdf5/native/source_use.hpp"
 #include "hdf5/native/virtual_place.hpp"
 #include "hdf5/view/diverted_dataset.hpp"
 #include "hdf5/view/tree_copy.hpp"
@@ -42,19 +44,29 @@ struct LaidOutDataset {
   [[nodiscard]] Box box_of(const DataExtent& extent) const;
 };
 
+/// What a file that is written out needs besides.
+struct WrittenOut {
+  SourceUse* use = nullptr;  ///< is told which record becomes what
+  /// What was written before, and what is; null: nothing is remembered.
+  AssemblyJournal* journal = nullptr;
+  /// What the journal says does not fit what is found.
+  bool contradicted = false;
+};
+
 class NativeDatasets {
  public:
-  /// `times`: of the datasets. `refilter`: a chunk that no single record covers is filtered now and
-  /// written to the place's file. Otherwise it lies there unfiltered, and its filter mask says so.
+  /// `times`: of the datasets. `out`: a chunk that no single record covers is filtered now and
+  /// written to the place's file. Null: it lies there unfiltered, and its filter mask says so.
   NativeDatasets(std::span<const DatasetDeclaration> declared, RecordSource& records,
-                 VirtualPlace& place, ViewFile& view, hid_t file, ObjectTimes times, bool refilter)
+                 VirtualPlace& place, ViewFile& view, hid_t file, ObjectTimes times,
+                 WrittenOut* out)
       : diverted_(declared),
         records_(records),
         place_(place),
         view_(view),
         file_(file),
         times_(times),
-        refilter_(refilter) {}
+        out_(out) {}
 
   /// TreeCopy::MakeDataset.
   Result<MadeDataset> make(hid_t from, const H5O_token_t& token, hid_t type,
@@ -66,10 +78,14 @@ class NativeDatasets {
 
  private:
   using Given = std::shared_ptr<const DivertedDataset>;
-  Result<DatasetHandle> make_contiguous(const Given& given);
+  Result<DatasetHandle> make_contiguous(const Given& given, const RecordLookup& seen);
   Result<DatasetHandle> make_chunked(const Given& given, const RecordLookup& seen);
   Result<MadeDataset> make_compact(const Given& given);
   Status add_chunk(hid_t dataset, DataExtent extent, std::uint32_t record_mask);
+  Status filter_chunk(DataExtent& extent, std::uint32_t& mask, std::vector<std::byte>& filtered);
+  Status note_chunk(const DataExtent& extent, std::uint32_t mask);
+  Status contradiction();
+  void note_use(const LaidOutDataset& dataset, const RecordLookup& seen, std::size_t first_extent);
 
   DivertedDatasets diverted_;
   RecordSource& records_;
@@ -77,7 +93,8 @@ class NativeDatasets {
   ViewFile& view_;
   hid_t file_;
   ObjectTimes times_;
-  bool refilter_;
+  WrittenOut* out_;
+  std::size_t chunks_known_ = 0;  ///< of those that the journal names, in its order
   DecodedCache decoded_;
   std::vector<LaidOutDataset> datasets_;
   std::vector<DataExtent> extents_;

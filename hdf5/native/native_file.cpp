@@ -25,8 +25,12 @@ constexpr std::uint64_t kMetadataPerSkeleton = 4;
 
 }  // namespace
 
-NativeFile::NativeFile(std::unique_ptr<Container> container, File* output)
-    : container_(std::move(container)), records_(*container_), store_(output) {
+NativeFile::NativeFile(std::unique_ptr<Container> container, File* output, AssemblyJournal* journal)
+    : container_(std::move(container)),
+      records_(*container_),
+      store_(output),
+      journal_(journal),
+      use_(container_->plan()) {
   if (store_ != nullptr) return;
   memory_ = std::make_unique<MemoryStore>(kMetadataSlack +
                                           kMetadataPerSkeleton * container_->skeleton().size());
@@ -34,13 +38,66 @@ NativeFile::NativeFile(std::unique_ptr<Container> container, File* output)
 }
 
 Result<std::unique_ptr<NativeFile>> NativeFile::assemble(std::unique_ptr<Container> container,
-                                                         File* output) {
-  std::unique_ptr<NativeFile> made(new NativeFile(std::move(container), output));
+                                                         File* output, AssemblyJournal* journal) {
+  std::unique_ptr<NativeFile> made(new NativeFile(std::move(container), output, journal));
   // What is copied is held against its hash, so that damage is not handed on as if it were data.
   if (output != nullptr) made->container_->verify_what_has_hashes();
-  Status done = read_of_one_step(*made->container_, [&made] { return made->assemble_once(); });
+  Status done = made->lay_out();
+  // Another version lays it out otherwise.
+  if (!done && made->out_.contradicted) done = made->lay_out();
   if (!done) return fail(std::move(done).error());
   return made;
+}
+
+Status NativeFile::lay_out() {
+  return read_of_one_step(*container_, [this] { return assemble_once(); });
+}
+
+// What is in the output and not in the journal may have been meant for other places.
+Status NativeFile::prepare_output() {
+  // The container may have gone on since it was laid out the last time.
+  if (journal_ != nullptr && laid_out_) BENTO_TRY(journal_->forget());
+  laid_out_ = true;
+  out_ = WrittenOut{&use_, journal_, false};
+  if (journal_ == nullptr || !journal_->begun()) return store_->truncate(0);
+  if (journal_->plan()) return {};
+  const JournalledChunk& last = journal_->chunks().back();
+  BENTO_ASSIGN(const std::uint64_t bytes, store_->size());
+  if (bytes >= last.address + last.bytes) return store_->truncate(last.address + last.bytes);
+  BENTO_TRY(journal_->forget());
+  return store_->truncate(0);
+}
+
+/// Of where the data lies; the rest is made again whatever happens.
+Hash128 NativeFile::plan_hash() const {
+  Hasher hasher;
+  const auto add = [&hasher](std::uint64_t value) {
+    hasher.update(std::as_bytes(std::span(&value, 1)));
+  };
+  add(bytes_);
+  for (const DataExtent& extent : extents_) {
+    add(extent.address);
+    add(extent.bytes);
+    add(extent.chunk);
+    add(datasets_[extent.dataset].about->number);
+    add(static_cast<std::uint64_t>(extent.content));
+  }
+  return hasher.digest();
+}
+
+Status NativeFile::follow_journal() {
+  written_before_ = written_ = 0;
+  if (journal_ == nullptr) return {};
+  const Hash128 plan = plan_hash();
+  if (!journal_->plan()) {
+    journal_->set_plan(plan);
+    return {};
+  }
+  BENTO_ASSIGN(const std::uint64_t bytes, store_->size());
+  out_.contradicted = *journal_->plan() != plan || bytes != bytes_;
+  if (out_.contradicted) return fail(Code::kInternal, "what was written before lies otherwise");
+  written_before_ = written_ = journal_->end();
+  return {};
 }
 
 Status NativeFile::assemble_once() {
@@ -50,18 +107,25 @@ Status NativeFile::assemble_once() {
   datasets_.clear();
   extents_.clear();
   notes_.clear();
-  BENTO_TRY(store_->truncate(0));  // of a try before this one
+  use_ = SourceUse(container_->plan());
+  if (memory_ == nullptr)
+    BENTO_TRY(prepare_output());
+  else
+    BENTO_TRY(store_->truncate(0));  // of a try before this one
   BENTO_ASSIGN(const FileHandle skeleton,
                open_skeleton_copy(container_->path(), container_->skeleton()));
-  VirtualPlace place(*store_);
-  OpenView open(place);
+  view_.reset();
+  place_ = std::make_unique<VirtualPlace>(*store_);
+  VirtualPlace& place = *place_;
+  auto made = std::make_unique<OpenView>(place);
+  OpenView& open = *made;
   // In memory it may be made again, and must not have other bytes then.
   const ObjectTimes times = memory_ == nullptr ? ObjectTimes::kAsWanted : ObjectTimes::kNone;
   BENTO_TRY(
       open.create(fmt::format("{} as of step {}", container_->path(), container_->step().number()),
                   skeleton.get(), times));
   NativeDatasets datasets(container_->datasets(), records_, place, open.view(), open.id(), times,
-                          memory_ == nullptr);
+                          memory_ == nullptr ? &out_ : nullptr);
   TreeCopy tree(
       skeleton.get(), open.id(),
       [&datasets](hid_t from, const H5O_token_t& token, hid_t type, const std::string& path) {
@@ -72,16 +136,29 @@ Status NativeFile::assemble_once() {
   Status copied = tree.run();
   BENTO_TRY(open.failure());
   BENTO_TRY(std::move(copied));
-  BENTO_ASSIGN(Superblock superblock, open.finish());
+  BENTO_TRY(open.complete());
+  view_ = std::move(made);
   bytes_ = place.end();
-  BENTO_TRY(set_end_of_file(superblock, bytes_));
-  BENTO_TRY(store_->write_at(0, superblock));
+  if (memory_ != nullptr) BENTO_TRY(write_metadata());
   if (tree.dropped_references() > 0)
     notes_.push_back(fmt::format("{} references lead to objects without a path and are null",
                                  tree.dropped_references()));
   datasets_ = std::move(datasets.datasets());
   extents_ = std::move(datasets.extents());
+  return follow_journal();
+}
+
+// The superblock last: without it, it is no file.
+Status NativeFile::write_metadata() {
+  BENTO_ASSIGN(Superblock superblock, view_->finish());
+  BENTO_TRY(set_end_of_file(superblock, bytes_));
+  BENTO_TRY(store_->write_at(0, superblock));
+  view_.reset();
   return {};
+}
+
+std::vector<std::uint64_t> NativeFile::source_done() const {
+  return use_.free_below(written_);
 }
 
 std::uint64_t NativeFile::data_bytes() const {
@@ -172,6 +249,8 @@ namespace {
 
 constexpr std::uint64_t kPartBytes = 8u << 20;
 constexpr std::size_t kHoleBytes = 64u << 10;
+// What was written is known in steps of this size.
+constexpr std::size_t kStepBytes = 256u << 10;
 
 bool is_zero(std::span<const std::byte> bytes) {
   return bytes.empty() || (bytes[0] == std::byte{0} &&
@@ -182,28 +261,52 @@ bool is_zero(std::span<const std::byte> bytes) {
 
 Status NativeFile::put(std::uint64_t address, std::span<const std::byte> bytes) {
   std::size_t begin = 0;  // of what is to be written
-  std::size_t at = 0;
+  if (address < written_before_)
+    begin =
+        static_cast<std::size_t>(std::min<std::uint64_t>(written_before_ - address, bytes.size()));
+  std::size_t at = begin;
   while (at < bytes.size()) {
     const std::size_t count = std::min(kHoleBytes, bytes.size() - at);
     const bool zero = is_zero(bytes.subspan(at, count));
-    if (zero && begin < at)
+    if (begin < at && (zero || at - begin >= kStepBytes)) {
       BENTO_TRY(store_->write_at(address + begin, bytes.subspan(begin, at - begin)));
+      begin = at;
+      reached(address + at);
+    }
     at += count;
     if (zero) begin = at;
   }
-  return begin < at ? store_->write_at(address + begin, bytes.subspan(begin)) : Status{};
+  if (begin < at) BENTO_TRY(store_->write_at(address + begin, bytes.subspan(begin)));
+  reached(address + at);
+  return {};
 }
 
 Status NativeFile::write_data(const Progress& progress) {
   const LibraryState state;
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
-  for (const DataExtent& extent : extents_) BENTO_TRY(write_extent(extent, progress));
-  return store_->truncate(bytes_);
+  // Whoever finds another length knows that this is not the file that was written.
+  BENTO_TRY(store_->truncate(bytes_));
+  for (const DataExtent& extent : extents_) {
+    BENTO_TRY(write_extent(extent, progress));
+    reached(extent.address + extent.bytes);
+  }
+  if (journal_ != nullptr) {
+    BENTO_TRY(store_->sync());
+    BENTO_TRY(journal_->store());
+  }
+  return write_metadata();
+}
+
+// Addresses ascend, within an extent, too.
+void NativeFile::reached(std::uint64_t address) {
+  written_ = std::max(written_, address);
+  if (journal_ != nullptr) journal_->set_end(address);
 }
 
 Status NativeFile::write_extent(const DataExtent& extent, const Progress& progress) {
-  if (extent.content == DataExtent::Content::kWritten) {
+  const bool there = extent.address + extent.bytes <= written_before_;
+  if (there || extent.content == DataExtent::Content::kWritten) {
     progress(extent.bytes);
     return {};
   }
@@ -226,6 +329,12 @@ Status NativeFile::write_part(const DataExtent& extent, const Box& whole, const 
                               const Progress& progress) {
   const DivertedDataset& about = *datasets_[extent.dataset].about;
   const std::uint64_t bytes = part.elements() * about.element_bytes;
+  const std::uint64_t address =
+      extent.address + row_major_offset(whole, part) * about.element_bytes;
+  if (address + bytes <= written_before_) {
+    progress(bytes);
+    return {};
+  }
   const bool small = bytes <= kPartBytes || part.elements() <= 1;
   bool nothing = false;
   if (!small && is_zero(about.fill)) {
@@ -252,7 +361,7 @@ Status NativeFile::write_part(const DataExtent& extent, const Box& whole, const 
     return read_elements(records_, about, part, buffer_.data(), &decoded_);
   }));
   progress(bytes);
-  return put(extent.address + row_major_offset(whole, part) * about.element_bytes, buffer_);
+  return put(address, buffer_);
 }
 
 }  // namespace bento::vol

@@ -11,6 +11,11 @@
 /// dataset is stored as HDF5 would store the chunk is taken over as it is; any other chunk is
 /// filtered anew if the file is written out, and stands unfiltered, with a filter mask that says
 /// so, if it is not.
+///
+/// A file that is written out is written in two phases: first the data, at addresses that are fixed
+/// while the library makes the metadata in memory; then the metadata and the superblock, once. What
+/// an assembly that was killed has written of the data is not written again if a journal says what
+/// it is: everything is laid out anew, which takes the same addresses.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +27,28 @@
 
 #include "core/base/error.hpp"
 #include "core/container/container.hpp"
+#include "core/io/assembly_journal.hpp"
 #include "hdf5/native/memory_store.hpp"
 #include "hdf5/native/native_datasets.hpp"
+#include "hdf5/native/source_use.hpp"
+#include "hdf5/native/virtual_place.hpp"
+#include "hdf5/view/open_view.hpp"
 
 namespace bento::vol {
 
 /// Not thread-safe: all of them together are used by one thread at a time, because HDF5 is.
 class NativeFile {
  public:
-  /// Of what `container`, open for reading, shows. `output`: takes the metadata, and write_data()
-  /// the data; it must be empty. Null: the metadata stays in memory. Errors: kCorrupt, kIo,
-  /// kNoSpace (of the output, or memory), kUnsupported (larger than a file can be), kBusy (a writer
-  /// dropped the step), kInternal (the library refused something; names the object).
+  /// Of what `container`, open for reading, shows. `output`: gets the chunks that are filtered
+  /// anew, and all the rest from write_data(). Null: the metadata stays in memory. `journal`: says
+  /// what an output that is not empty holds of the same container, and is told what is added;
+  /// whoever knows when the output is durable stores it. Without one, what the output holds is
+  /// lost. Errors: kCorrupt, kIo, kNoSpace (of the output, or memory), kUnsupported (larger than a
+  /// file can be), kBusy (a writer dropped the step), kInternal (the library refused something;
+  /// names the object).
   static Result<std::unique_ptr<NativeFile>> assemble(std::unique_ptr<Container> container,
-                                                      File* output = nullptr);
+                                                      File* output = nullptr,
+                                                      AssemblyJournal* journal = nullptr);
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] Container& container() { return *container_; }
@@ -43,14 +56,18 @@ class NativeFile {
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   /// Bytes of all datasets in the file.
   [[nodiscard]] std::uint64_t data_bytes() const;
+  /// Of a file that is written out: for each physical file of the container, how much of its
+  /// beginning is read no more, as far as write_data() has come.
+  [[nodiscard]] std::vector<std::uint64_t> source_done() const;
 
   /// Fills `into` from `offset`; it must lie inside the file. Only without an output. Errors: kBusy
   /// (a writer dropped the step: nothing of `into` holds then), kCorrupt, kIo.
   Status read(std::uint64_t offset, std::span<std::byte> into);
 
-  /// Writes the data of all datasets into the output and sets the file's length. Places that hold
-  /// zeros only are left out where 64 KiB of them come together. `progress` gets the bytes gone
-  /// through since its last call. Errors: as assemble().
+  /// Sets the output's length, writes the data of all datasets into it, and then the metadata.
+  /// Places that hold zeros only are left out where 64 KiB of them come together. With a journal,
+  /// what it says is written is left out, too, and the data is durable before the metadata comes.
+  /// `progress` gets the bytes gone through since its last call. Once. Errors: as assemble().
   using Progress = std::function<void(std::uint64_t bytes)>;
   Status write_data(const Progress& progress);
 
@@ -74,7 +91,13 @@ class NativeFile {
     Container& container_;
   };
 
-  NativeFile(std::unique_ptr<Container> container, File* output);
+  NativeFile(std::unique_ptr<Container> container, File* output, AssemblyJournal* journal);
+  Status lay_out();
+  Status prepare_output();
+  Status follow_journal();
+  [[nodiscard]] Hash128 plan_hash() const;
+  Status write_metadata();
+  void reached(std::uint64_t address);
   Status assemble_once();
   Status read_once(std::uint64_t offset, std::span<std::byte> into);
   Status read_extent(const DataExtent& extent, std::uint64_t skip, std::span<std::byte> into);
@@ -90,6 +113,14 @@ class NativeFile {
   Records records_;
   std::unique_ptr<MemoryStore> memory_;
   File* store_;
+  AssemblyJournal* journal_;  ///< or null
+  SourceUse use_;
+  WrittenOut out_;
+  std::unique_ptr<VirtualPlace> place_;
+  std::unique_ptr<OpenView> view_;    ///< holds the metadata until it is written
+  bool laid_out_ = false;             ///< once at least
+  std::uint64_t written_before_ = 0;  ///< below this address all data was there
+  std::uint64_t written_ = 0;         ///< the same, as far as write_data() has come
   std::vector<LaidOutDataset> datasets_;
   std::vector<DataExtent> extents_;  ///< by address
   std::uint64_t bytes_ = 0;

@@ -42,11 +42,15 @@ Status OpenView::close() {
   return fail(Code::kInternal, fmt::format("an HDF5 file cannot be closed ({})", why));
 }
 
-Result<Superblock> OpenView::finish() {
+Status OpenView::complete() {
   Status closed = close();
   // What the driver met says more than what came of it.
   BENTO_TRY(view_->failure());
-  BENTO_TRY(std::move(closed));
+  return closed;
+}
+
+Result<Superblock> OpenView::finish() {
+  BENTO_TRY(complete());
   BENTO_TRY(view_->store());
   return view_->superblock();
 }

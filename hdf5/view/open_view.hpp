@@ -30,9 +30,12 @@ class OpenView {
   /// `name` is for error texts. The root group gets the properties of that of the open file `like`;
   /// those of any new file if that is no id. Errors: kInternal, and those of the place.
   Status create(const std::string& name, hid_t like, ObjectTimes times = ObjectTimes::kAsWanted);
-  /// Closes the library's file and stores what gathered in memory. All other ids in it must be
-  /// closed. Returns the superblock, whose end of file is not set. Errors: as create(), kIo.
+  /// Closes the library's file, which allocates nothing after that, and stores what gathered in
+  /// memory. All other ids in it must be closed. Returns the superblock, whose end of file is not
+  /// set. Errors: as create(), kIo.
   Result<Superblock> finish();
+  /// The first half of finish(): nothing that gathered in memory is stored.
+  Status complete();
 
   [[nodiscard]] hid_t id() const { return file_.get(); }
   [[nodiscard]] ViewFile& view() { return *view_; }

@@ -14,6 +14,7 @@
 
 #include "core/base/checked.hpp"
 #include "hdf5/base/driver_frame.hpp"
+#include "hdf5/base/library_version.hpp"
 #include "hdf5/base/native_connector.hpp"
 
 namespace bento::vol {
@@ -317,7 +318,7 @@ herr_t set_fapl_view(hid_t fapl, std::shared_ptr<ViewFile> file) {
   auto* const info = new ViewInfo{std::move(file)};
   const bool set = driver >= 0 && H5Pset_vol(fapl, native_connector(), nullptr) >= 0 &&
                    H5Pset_driver(fapl, driver, info) >= 0 &&
-                   H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, H5F_LIBVER_LATEST) >= 0;
+                   H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, newest_format()) >= 0;
   one_less(info);
   return set ? 0 : -1;
 }

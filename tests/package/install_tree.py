@@ -11,8 +11,9 @@ of the build folder or of the sources may be needed.
 
 import os
 import re
-import subprocess
 import sys
+
+from outside import check, run
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROJECT = """
@@ -48,18 +49,6 @@ with h5py.File("x.h5", "w") as file:
 with h5py.File("x.h5", "r") as file:
     assert (file["d"][...] == np.arange(1000)).all()
 """
-
-
-def run(*command, **more):
-    result = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
-    if result.returncode != 0:
-        sys.exit(f"exit status {result.returncode}: {' '.join(command)}\n{result.stdout[-4000:]}")
-    return result.stdout
-
-
-def check(condition, text):
-    if not condition:
-        sys.exit(f"FAILED: {text}")
 
 
 def write(path, text):

@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CHECK = """
@@ -85,18 +86,63 @@ def readme_lines():
         return re.search(r"```python\n(.*?)```", file.read(), re.DOTALL)[1]
 
 
+def check_files(wheel):
+    """What a user's system must have for it; the same that scripts/wheel holds it against, asked in another way."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall("unpacked")
+    libraries = glob.glob("unpacked/h5bento/*/*.so")
+    if len(libraries) != 3:
+        sys.exit(f"the wheel has {libraries}")
+    for library in libraries:
+        said = run("objdump", "-p", library)
+        needs = re.findall(r"NEEDED +(\S+)", said)
+        glibc = max((int(minor) for minor in re.findall(r" GLIBC_2\.(\d+)", said)), default=0)
+        foreign = [name for name in needs if re.match("lib(hdf5|mpi|stdc|c\\+\\+|open-)", name)]
+        if not needs or not glibc or glibc > 28 or foreign:
+            sys.exit(f"{library} needs {needs} and glibc 2.{glibc}")
+        if os.path.getsize(library) > 5e6:
+            sys.exit(f"{library} has {os.path.getsize(library)} bytes")
+
+
+def use_program():
+    """The command of the wheel: what needs an HDF5, what needs none, and what it says where there is none."""
+    program = os.path.abspath("ours/bin/h5bento")
+    for words, answer in (
+        (("ls", "run.h5"), "/x "),
+        (("verify", "run.h5"), "sound as of step"),
+        (("info", "run.h5"), "h5bento container, closed"),
+        (("export", "run.h5", "exported.h5"), "an HDF5 file"),
+        (("repair", "run.h5"), "all data were read and have their checksums"),
+    ):
+        said = run(program, *words)
+        if answer not in said:
+            sys.exit(f"h5bento {' '.join(words)} says {said}")
+    with open("exported.h5", "rb") as file:
+        if file.read(4) != b"\x89HDF":
+            sys.exit("h5bento export made no HDF5 file")
+    (info,) = glob.glob("ours/lib/python*/site-packages/h5bento-*.dist-info")
+    for name in ("LICENSE", "LGPL-3.txt", "GPL-3.txt", "fmt.txt"):
+        if not os.path.exists(os.path.join(info, "licenses", name)):
+            sys.exit(f"{name} is not in the wheel")
+
+
 def main(build):
-    print(run(os.path.join(SOURCE, "scripts", "wheel"), "--build", build, "--out", "dist").strip())
+    run(os.path.join(SOURCE, "scripts", "bootstrap"), "--wheel")
+    # A folder that stays: all of it is compiled, once, by another compiler.
+    folder = os.path.join(build, "wheel")
+    print(run(os.path.join(SOURCE, "scripts", "wheel"), "--build", folder, "--out", "dist").strip())
     (wheel,) = glob.glob("dist/*.whl")
     platform = re.search(r"manylinux_2_(\d+)_", wheel)
-    if not platform or int(platform[1]) > 34:
-        sys.exit(f"{wheel} is for a newer glibc than 2.34")
+    if not platform or int(platform[1]) > 28:
+        sys.exit(f"{wheel} is for a newer glibc than 2.28")
+    check_files(wheel)
     ours = environment("ours", "h5py", os.path.abspath(wheel))
     run(ours, "-c", readme_lines())
     with open("run.h5", "rb") as file:
         if file.read(4) != b"sion":
             sys.exit("the README's lines wrote an ordinary file")
     run(ours, "-c", CHECK)
+    use_program()
     plain = environment("plain", "h5py")
     run(plain, "-c", PLAIN)
     others = environment("others", "h5py", "netCDF4", "tables", "xarray", "h5netcdf", os.path.abspath(wheel))

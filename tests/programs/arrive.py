@@ -6,6 +6,7 @@
     arrive.py forms     what arrives, from two files of two ranks
     arrive.py more      from one rank and from several, one file and several; written on, submitted, refused
     arrive.py trouble   a device that fails, a full disk, damage, a source that is written or vanishes, two daemons, limits
+    arrive.py resume N  the daemon ends before N changes of a native file, and what it has done is not done again
     arrive.py kill N    the daemon ends N times at random moments
     arrive.py updates   the daemon ends before each change of the transfer file
     arrive.py changes   the daemon ends before every third change of a file at the destination
@@ -96,6 +97,12 @@ def same(path, reference, kind):
         check_ordinary(path)
         compare([(reference, path)])
         check_h5diff(reference, path)
+    elif kind == "container":
+        run([built("bin", "h5bento"), "verify", path], native_env())
+        compare([(reference, path)])
+        for name in glob.glob(os.path.basename(path) + "*"):
+            with open(name, "rb") as one, open(os.path.join(os.path.dirname(path), name), "rb") as other:
+                check(one.read() == other.read(), f"{path}: {name} differs")
     else:
         check(is_container(path), f"{path} is no container")
         run([built("bin", "h5bento"), "verify", path], native_env())
@@ -298,8 +305,21 @@ def submit(kind, source, destination, file, *more, bw="0"):
     tool_on(file, "submit", source, destination, "--arrive", kind, "--no-start", "--bw", bw, *more)
 
 
+def place(kind, test, source="box.h5"):
+    """Where it arrives: a container of several files keeps its name."""
+    if kind != "container":
+        return f"pfs/{test}-{kind}.h5"
+    os.makedirs(f"pfs/{test}", exist_ok=True)
+    return f"pfs/{test}/{source}"
+
+
+def under_way(path):
+    return glob.glob(os.path.join(os.path.dirname(path), ".h5bento-*/new/*"))
+
+
 def nothing_left(folder="pfs"):
-    check(not glob.glob(f"{folder}/.h5bento-*"), f"left: {os.listdir(folder)}")
+    left = [name for _, folders, names in os.walk(folder) for name in folders + names if name.startswith(".h5bento-")]
+    check(not left, f"left: {left}")
 
 
 def problem(file):
@@ -310,29 +330,38 @@ def trouble():
     fresh()
     write("native-3.h5", 3)
     write("box.h5", 3, 2, "bento chunk=1M;files=2")
-    for kind in ("native", "onefile"):
+    for kind in ("container", "native", "onefile"):
         device(kind)
         full_disk(kind)
-        limits(kind)
         sources(kind)
-        damage(kind)
+        if kind != "container":  # transfer.py has these
+            limits(kind)
+            damage(kind)
 
 
 def device(kind):
     """EIO at the destination, while it is written and when it is synced; it is tried again until the device is well."""
-    path = f"pfs/device-{kind}.h5"
-    write(path, 8, 1, "bento chunk=1M")
-    open("broken", "w").close()
-    submit(kind, "box.h5", path, "d")
-    with Daemon(file="d", FAULT_NAME=f"/new/device-{kind}.h5", FAULT_WHILE=os.path.abspath("broken")) as daemon:
-        wait_for("it is noticed", lambda: "Input/output error" in problem("d"))
-        check(f"new/device-{kind}.h5" in problem("d") and "/proc/" not in problem("d"), problem("d"))
-        check(status("d")[0]["state"] == "waiting" and is_container(path), "state")
-        newest(path, 8)
-        os.remove("broken")
-        daemon.ends()
-    same(path, "native-3.h5", kind)
-    nothing_left()
+    path = place(kind, "device")
+    name = os.path.basename(path)
+    # In what is made, in what says that it is complete, and in what SCR is told: then it has its name already.
+    for where, named in ((f"/new/{name}", False), ("/complete", False), ("/.scr/", True)):
+        write(path, 8, 1, "bento chunk=1M")
+        open("broken", "w").close()
+        submit(kind, "box.h5", path, "d")
+        with Daemon(file="d", FAULT_NAME=where, FAULT_WHILE=os.path.abspath("broken")) as daemon:
+            wait_for("it is noticed", lambda: "Input/output error" in problem("d"))
+            check(where.strip("/") in problem("d") and "/proc/" not in problem("d"), problem("d"))
+            check(all(one["state"] == "waiting" and one["written"] < one["bytes"] for one in status("d")), f"{status('d')}")
+            if named:
+                same(path, "native-3.h5", kind)
+            else:
+                newest(path, 8)
+            os.remove("broken")
+            daemon.ends()
+        same(path, "native-3.h5", kind)
+        nothing_left()
+        for left in glob.glob(path + "*"):
+            os.remove(left)
 
 
 def full_disk(kind):
@@ -343,13 +372,14 @@ def full_disk(kind):
     try:
         with open("small/ballast", "wb") as file:
             file.write(bytes(3 << 20))
-        submit(kind, "box.h5", "small/room.h5", "f")
+        path = "small/room.h5" if kind != "container" else "small/box.h5"
+        submit(kind, "box.h5", path, "f")
         with Daemon(file="f") as daemon:
             wait_for("it is noticed", lambda: "No space" in problem("f"))
             check(status("f")[0]["state"] == "waiting", "state")
             os.remove("small/ballast")
             daemon.ends()
-        same("small/room.h5", "native-3.h5", kind)
+        same(path, "native-3.h5", kind)
         nothing_left("small")
     finally:
         run(["umount", "small"], native_env())
@@ -367,7 +397,8 @@ def limits(kind):
         run([built("tests", "transfer_command"), os.path.abspath("l"), "RUN"], native_env())
         began = time.monotonic()
         wait_for("it has arrived", lambda: all(one["state"] == "arrived" for one in status("l")))
-    took = time.monotonic() - began
+        took = time.monotonic() - began
+        wait_for("it is over", lambda: not under_way(path) and not glob.glob("pfs/.h5bento-*"))
     check(took > 0.7 * os.stat(path).st_blocks * 512 / 800e3 - 1, f"{took:.1f} s")
     same(path, "native-3.h5", kind)
     say(f"{kind}: {os.stat(path).st_blocks * 512} bytes at 800K took {took:.1f} s")
@@ -375,11 +406,11 @@ def limits(kind):
 
 def sources(kind):
     """Written again, and taken away, while it is read. Two daemons."""
-    path = f"pfs/again-{kind}.h5"
+    path = place(kind, "again", "src.h5")
     shutil.copy("box.h5", "src.h5"), shutil.copy("box.h5.000001", "src.h5.000001")
     submit(kind, "src.h5", path, "s", bw="800K")
     both = [Daemon(file="s"), Daemon(file="s")]
-    wait_for("it is under way", lambda: glob.glob("pfs/.h5bento-*/new/*"))
+    wait_for("it is under way", lambda: under_way(path))
     write("src.h5", 4, 2, "bento chunk=1M;files=2")
     tool_on("s", "submit", "src.h5", path, "--arrive", kind, "--no-start", "--bw", "0")
     codes = sorted(one.process.wait(timeout=60) for one in both)
@@ -388,10 +419,10 @@ def sources(kind):
         one.end()
     newest(path, 4)
     nothing_left()
-    gone = f"pfs/gone-{kind}.h5"
+    gone = place(kind, "gone", "src.h5")
     submit(kind, "src.h5", gone, "v", bw="400K")
     with Daemon(file="v") as daemon:
-        wait_for("it is under way", lambda: glob.glob("pfs/.h5bento-*/new/*"))
+        wait_for("it is under way", lambda: under_way(gone))
         os.remove("src.h5"), os.remove("src.h5.000001")
         daemon.ends(1)
     check(not os.path.exists(gone) and "src.h5" in problem("v"), problem("v"))
@@ -497,6 +528,174 @@ def kill(count):
     say(f"{deaths} deaths")
 
 
+# Chunks that two ranks wrote, so that they are filtered anew, between contiguous datasets; and what is never written.
+PARTS = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+comm, path, value = MPI.COMM_WORLD, sys.argv[1], int(sys.argv[2])
+random = np.random.default_rng(value)
+with h5py.File(path, "w", driver="mpio", comm=comm) as f:
+    for name in ("a", "b"):
+        line = f.create_dataset(name + "/line", (4, 65536), "f8")
+        parts = f.create_dataset(name + "/parts", 262144, "f8", chunks=(32768,), compression=1)
+        hollow = f.create_dataset(name + "/hollow", 1 << 20, "i4")
+        f[name].attrs["text"] = "x" * 3000
+        values, more = random.random((4, 65536)), random.random(262144)
+        half = 65536 // comm.size
+        line[:, half * comm.rank : half * (comm.rank + 1)] = values[:, half * comm.rank : half * (comm.rank + 1)]
+        half = 32768 // comm.size
+        for at in range(0, 262144, 32768):
+            mine = slice(at + half * comm.rank, at + half * (comm.rank + 1))
+            with parts.collective:
+                parts[mine] = more[mine]
+        if comm.rank == 0:
+            hollow[: 1 << 17] = np.arange(1 << 17)
+            hollow[-(1 << 17) :] = value
+"""
+# What a daemon copies at 4 MB/s before it makes it durable, and what was under way before and after that.
+BURST = (1 << 20) + 2 * (256 << 10)
+
+
+def counted(name):
+    if not os.path.exists(name):
+        return 0, 0
+    with open(name) as file:
+        calls, written = file.read().split() or (0, 0)
+    return int(calls), int(written)
+
+
+def die_and_go_on(at, between=None):
+    """What was written before a death at change number `at`, and after it."""
+    prepare("native", "4M")
+    for name in ("first", "second"):
+        if os.path.exists(name):
+            os.remove(name)
+    with Daemon(FAULT_NAME="/new/box.h5", FAULT_KILL=str(at), FAULT_COUNT=os.path.abspath("first")) as daemon:
+        daemon.ends(-signal.SIGKILL)
+    looks_whole("native")
+    before = [(one["written"], one["bytes"]) for one in status()]
+    check(all(done < size for done, size in before), f"{before}")
+    if between:
+        between()
+    with Daemon(FAULT_NAME="/new/box.h5", FAULT_COUNT=os.path.abspath("second")) as daemon:
+        daemon.ends()
+    same("pfs/box.h5", "native-3.h5", "native")
+    nothing_left()
+    return counted("first")[1], counted("second")[1], before
+
+
+def spoil_journal(how):
+    name = glob.glob("pfs/.h5bento-*/journal")[0]
+    with open(name, "r+b") as file:
+        text = bytearray(file.read())
+        lines = len(text) // 56
+        check(lines >= 4, f"{lines} lines are too few to say anything")
+        if how == "cut":
+            text = text[: 56 * (lines // 2) + 20]
+        elif how == "empty":
+            text = b""
+        elif how == "other":
+            text[56 * (lines - 1) :] = text[56 : 2 * 56]
+        else:
+            text[56 * {"head": 0, "middle": lines // 2, "last": lines - 1}[how] + 20] ^= 4
+        file.seek(0)
+        file.write(text)
+        file.truncate()
+
+
+def resume(count):
+    fresh()
+    for path, string, ranks in (("native-3.h5", None, 2), ("box.h5", "bento chunk=1M;files=2", 2), ("old.h5", "bento chunk=1M;files=2", 2)):
+        value = "8" if path == "old.h5" else "3"
+        mpirun(ranks, [python(), "-c", PARTS, path, value], environment(string) if string else native_env())
+    prepare("native", "4M")
+    with Daemon(FAULT_NAME="/new/box.h5", FAULT_COUNT=os.path.abspath("whole")) as daemon:
+        daemon.ends()
+    same("pfs/box.h5", "native-3.h5", "native")
+    calls, whole = counted("whole")
+    check(whole > 6 * BURST, f"{whole} bytes are too few to say anything")
+    # Everywhere; at each of the last changes only the metadata is written again.
+    moments = sorted({1 + (calls - 1) * i // (int(count) - 1) for i in range(int(count))})
+    seen = set()
+    for at in moments:
+        first, second, before = die_and_go_on(at)
+        again = first + second - whole
+        say(f"death {at} of {calls}: {first} + {second} bytes, {again} again; WRITTEN was {before}")
+        check(again <= BURST + (64 << 10), f"death {at}: {again} bytes were written again")
+        seen |= {done > 0 for done, _ in before}
+    check(seen == {False, True}, "WRITTEN never grew")
+    first, second, _ = die_and_go_on(calls)
+    check(second < 1 << 16 and first > whole - (1 << 16), f"second phase: {first} and {second} of {whole}")
+    middle, late = calls // 3, calls * 3 // 4
+    for how in ("head", "middle", "last", "other", "cut", "empty"):
+        for at in (middle, late):
+            first, second, _ = die_and_go_on(at, lambda: spoil_journal(how))
+            check(how not in ("head", "empty") or second == whole, f"{how}: {second} of {whole}")
+    gone_targets(late, whole)
+    stopped(whole)
+    broken(whole)
+
+
+def stopped(whole):
+    """Told to stop in the middle, it goes on later."""
+    prepare("native", "4M")
+    for name in ("first", "second"):
+        os.remove(name)
+    with Daemon(FAULT_NAME="/new/box.h5", FAULT_COUNT=os.path.abspath("first")) as daemon:
+        wait_for("half of it is done", lambda: counted("first")[1] > whole // 2)
+        run([built("tests", "transfer_command"), os.path.abspath("t"), "STOP"], native_env())
+        daemon.ends()
+    run([built("tests", "transfer_command"), os.path.abspath("t"), "RUN"], native_env())
+    with Daemon(FAULT_NAME="/new/box.h5", FAULT_COUNT=os.path.abspath("second")) as daemon:
+        daemon.ends()
+    same("pfs/box.h5", "native-3.h5", "native")
+    again = counted("first")[1] + counted("second")[1] - whole
+    check(counted("first")[1] < whole and again <= BURST + (64 << 10), f"stopped: {again} bytes were written again")
+
+
+def broken(whole):
+    """So it does when the device fails for a while."""
+    prepare("native", "4M")
+    os.remove("first")
+    with Daemon(FAULT_NAME="/new/box.h5", FAULT_COUNT=os.path.abspath("first"), FAULT_WHILE=os.path.abspath("broken")) as daemon:
+        wait_for("half of it is done", lambda: counted("first")[1] > whole // 2)
+        open("broken", "w").close()
+        wait_for("it is noticed", lambda: "Input/output error" in problem("t"))
+        os.remove("broken")
+        daemon.ends()
+    same("pfs/box.h5", "native-3.h5", "native")
+    # A write that failed was counted, too.
+    again = counted("first")[1] - whole
+    check(again <= 2 * BURST, f"after an error: {again} bytes were written again")
+
+
+def gone_targets(at, whole):
+    """The file of which the journal speaks is another one, or shorter; the source was written again."""
+    target = ["pfs/.h5bento-*/new/box.h5"]
+
+    def empty():
+        os.truncate(glob.glob(target[0])[0], 0)
+
+    def shorter():
+        name = glob.glob(target[0])[0]
+        os.truncate(name, os.path.getsize(name) - 1)
+
+    def another():
+        name = glob.glob(target[0])[0]
+        shutil.copyfile(name, name + "2")
+        with open(name + "2", "r+b") as file:
+            file.seek(3 << 20)
+            file.write(bytes(1 << 20))
+        os.rename(name + "2", name)
+
+    def touched():
+        os.utime("box.h5.000001")
+
+    for change in (empty, shorter, another, touched):
+        _, second, _ = die_and_go_on(at, change)
+        check(second == whole, f"{change.__name__}: {second} of {whole}")
+
+
 def updates():
     """Before each change of the transfer file, of what arrives as it is, too."""
     begin()
@@ -538,7 +737,7 @@ def main(which, *arguments):
     if not os.path.exists(built("bin", "h5bento")):
         raise Skip("the program h5bento is not built")
     try:
-        {"forms": forms, "more": more, "trouble": trouble, "kill": kill, "updates": updates, "changes": changes}[which](*arguments)
+        {"forms": forms, "more": more, "trouble": trouble, "kill": kill, "resume": resume, "updates": updates, "changes": changes}[which](*arguments)
     finally:
         end_all()
 

@@ -63,6 +63,12 @@ def deaths():
     arrived(path)
     plain(path, 5)
     check(not cached(), f"not evicted: {cached()}")
+    for kind in ("native", "onefile"):
+        path = f"pfs/{kind}.h5"
+        check(program(2, settings(arrive=kind), path, "create=7", "close", "die", ok=ANY).status != 0, "it did not die")
+        arrived(path)
+        plain(path, 7)
+        wait_for("it is evicted", lambda: not cached())
 
 
 # ---- flush=, evict= ----
@@ -135,14 +141,6 @@ def refused():
         ranks += [":", "-n", "1", "env", variable, *command]
     result = run(["mpirun", *ranks[1:]], environment("bento"), ok=ANY)
     check(result.status != 0 and "settings differ: cache=" in result.text, result.text)
-    os.makedirs("c", exist_ok=True)
-    script = f"mount -t tmpfs none {os.path.abspath('c')} && exec \"$@\""
-    if subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", "true"], capture_output=True).returncode == 0:
-        apart = ["unshare", "-m", "sh", "-c", script, "sh", *command]
-        result = run(["mpirun", "-n", "1", *command, ":", "-n", "1", *apart], environment(settings()), ok=ANY)
-        check(result.status != 0 and "not one folder for all ranks" in result.text, result.text)
-    else:
-        say("no right to mount: ranks with different folders are not tested")
     holds("pfs/r.h5", 4)
     check(not cached() and not glob.glob("pfs/.h5bento*"), f"left: {cached()}")
 

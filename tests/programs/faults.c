@@ -3,10 +3,13 @@
 /** \file
  * Preloaded into a program: a device that fails, and a death at a chosen moment. Of files whose
  * name contains FAULT_NAME: writes and syncs fail with EIO while the file FAULT_WHILE is there;
- * before call number FAULT_KILL that changes one, the process kills itself. */
+ * before call number FAULT_KILL that changes one, the process kills itself. The file FAULT_COUNT
+ * holds how many such calls and how many written bytes there were. What the file FAULT_KEPT
+ * holds when it is synced is copied into the folder FAULT_KEEP, under the time. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
 
 #define REAL(type, name, ...)                                                       \
@@ -29,30 +33,49 @@ static int is_meant(const char* name) {
   return wanted != NULL && strstr(name, wanted) != NULL;
 }
 
-static int is_meant_fd(int fd) {
+static int name_of(int fd, char name[PATH_MAX]) {
   char link[64];
-  char name[PATH_MAX];
   snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t bytes = readlink(link, name, sizeof name - 1);
-  if (bytes < 0) return 0;
-  name[bytes] = '\0';
-  return is_meant(name);
+  const ssize_t bytes = readlink(link, name, PATH_MAX - 1);
+  name[bytes < 0 ? 0 : bytes] = '\0';
+  return bytes >= 0;
+}
+
+static int is_meant_fd(int fd) {
+  char name[PATH_MAX];
+  return name_of(fd, name) && is_meant(name);
 }
 
 /* Before a call that changes such a file. */
-static void count(void) {
+static void count_bytes(size_t bytes) {
   static atomic_long calls;
+  static atomic_long written;
   const char* last = getenv("FAULT_KILL");
-  if (last != NULL && atomic_fetch_add(&calls, 1) + 1 == atol(last)) kill(getpid(), SIGKILL);
+  const char* told = getenv("FAULT_COUNT");
+  const long number = atomic_fetch_add(&calls, 1) + 1;
+  if (last != NULL && number == atol(last)) kill(getpid(), SIGKILL);
+  const long all = atomic_fetch_add(&written, (long)bytes) + (long)bytes;
+  if (told == NULL) return;
+  char text[64];
+  const int length = snprintf(text, sizeof text, "%20ld %20ld\n", number, all);
+  const int fd = open(told, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0 || write(fd, text, (size_t)length) != length) abort();
+  close(fd);
+}
+static void count(void) {
+  count_bytes(0);
 }
 
-static int fails(int fd) {
+static int fails_at(int fd, size_t bytes) {
   const char* until = getenv("FAULT_WHILE");
   if (!is_meant_fd(fd)) return 0;
-  count();
+  count_bytes(bytes);
   if (until == NULL || access(until, F_OK) != 0) return 0;
   errno = EIO;
   return 1;
+}
+static int fails(int fd) {
+  return fails_at(fd, 0);
 }
 
 REAL(ssize_t, pwrite, int, const void*, size_t, off_t)
@@ -67,16 +90,32 @@ REAL(int, renameat2, int, const char*, int, const char*, unsigned)
 REAL(int, linkat, int, const char*, int, const char*, int)
 
 ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
-  return fails(fd) ? -1 : real_pwrite()(fd, from, bytes, offset);
+  return fails_at(fd, bytes) ? -1 : real_pwrite()(fd, from, bytes, offset);
 }
 ssize_t pwrite64(int fd, const void* from, size_t bytes, off_t offset) {
-  return fails(fd) ? -1 : real_pwrite64()(fd, from, bytes, offset);
+  return fails_at(fd, bytes) ? -1 : real_pwrite64()(fd, from, bytes, offset);
 }
 ssize_t copy_file_range(int in, off_t* from, int out, off_t* to, size_t bytes, unsigned flags) {
-  return fails(out) ? -1 : real_copy_file_range()(in, from, out, to, bytes, flags);
+  return fails_at(out, bytes) ? -1 : real_copy_file_range()(in, from, out, to, bytes, flags);
+}
+static void keep(int fd) {
+  const char* folder = getenv("FAULT_KEEP");
+  const char* kept = getenv("FAULT_KEPT");
+  char name[PATH_MAX];
+  char bytes[65536];
+  struct timespec now;
+  if (folder == NULL || kept == NULL || !name_of(fd, name) || strcmp(name, kept) != 0) return;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  snprintf(name, sizeof name, "%s/%010lld.%09ld", folder, (long long)now.tv_sec, now.tv_nsec);
+  const ssize_t length = pread(fd, bytes, sizeof bytes, 0);
+  const int copy = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (length < 0 || copy < 0 || write(copy, bytes, (size_t)length) != length) abort();
+  close(copy);
 }
 int fsync(int fd) {
-  return fails(fd) ? -1 : real_fsync()(fd);
+  if (fails(fd)) return -1;
+  keep(fd);
+  return real_fsync()(fd);
 }
 int ftruncate(int fd, off_t bytes) {
   if (is_meant_fd(fd)) count();

@@ -106,7 +106,7 @@ with h5py.File("f.h5", "r") as f:
 """,
     "chunks that the extent cuts, left unfiltered on demand": """
 import ctypes, os
-library = ctypes.CDLL(os.path.join(os.environ["HDF5_ROOT"], "lib", "libhdf5.so"))
+library = ctypes.CDLL(next(line.split()[-1] for line in open("/proc/self/maps") if "/libhdf5.so" in line))
 with h5py.File("f.h5", "w", libver="latest") as f:
     creation = h5p.create(h5p.DATASET_CREATE)
     creation.set_chunk((40, 50))

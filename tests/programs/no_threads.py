@@ -17,9 +17,9 @@ STARTS = re.compile(r"\b(pthread_create|thrd_create|clone3?|\w*_M_start_thread\w
 
 
 def starts_threads(module):
-    command = ["nm", "-D", "--undefined-only", module]
+    command = ["nm", "-D", module]
     result = subprocess.run(command, capture_output=True, text=True)
-    check(result.returncode == 0 and "H5VL" in result.stdout, f"nm {module}: {result.stdout[-200:]}{result.stderr}")
+    check(result.returncode == 0 and "H5PLget_plugin_info" in result.stdout, f"nm {module}: {result.stdout[-200:]}{result.stderr}")
     return sorted(set(STARTS.findall(result.stdout)))
 
 

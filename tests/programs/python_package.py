@@ -161,6 +161,7 @@ def environment():
         PYTHONDONTWRITEBYTECODE="1",
         H5BENTO_WHEEL_PLUGINS=os.path.join(build_folder(), PLUGIN[0]),
         H5BENTO_LIBRARY=os.path.join(build_folder(), "lib", "libh5bento.so"),
+        H5BENTO_PROGRAM=os.path.join(build_folder(), "lib", "libh5bento_program.so"),
     )
 
 
@@ -193,6 +194,34 @@ def check_plugin():
     check(not names, f"the plugin leaves {names} undefined")
 
 
+def use_program():
+    """`python -m h5bento`: in the HDF5 of h5py, and where there is no h5py what needs none."""
+    # What the shell chooses for programs is nothing to it, here a connector and a setting that do not exist.
+    env = {**environment(), "HDF5_VOL_CONNECTOR": "nonsense", "H5BENTO_CHUNK": "nonsense"}
+    for words, status, answer in (
+        ("verify run.h5", 0, "sound as of step"),
+        ("info run.h5", 0, "closed"),
+        ("ls run.h5/group", 2, ""),
+        ("ls run.h5 /group", 0, "/group/values"),
+        ("steps --json run.h5", 0, '"status": 0'),
+        ("repair run.h5", 0, "all data were read"),
+        ("export run.h5 exported.h5", 0, "an HDF5 file"),
+        ("verify reader.py", 2, ""),
+        ("mount run.h5 .", 2, ""),
+    ):
+        done = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-m", "h5bento", *words.split()], env, ok=(status,))
+        check(answer in done.out, f"h5bento {words} says {done.out}")
+    os.makedirs("none/h5py", exist_ok=True)
+    with open("none/h5py/__init__.py", "w") as file:
+        file.write("raise ImportError('no h5py here')\n")
+    env["PYTHONPATH"] = os.path.abspath("none") + ":" + env["PYTHONPATH"]
+    done = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-m", "h5bento", "verify", "run.h5"], env)
+    check("sound" in done.out, f"without h5py verify says {done.out}")
+    done = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-m", "h5bento", "ls", "run.h5"], env, ok=(2,))
+    check("needs the HDF5 of h5py" in done.err, f"without h5py ls says {done.err}")
+    os.remove("exported.h5")
+
+
 def test():
     check_plugin()
     for imports in (BEFORE, AFTER):
@@ -200,6 +229,8 @@ def test():
         run(script("through.py", "import h5bento; h5bento.enable()\n" + textwrap.dedent(READER).format(more="")), environment())
         run(script("calls.py", CALLS), environment())
         read_plain()
+    use_program()
+    say("the program: with the HDF5 of h5py, and without any")
     say("killed after a flush: recovered, and read without a plugin")
     run(script("state_before.py", STATE, imports="h5bento.enable(); import h5py"), environment())
     run(script("state_after.py", STATE, imports="import h5py; h5bento.enable()"), environment())

@@ -3,18 +3,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The daemon of `h5bento transfer` as a real process, on real files and containers.
 
-    transfer.py files | containers | kill COUNT | trouble | limits SECONDS | protocol
+    transfer.py files | containers | kill COUNT | trouble | limits SECONDS | protocol | golden
 """
 
+import fcntl
 import glob
 import json
 import os
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import time
+import zlib
 
 from harness import ANY, Skip, bento_env, built, check, mpirun, native_env, python, run, run_test, say
 
@@ -485,10 +488,162 @@ def protocol():
     check("STATE = EXITING" in judged("t"), judged("t"))
 
 
+# ---- the steps that SCR's own daemon went through ----
+
+
+def decode_tree(data, at=0):
+    """The packed form of a tree, as SCR writes it, as nested dictionaries; and where it ends."""
+    (count,) = struct.unpack_from(">I", data, at)
+    at += 4
+    tree = {}
+    for _ in range(count):
+        end = data.index(b"\0", at)
+        key = data[at:end].decode()
+        tree[key], at = decode_tree(data, end + 1)
+    return tree, at
+
+
+def decode_kvtree(data):
+    magic, kind, version, length, flags = struct.unpack_from(">IHHQI", data)
+    check((magic, kind, version, flags) == (0x951FC3F5, 1, 1, 1), "header of a transfer file")
+    check(struct.unpack_from(">I", data, length - 4)[0] == zlib.crc32(data[: length - 4]), "checksum of a transfer file")
+    tree, end = decode_tree(data, 20)
+    check(end == length - 4, "length of a transfer file")
+    return tree
+
+
+def encode_kvtree(tree):
+    def packed(tree):
+        return struct.pack(">I", len(tree)) + b"".join(key.encode() + b"\0" + packed(below) for key, below in tree.items())
+
+    body = packed(tree)
+    data = struct.pack(">IHHQI", 0x951FC3F5, 1, 1, 24 + len(body), 1) + body
+    return data + struct.pack(">I", zlib.crc32(data))
+
+
+def update_as_scr(path, change):
+    """As SCR's library does it: under the lock on the file itself, in place."""
+    with open(path, "r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        tree = decode_kvtree(file.read())
+        change(tree)
+        data = encode_kvtree(tree)
+        file.seek(0)
+        file.write(data)
+        file.truncate()
+        return time.monotonic(), data
+
+
+def value(tree, key):
+    (only,) = tree.get(key, {None: {}})
+    return only
+
+
+def without_ours(tree):
+    return {key: without_ours(below) for key, below in tree.items() if key != "H5BENTO"}
+
+
+def moment(tree):
+    return value(tree, "COMMAND"), value(tree, "STATE"), "DONE" in tree.get("FLAG", {})
+
+
+def without_repeats(some):
+    return [one for index, one in enumerate(some) if index == 0 or some[index - 1] != one]
+
+
+def written_of(tree):
+    return {name: int(value(entry, "WRITTEN")) for name, entry in tree.get("FILES", {}).items()}
+
+
+def golden():
+    """Driven as the golden files were made, every state of the transfer file that the daemon writes is held against them."""
+    folder = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "scr", "daemon")
+    texts = {name: read(os.path.join(folder, f"step_{name:02}.scrinfo")) for name in range(1, 13)}
+    here = os.getcwd().encode()
+    check(encode_kvtree(decode_kvtree(texts[2])) == texts[2], "the encoder of this test")
+
+    def moved(tree):
+        def move(text):
+            return text.replace("/tmp/user1", os.path.join(here.decode(), "src")).replace("/tmp/pfs1", os.path.join(here.decode(), "dst"))
+
+        return {move(key): moved(below) for key, below in tree.items()}
+
+    steps = {name: moved(decode_kvtree(text)) for name, text in texts.items()}
+    for name, entry in steps[2]["FILES"].items():
+        os.makedirs(os.path.dirname(name), exist_ok=True)
+        make(name, int(value(entry, "SIZE")), holes=False)
+    os.makedirs("kept")
+    file = os.path.abspath("t")
+    ours = []
+
+    def library(change):
+        ours.append(update_as_scr(file, change))
+
+    def now():
+        return decode_kvtree(read(file))
+
+    def command(word):
+        library(lambda tree: tree.update(COMMAND={word: {}}))
+
+    def add_files(tree):
+        tree.update({key: steps[2][key] for key in ("FILES", "BW", "PERCENT", "COMMAND")})
+
+    env = native_env()
+    env.update(LD_PRELOAD=built("tests", "faults.so"), FAULT_KEPT=file, FAULT_KEEP=os.path.abspath("kept"))
+    big = next(name for name in steps[2]["FILES"] if name.endswith("rank_1.ckpt"))
+    with Daemon(env=env) as daemon:
+        wait_for("step 1", lambda: os.path.exists("t") and os.path.getsize("t") > 0)
+        check(read("t") == texts[1], "step 1 has other bytes")
+        library(add_files)
+        wait_for("step 5", lambda: written_of(now())[big] >= 1 << 20)
+        command("STOP")
+        wait_for("step 7", lambda: value(now(), "STATE") == "STOPPED")
+        stopped_at = written_of(now())[big]
+        check(1 << 20 <= stopped_at < int(value(steps[2]["FILES"][big], "SIZE")), f"stopped at {stopped_at}")
+        command("RUN")
+        wait_for("step 10", lambda: "FLAG" in now())
+        command("EXIT")
+        check(daemon.process.wait(timeout=30) == 0, "exit status")
+    kept = [(float(name), read(os.path.join("kept", name))) for name in os.listdir("kept")]
+    seen = [without_ours(decode_kvtree(data)) for _, data in sorted(kept + ours)]
+    compare_with_golden(seen, steps)
+    for name, entry in steps[2]["FILES"].items():
+        check(read(name) == read(value(entry, "DESTINATION")), f"{name} differs")
+    # Of all that stands there after that, SCR's daemon has written the same.
+    last = now()
+    check(without_ours(last) == steps[12], judged("t"))
+
+
+def compare_with_golden(seen, steps):
+    moments = without_repeats([moment(tree) for tree in seen])
+    wanted = without_repeats([moment(steps[name]) for name in sorted(steps)])
+    check(moments == wanted, f"{moments}")
+    sizes = {name: int(value(entry, "SIZE")) for name, entry in steps[2]["FILES"].items()}
+    before = dict.fromkeys(sizes, 0)
+    stopped = []
+    for tree in seen:
+        after = written_of(tree)
+        for name, written in after.items():
+            grown = written - before[name]
+            check(0 <= grown <= 1 << 20, f"{name}: from {before[name]} to {written} in one burst")
+            before[name] = written
+        if moment(tree) == ("STOP", "STOPPED", False):
+            stopped.append(after)
+    check(len(without_repeats(stopped)) == 1, "it goes on after STOP")
+    # But for these: all of a file is reported only when it has its name. How far it is when it sees STOP is chance; SCR's
+    # daemon ends its burst first.
+    whole = [tree for tree in seen if all(size == 0 or done != size - 1 for done, size in zip(written_of(tree).values(), sizes.values()))]
+    at = 0
+    for name in (1, 2, 3, 4, 5, 10, 11, 12):
+        found = [index for index in range(at, len(whole)) if whole[index] == steps[name]]
+        check(found, f"step {name} is not among what was written after the one before it")
+        at = found[0]
+
+
 def main(which, *arguments):
     if not os.path.exists(built("bin", "h5bento")):
         raise Skip("the program h5bento is not built")
-    {"files": files, "containers": containers, "kill": kill, "trouble": trouble, "limits": limits, "protocol": protocol}[which](
+    {"files": files, "containers": containers, "kill": kill, "trouble": trouble, "limits": limits, "protocol": protocol, "golden": golden}[which](
         *arguments
     )
 

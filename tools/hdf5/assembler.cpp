@@ -2,14 +2,18 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "tools/assembler.hpp"
 
+#include <cstdio>
 #include <memory>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "core/comm/communicator.hpp"
 #include "hdf5/native/native_file.hpp"
 #include "tools/hdf5/container_name.hpp"
 #include "tools/hdf5/start.hpp"
 #include "vol/library/copy_container.hpp"
+#include "vol/library/edited_view.hpp"
 
 namespace bento::tools {
 
@@ -23,27 +27,23 @@ Status make_native(const Assembly& assembly) {
   BENTO_ASSIGN(auto container,
                Container::open(assembly.source, false, how, make_self_communicator()));
   BENTO_ASSIGN(const auto target, assembly.opener(assembly.target, OpenMode::kReadWrite));
-  // The bytes of its data are known only when this is over.
-  assembly.progress(0, 1);
-  BENTO_ASSIGN(const auto made, vol::NativeFile::assemble(std::move(container), target.get()));
-  const std::uint64_t total = made->data_bytes();
-  std::uint64_t done = 0;
-  BENTO_TRY(made->write_data([&](std::uint64_t bytes) {
-    done += bytes;
-    assembly.progress(done, total);
-  }));
+  BENTO_ASSIGN(const auto made,
+               vol::NativeFile::assemble(std::move(container), target.get(), assembly.journal));
+  transfer::AssemblyProgress& progress = *assembly.progress;
+  progress.total = made->data_bytes();
+  progress.source_done = [&made] { return made->source_done(); };
+  Status written = made->write_data([&progress](std::uint64_t bytes) { progress.done += bytes; });
+  progress.source_done = {};
+  BENTO_TRY(std::move(written));
   return target->close();
 }
 
 Status make_one_file(const Assembly& assembly) {
-  BENTO_ASSIGN(const std::uint64_t total, vol::bytes_to_copy(assembly.source));
-  std::uint64_t done = 0;
+  transfer::AssemblyProgress& progress = *assembly.progress;
+  BENTO_ASSIGN(progress.total, vol::bytes_to_copy(assembly.source));
   vol::CopySettings settings;
   settings.opener = assembly.opener;
-  settings.progress = [&](std::uint64_t bytes) {
-    done += bytes;
-    assembly.progress(done, total);
-  };
+  settings.progress = [&progress](std::uint64_t bytes) { progress.done += bytes; };
   BENTO_ASSIGN(const auto report,
                vol::copy_into_container(assembly.source, assembly.target, settings));
   (void)report;
@@ -61,10 +61,25 @@ Status assemble(const Assembly& assembly) {
                                                       : make_one_file(assembly);
 }
 
+Status make_view(const std::string& path, const transfer::ViewWish& wish) {
+  static const Status kStarted = start_hdf5();
+  BENTO_TRY(kStarted);
+  vol::ViewSettings settings;
+  if (wish.maps != 0) settings.max_mappings = wish.maps;
+  settings.copy_bytes = wish.copy_bytes;
+  BENTO_ASSIGN(const auto notes, vol::rebuild_view(path, settings));
+  for (const auto& note : notes) fmt::print(stderr, "h5bento transfer: '{}': {}\n", path, note);
+  return {};
+}
+
 }  // namespace
 
 transfer::Assembler assembler() {
   return assemble;
+}
+
+transfer::ViewMaker view_maker() {
+  return make_view;
 }
 
 }  // namespace bento::tools

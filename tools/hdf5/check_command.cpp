@@ -117,9 +117,10 @@ void look_at_variables(Answer& answer) {
                     "if HDF5 has no such driver every call of it fails",
                     driver));
   answer.remarks.emplace_back(
-      "a program that chooses a connector itself (H5Pset_vol), or brings an HDF5 library of its "
-      "own "
-      "(as the h5py wheel does), is not reached by these variables");
+      "this is what the HDF5 of h5bento itself finds: one with MPI. A program that brings another "
+      "HDF5 "
+      "(as the h5py wheel does) may find another plugin in these folders, and one that chooses a "
+      "connector itself (H5Pset_vol) is not reached by these variables");
 }
 
 /// What HDF5 makes of a new file here. Errors: what keeps it from making one.

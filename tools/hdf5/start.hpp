@@ -4,6 +4,7 @@
 /// What a command that needs HDF5 does first.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "core/base/error.hpp"
@@ -12,9 +13,15 @@ namespace bento::tools {
 
 bool may_write(const std::string& path);
 
+/// Called before HDF5 is used, where it is not linked with the program (tools/module); empty
+/// otherwise.
+using HowToReach = std::function<Status()>;
+HowToReach& how_to_reach_hdf5();
+
 /// Starts the HDF5 library, quietly: its error stack is not printed. What the user's environment
 /// says of connectors, drivers and our keys (H5BENTO_*) is not followed: the commands choose for
-/// themselves. Errors: kInternal.
+/// themselves. Errors: kInternal; what
+/// how_to_reach_hdf5() says.
 Status start_hdf5();
 
 /// For the exit status: a file that this user may write to, and that is not written to all the same

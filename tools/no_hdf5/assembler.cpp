@@ -8,4 +8,8 @@ transfer::Assembler assembler() {
   return {};
 }
 
+transfer::ViewMaker view_maker() {
+  return {};
+}
+
 }  // namespace bento::tools

@@ -24,6 +24,7 @@
 #include "vol/file/file_context.hpp"
 #include "vol/file/flush.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/spread_cache.hpp"
 #include "vol/file/stats.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
@@ -82,8 +83,11 @@ ContainerOptions options_of(const AgreedFile& file, const CachePlace& place, hid
   if (place.cached && options.lock == Locking::kOff) options.lock = Locking::kBestEffort;
   if (place.cached) {
     options.other_name = place.cached->final_name;
-    options.opener =
-        opener_in(*place.cached, file.settings.requested.config, std::move(options.opener));
+    if (place.cached->spread)
+      use_spread(options, place.cached->spread);
+    else
+      options.opener =
+          opener_in(*place.cached, file.settings.requested.config, std::move(options.opener));
   }
   return options;
 }
@@ -142,8 +146,10 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   BENTO_TRY(check_timed_commits(name, file));
   BENTO_ASSIGN(CachePlace place, place_to_create(request, file));
   const auto create_there = [&] {
-    return Container::create(place.name_or(name), (flags & H5F_ACC_EXCL) != 0,
-                             options_of(file, place, fapl), file.comm);
+    const bool spread = place.cached && place.cached->spread;
+    return Container::create(
+        place.name_or(name), (flags & H5F_ACC_EXCL) != 0, options_of(file, place, fapl),
+        spread ? spread_communicator(place.cached->spread, file.comm) : file.comm);
   };
   auto created = create_there();
   if (!created && give_up_place(place, request, file, created.error())) created = create_there();

@@ -21,6 +21,7 @@
 #include "transfer/spill.hpp"
 #include "transfer/submit.hpp"
 #include "vol/file/file_agreement.hpp"
+#include "vol/file/spread_cache.hpp"
 
 namespace bento::vol {
 
@@ -52,6 +53,14 @@ void warn_of_full_cache(const char* name, const std::string& why, const Config& 
                  ? ""
                  : fmt::format(", as a container: arrive={} does not come about",
                                value_text(config, "arrive")));
+}
+
+/// Of rank 0: the cache is full.
+void write_directly(const char* name, const std::string& why, const Config& config) {
+  warn_of_full_cache(name, why, config);
+  // What is created directly takes the place of what would arrive later.
+  if (auto gone = transfer::discard_copies(name); !gone)
+    fmt::print(stderr, "h5bento: warning: {}\n", gone.error().text);
 }
 
 /// Rank 0's part of a create in the cache.
@@ -87,48 +96,77 @@ Result<std::shared_ptr<transfer::CachedCopy>> owner_place(const FileRequest& req
   return copy;
 }
 
-Status check_visible(const std::string& path, const std::string& id, const std::string& cache,
-                     Communicator& comm, const std::string& owners_node) {
-  if (transfer::id_of_copy(path) == id) return {};
-  return fail(
-      Code::kInvalidArgument,
-      fmt::format("cache={} is not one folder for all ranks: on node '{}' there is no '{}', which "
-                  "rank 0 has made on node '{}'. Ranks of several nodes need a cache that all of "
-                  "them see; else run on one node, or leave cache= out",
-                  cache, comm.node(), path, owners_node));
+/// files=node: as many physical files as the program runs on nodes.
+Status count_nodes(AgreedFile& file) {
+  Config& config = file.settings.requested.config;
+  if (config.files != 0) return {};
+  BENTO_ASSIGN(const RankGroups nodes, nodes_of(*file.comm, config.cache));
+  config.files = nodes.count();
+  return {};
 }
 
-}  // namespace
+/// Nobody goes on with what was begun in the caches.
+void forget(CachePlace& place) {
+  if (place.held) transfer::forget_copy(*place.held);
+  place = {};
+}
 
-Result<CachePlace> place_to_create(const FileRequest& request, const AgreedFile& file) {
-  const Config& config = file.settings.requested.config;
-  CachePlace place;
-  if (config.cache.empty() && file.decision.place.empty()) return place;
-  Communicator& comm = *file.comm;
+/// Where rank 0 has begun a copy; without a path if the file is to be written directly.
+Result<BegunCopy> begin_in_cache(const FileRequest& request, const AgreedFile& file,
+                                 CachePlace& place) {
   ByteWriter out;
-  if (comm.rank() == 0) {
+  if (file.comm->rank() == 0) {
     auto copy = owner_place(request, file);
     put_status(out, copy ? Status{} : Status(fail(copy.error())));
     if (copy) place.held = std::move(*copy);
     for (const auto& text : {place.held ? place.held->path : std::string{},
                              place.held ? place.held->final_name : std::string{},
-                             place.held ? place.held->id : std::string{}, comm.node()})
+                             place.held ? place.held->id : std::string{}})
       put_text(out, text);
   }
-  BENTO_ASSIGN(const Bytes said, comm.broadcast(out.view()));
+  BENTO_ASSIGN(const Bytes said, file.comm->broadcast(out.view()));
   ByteReader in(said, std::endian::little, "where a file is created");
   BENTO_TRY(get_status(in));
-  CachedFile cached;
-  BENTO_ASSIGN(cached.path, get_text(in));
-  BENTO_ASSIGN(cached.final_name, get_text(in));
-  BENTO_ASSIGN(const std::string id, get_text(in));
-  BENTO_ASSIGN(const std::string node, get_text(in));
-  if (cached.path.empty()) return place;
-  if (auto seen = agree(comm, check_visible(cached.path, id, config.cache, comm, node)); !seen) {
-    if (place.held) transfer::forget_copy(*place.held);
-    return fail(std::move(seen).error());
+  BegunCopy begun;
+  BENTO_ASSIGN(begun.path, get_text(in));
+  BENTO_ASSIGN(begun.final_name, get_text(in));
+  BENTO_ASSIGN(begun.id, get_text(in));
+  return begun;
+}
+
+/// Does every rank see what rank 0 has begun?
+Result<bool> all_see(Communicator& comm, bool seen) {
+  const Bytes mine{seen ? std::byte{1} : std::byte{0}};
+  BENTO_ASSIGN(const Bytes all, comm.combine(mine, [](auto lower, auto higher) {
+    return Bytes{lower.front() & higher.front()};
+  }));
+  BENTO_ASSIGN(const Bytes said, comm.broadcast(all));
+  return said.front() != std::byte{0};
+}
+
+}  // namespace
+
+Result<CachePlace> place_to_create(const FileRequest& request, AgreedFile& file) {
+  BENTO_TRY(count_nodes(file));
+  const Config& config = file.settings.requested.config;
+  CachePlace place;
+  if (config.cache.empty() && file.decision.place.empty()) return place;
+  Communicator& comm = *file.comm;
+  BENTO_ASSIGN(BegunCopy begun, begin_in_cache(request, file, place));
+  if (begun.path.empty()) return place;
+  const bool seen = transfer::id_of_copy(begun.path) == begun.id;
+  const auto whole = all_see(comm, seen);
+  if (whole && *whole) {
+    place.cached = CachedFile{std::move(begun.path), std::move(begun.final_name), {}};
+    return place;
   }
-  place.cached = std::move(cached);
+  auto spread =
+      whole ? spread_over_nodes(begun, seen, config, comm, place) : Status(fail(whole.error()));
+  if (spread) return place;
+  const bool direct = is_full(spread.error()) && !config.cache_full_fails;
+  forget(place);
+  if (!direct) return fail(std::move(spread).error());
+  if (comm.rank() == 0) write_directly(request.name, spread.error().text, config);
   return place;
 }
 
@@ -140,18 +178,10 @@ FileOpener opener_in(const CachedFile& file, const Config& config, FileOpener un
 bool give_up_place(CachePlace& place, const FileRequest& request, const AgreedFile& file,
                    const Error& problem) {
   if (!place.cached) return false;
-  const bool direct = is_full(problem) && !file.settings.requested.config.cache_full_fails;
-  if (place.held) {
-    transfer::forget_copy(*place.held);
-    place.held.reset();
-    if (direct) {
-      warn_of_full_cache(request.name, problem.text, file.settings.requested.config);
-      // What is created directly takes the place of what would arrive later.
-      if (auto gone = transfer::discard_copies(request.name); !gone)
-        fmt::print(stderr, "h5bento: warning: {}\n", gone.error().text);
-    }
-  }
-  place = {};
+  const Config& config = file.settings.requested.config;
+  const bool direct = is_full(problem) && !config.cache_full_fails;
+  forget(place);
+  if (direct && file.comm->rank() == 0) write_directly(request.name, problem.text, config);
   return direct;
 }
 
@@ -159,7 +189,7 @@ Result<CachePlace> place_to_open(const FileRequest& request, const AgreedFile& f
   CachePlace place;
   if (file.decision.place.empty()) return place;
   place.held = file.copy;
-  place.cached = CachedFile{file.decision.place, request.name};
+  place.cached = CachedFile{file.decision.place, request.name, {}};
   if (const auto final_name = transfer::final_name_of(request.name))
     place.cached->final_name = *final_name;
   const auto look = [&]() -> Status {
@@ -241,9 +271,10 @@ double pause_of(const Config& config) {
 }
 
 Result<bool> owner_hand_over(const CachedFile& file, const OpenSettings& settings,
-                             Communicator& comm) {
+                             const std::string& transfer_file, Communicator& comm) {
   const Config& config = settings.requested.config;
-  const transfer::FlushWish wish = wish_of(settings);
+  transfer::FlushWish wish = wish_of(settings);
+  wish.transfer_file = transfer_file;
   auto said_at = std::chrono::steady_clock::now();
   const auto tick = [&]() -> Status {
     const auto now = std::chrono::steady_clock::now();
@@ -260,9 +291,10 @@ Result<bool> owner_hand_over(const CachedFile& file, const OpenSettings& setting
 }
 
 /// True if it has arrived already.
-Result<bool> hand_over(const CachedFile& file, const OpenSettings& settings, Communicator& comm) {
+Result<bool> hand_over(const CachedFile& file, const OpenSettings& settings,
+                       const std::string& transfer_file, Communicator& comm) {
   if (comm.rank() == 0) {
-    const auto done = owner_hand_over(file, settings, comm);
+    const auto done = owner_hand_over(file, settings, transfer_file, comm);
     const bool arrived = done && *done;
     auto said = say(comm, {done ? Status{} : Status(fail(done.error())), true, arrived});
     if (!done) return done;
@@ -276,10 +308,27 @@ Result<bool> hand_over(const CachedFile& file, const OpenSettings& settings, Com
   }
 }
 
+/// The part of the lowest rank of each further node.
+Status hand_over_my_share(const CachedFile& file, const OpenSettings& settings,
+                          const Communicator& comm) {
+  const SpreadPlace& place = file.spread->files->place();
+  if (!place.leads || place.owner) return {};
+  transfer::FlushWish wish = wish_of(settings);
+  wish.transfer_file = transfer::transfer_file_for(file.path);
+  auto done = transfer::hand_over_share(file.final_name, file.path, wish);
+  if (done) return done;
+  return fail(std::move(done).error().with_context(
+      fmt::format("the share of '{}' on node '{}' is complete, as '{}', and will not arrive by "
+                  "itself: h5bento transfer submit '{}' there",
+                  file.final_name, comm.node(), file.path, file.final_name)));
+}
+
 /// One look of rank 0 at what flush=sync waits for.
-Result<bool> owner_look(const CachedFile& file, double seconds, std::string& told) {
+Result<bool> owner_look(const CachedFile& file, const std::string& transfer_file, double seconds,
+                        std::string& told) {
   std::string problem;
-  BENTO_ASSIGN(const bool arrived, transfer::wait_a_little(file.final_name, seconds, problem));
+  BENTO_ASSIGN(const bool arrived,
+               transfer::wait_a_little(file.final_name, transfer_file, seconds, problem));
   // What only says how far it is has no errno in it.
   if (!arrived && problem.find("errno") != std::string::npos && problem != told) {
     fmt::print(stderr, "h5bento: flush=sync of '{}' waits: {}\n", file.final_name, problem);
@@ -288,12 +337,13 @@ Result<bool> owner_look(const CachedFile& file, double seconds, std::string& tol
   return arrived;
 }
 
-Status wait_for_arrival(const CachedFile& file, const Config& config, Communicator& comm) {
+Status wait_for_arrival(const CachedFile& file, const Config& config,
+                        const std::string& transfer_file, Communicator& comm) {
   std::string told;
   for (;;) {
     Word mine;
     if (comm.rank() == 0) {
-      auto arrived = owner_look(file, pause_of(config), told);
+      auto arrived = owner_look(file, transfer_file, pause_of(config), told);
       mine.arrived = arrived && *arrived;
       if (!arrived) mine.status = fail(std::move(arrived).error());
     }
@@ -310,10 +360,13 @@ Status finish_cached(const CachedFile& file, const OpenSettings& settings, Commu
   Status all = agree(comm, closed);
   if (!closed) return closed;
   BENTO_TRY(std::move(all));
-  BENTO_ASSIGN(const bool has_arrived, hand_over(file, settings, comm));
+  const std::string transfer_file =
+      comm.rank() == 0 ? transfer::transfer_file_for(file.path) : std::string{};
+  BENTO_ASSIGN(const bool has_arrived, hand_over(file, settings, transfer_file, comm));
+  if (file.spread) BENTO_TRY(agree(comm, hand_over_my_share(file, settings, comm)));
   const Config& config = settings.requested.config;
   if (has_arrived || config.flush != Flush::kSync) return {};
-  return wait_for_arrival(file, config, comm);
+  return wait_for_arrival(file, config, transfer_file, comm);
 }
 
 }  // namespace bento::vol

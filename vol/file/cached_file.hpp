@@ -24,15 +24,17 @@ namespace bento::vol {
 struct AgreedFile;
 struct FileRequest;
 struct OpenSettings;
+struct SpreadCache;
 
 /// A container that lies in a cache.
 struct CachedFile {
-  std::string path;        ///< where it is
-  std::string final_name;  ///< where it shall arrive
+  std::string path;                     ///< where it is, or this node's share of it
+  std::string final_name;               ///< where it shall arrive
+  std::shared_ptr<SpreadCache> spread;  ///< if the cache is another folder on each node
 };
 
-/// Where a file is created or opened. On rank 0 the folder in the cache is locked as long as this
-/// lives: until the container itself is open.
+/// Where a file is created or opened. On rank 0, and on the rank that has begun the share of its
+/// node, the folder in the cache is locked as long as this lives: until the container is open.
 struct CachePlace {
   std::optional<CachedFile> cached;  ///< nothing: under its own name
   std::shared_ptr<transfer::CachedCopy> held;
@@ -44,9 +46,10 @@ struct CachePlace {
 
 /// Where a new container is written, as the agreed settings want it. With a full cache, unless that
 /// is to fail, under its own name, which rank 0 says on stderr. Collective, but without a word
-/// where neither cache= nor an unfinished copy is in play. Errors, equal on all ranks: those of a
-/// create; kInvalidArgument (ranks do not see the same cache), kNotFound (no program h5bento).
-Result<CachePlace> place_to_create(const FileRequest& request, const AgreedFile& file);
+/// where neither cache= nor an unfinished copy is in play. With files=node, `file` gets their
+/// number. Errors, equal on all ranks: those of a create, and of spread_over_nodes(); kNotFound (no
+/// program h5bento).
+Result<CachePlace> place_to_create(const FileRequest& request, AgreedFile& file);
 /// What its physical files are opened with: a full cache does not fail their writes unless
 /// cache_full=fail.
 FileOpener opener_in(const CachedFile& file, const Config& config, FileOpener under);

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -81,7 +82,7 @@ void set_file_opener(FileOpener opener) {
 ContainerOptions container_options(const Config& config, hid_t fapl) {
   ContainerOptions options;
   options.opener = file_opener();
-  options.files = config.files;
+  options.files = std::max(1U, config.files);  // of a serial program all ranks are on one node
   options.chunk_bytes = config.chunk;
   options.stream.buffer_bytes = config.buffer;
   options.stream.align = config.align;
@@ -118,8 +119,10 @@ Result<bool> is_ours(const char* name) {
 bool is_container(const char* name) {
   const auto ours = is_ours(name);
   if (!ours || *ours || !transfer::has_note(name)) return !ours || *ours;
+  // Where it is not here, the call that follows says where it is.
   const auto copy = transfer::newest_copy(name);
-  return copy && *copy && transfer::state_of_copy((*copy)->path) != transfer::CopyState::kNothing;
+  return !copy ||
+         (*copy && transfer::state_of_copy((*copy)->path) != transfer::CopyState::kNothing);
 }
 
 namespace {
@@ -172,9 +175,10 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
   if (!is_container(name.c_str())) return std::shared_ptr<SkeletonHost>{};
   BENTO_TRY(is_ours(name.c_str()));
   BENTO_ASSIGN(const auto copy, transfer::newest_copy(name));
+  if (copy) BENTO_TRY(transfer::check_whole(*copy));
   const std::string& place = copy ? copy->path : name;
   std::optional<CachedFile> cached;
-  if (copy) cached = CachedFile{copy->path, copy->final_name};
+  if (copy) cached = CachedFile{copy->path, copy->final_name, {}};
   const auto parent_context = std::static_pointer_cast<FileContext>(parent);
   const bool writable = parent->ranks() == 1 && (flags & H5F_ACC_RDWR) != 0;
   OpenSettings settings = parent_context->settings();

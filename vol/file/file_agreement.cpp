@@ -187,6 +187,7 @@ Result<AgreedFile> agree_on_open(const FileRequest& request) {
         if (place == request.name) {
           BENTO_ASSIGN(auto copy, transfer::newest_copy(request.name));
           if (copy) {
+            BENTO_TRY(transfer::check_whole(*copy));
             place = copy->path;
             found = std::make_shared<transfer::CachedCopy>(std::move(*copy));
           }

@@ -14,6 +14,7 @@
 #include "hdf5/skeleton/plain_file.hpp"
 #include "hdf5/view/view_builder.hpp"
 #include "vol/file/linked_datasets.hpp"
+#include "vol/file/spread_cache.hpp"
 #include "vol/file/stats.hpp"
 
 namespace bento::vol {
@@ -27,11 +28,14 @@ constexpr std::uint64_t kLargestDeclared = std::uint64_t{1} << 48;
 // The device's number is another one on every node, so a rank asks for its own. If the name leads
 // it elsewhere, which may be a stale answer of a network file system, rank 0's has to do.
 FileIdentity identity_here(const std::string& name, const Container& container,
-                           const OpenSettings& settings) {
+                           const OpenSettings& settings, bool spread) {
   FileIdentity identity;
   std::tie(identity.device, identity.inode) = container.identity();
   const FileIdentity here = identity_of_name(name.c_str());
-  if (here.inode == identity.inode) identity.device = here.device;
+  if (here.inode == identity.inode || spread) {
+    identity.device = here.device;
+    identity.inode = here.inode;
+  }
   identity.step = settings.requested.config.step;
   identity.session = settings.session;
   return identity;
@@ -45,7 +49,8 @@ FileContext::FileContext(std::string name, OpenSettings settings, UserAccess acc
     : name_(std::move(name)),
       settings_(std::move(settings)),
       timer_(container->writable() ? config().commit : 0),
-      identity_(identity_here(container->path(), *container, settings_)),
+      identity_(identity_here(container->path(), *container, settings_,
+                              cached && cached->spread != nullptr)),
       access_(std::move(access)),
       comm_(std::move(comm)),
       container_(std::move(container)),
@@ -105,7 +110,9 @@ Status FileContext::finalise() {
     fmt::print(stderr, "h5bento: '{}': deleted datasets keep their space: {}\n", name_,
                removed.error().text);
   const bool nameless = writable() && comm_->rank() == 0 && has_no_name(container_->descriptor());
-  Status closed = container_->close(config().view ? view_builder() : ViewBuilder{});
+  // Of a spread container the daemon makes the view, when all of it lies in one place.
+  const bool view = config().view && !(cached_ && cached_->spread);
+  Status closed = container_->close(view ? view_builder() : ViewBuilder{});
   if (nameless)
     fmt::print(stderr,
                "h5bento: warning: '{}' was removed or replaced while it was written: what was "

@@ -3,6 +3,7 @@
 #include "vol/mpi/mpi_access.hpp"
 
 #include "vol/mpi/mpi_comm.hpp"
+#include "vol/mpi/mpi_constants.hpp"
 #include "vol/mpi/mpi_info.hpp"
 
 namespace bento::vol {
@@ -23,8 +24,8 @@ bool is_mpio(hid_t driver) {
 }
 
 Result<std::shared_ptr<const MpiAccess>> mpi_access(hid_t fapl) {
-  MPI_Comm comm = MPI_COMM_NULL;
-  MPI_Info info = MPI_INFO_NULL;
+  MPI_Comm comm = mpi_constants().comm_null;
+  MPI_Info info = mpi_constants().info_null;
   if (H5Pget_fapl_mpio(fapl, &comm, &info) < 0)
     return fail(Code::kInvalidArgument,
                 "the MPI communicator of the file access list cannot be duplicated");

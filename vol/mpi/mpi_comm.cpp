@@ -11,6 +11,7 @@
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "vol/mpi/backoff.hpp"
+#include "vol/mpi/mpi_constants.hpp"
 #include "vol/mpi/rank_tree.hpp"
 
 namespace bento::vol {
@@ -82,7 +83,7 @@ MpiCommunicator::MpiCommunicator(MPI_Comm comm, double timeout_s)
 Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::take(MPI_Comm comm, double timeout_s) {
   if (!mpi_alive()) return fail(Code::kPeer, "MPI is not initialised, or finalised already");
   auto made = std::unique_ptr<MpiCommunicator>(new MpiCommunicator(comm, timeout_s));
-  MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(comm, mpi_constants().errors_return);
   MPI_Comm_rank(comm, &made->rank_);
   MPI_Comm_size(comm, &made->size_);
   return made;
@@ -172,9 +173,9 @@ Status MpiCommunicator::send(int to, int tag, const std::shared_ptr<const Bytes>
   sent.message = message;
   for (std::size_t at = 0; at < message->size(); at += kPieceBytes) {
     const std::size_t piece = std::min(kPieceBytes, message->size() - at);
-    if (MPI_Isend(message->data() + at, static_cast<int>(piece), MPI_BYTE, to,
+    if (MPI_Isend(message->data() + at, static_cast<int>(piece), mpi_constants().byte, to,
                   at == 0 ? tag : kTagMore, comm_,
-                  &sent.requests.emplace_back(MPI_REQUEST_NULL)) != MPI_SUCCESS)
+                  &sent.requests.emplace_back(mpi_constants().request_null)) != MPI_SUCCESS)
       return broken(fmt::format("MPI refused a message to rank {}", to));
   }
   return {};
@@ -206,10 +207,10 @@ Result<Bytes> MpiCommunicator::receive(int from, int tag, double deadline_s) {
 
 Result<Bytes> MpiCommunicator::take_pieces(MPI_Message first, const MPI_Status& status) {
   int count = 0;
-  MPI_Get_count(&status, MPI_BYTE, &count);
+  MPI_Get_count(&status, mpi_constants().byte, &count);
   auto buffer = std::make_unique<Bytes>(static_cast<std::size_t>(count));
-  MPI_Request request = MPI_REQUEST_NULL;
-  if (MPI_Imrecv(buffer->data(), count, MPI_BYTE, &first, &request) != MPI_SUCCESS)
+  MPI_Request request = mpi_constants().request_null;
+  if (MPI_Imrecv(buffer->data(), count, mpi_constants().byte, &first, &request) != MPI_SUCCESS)
     return give_up("MPI failed while taking a message");
   BENTO_TRY(receive_piece(request, buffer, status.MPI_SOURCE));
   ByteReader in(*buffer, std::endian::little, "message");
@@ -221,8 +222,8 @@ Result<Bytes> MpiCommunicator::take_pieces(MPI_Message first, const MPI_Status& 
   buffer->resize(static_cast<std::size_t>(total));
   for (; at < total; at += kPieceBytes) {
     const std::size_t piece = std::min(kPieceBytes, static_cast<std::size_t>(total) - at);
-    if (MPI_Irecv(buffer->data() + at, static_cast<int>(piece), MPI_BYTE, status.MPI_SOURCE,
-                  kTagMore, comm_, &request) != MPI_SUCCESS)
+    if (MPI_Irecv(buffer->data() + at, static_cast<int>(piece), mpi_constants().byte,
+                  status.MPI_SOURCE, kTagMore, comm_, &request) != MPI_SUCCESS)
       return give_up("MPI failed while taking a message");
     BENTO_TRY(receive_piece(request, buffer, status.MPI_SOURCE));
   }

@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include "core/io/private_descriptor.hpp"
+#include "vol/mpi/mpi_constants.hpp"
 
 namespace bento::vol {
 
@@ -19,7 +20,7 @@ class OwnedInfo {
     if (home_.elsewhere()) return;
     int gone = 0;
     MPI_Finalized(&gone);
-    if (gone == 0 && info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+    if (gone == 0 && info_ != mpi_constants().info_null) MPI_Info_free(&info_);
   }
   OwnedInfo(const OwnedInfo&) = delete;
   OwnedInfo& operator=(const OwnedInfo&) = delete;

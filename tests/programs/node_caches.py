@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs whose cache (cache=) is another folder on each node, with the real daemons behind them.
+
+    node_caches.py arrive | states | deaths | full | files | refused
+
+A node is a mount namespace here, in which the folder `c` is that node's own.
+"""
+
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from harness import ANY, Skip, bento_env, built, check, mpirun, native_env, python, run, run_test
+
+# This rank's node, and then the program.
+ON_NODE = """
+import ctypes, os, sys
+nodes, dealt = int(sys.argv[1]), sys.argv[2]
+rank, ranks = (int(os.environ.get(key, value)) for key, value in (("OMPI_COMM_WORLD_RANK", 0), ("OMPI_COMM_WORLD_SIZE", 1)))
+if "PMI_RANK" in os.environ:
+    rank, ranks = int(os.environ["PMI_RANK"]), int(os.environ["PMI_SIZE"])
+node = rank % nodes if dealt == "cyclic" else rank * nodes // ranks
+if dealt.isdigit():
+    node = int(dealt)
+libc = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNS, MS_BIND, MS_REC, MS_PRIVATE = 0x20000, 4096, 16384, 1 << 18
+def must(status):
+    if status != 0:
+        print("no namespace:", os.strerror(ctypes.get_errno()), file=sys.stderr)
+        sys.exit(99)
+must(libc.unshare(CLONE_NEWNS))
+must(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
+must(libc.mount(os.path.abspath(f"n{node}").encode(), os.path.abspath("c").encode(), None, MS_BIND, None))
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+
+# What each rank does, in order.
+PROGRAM = """
+import os, sys, time, h5py, numpy as np
+from mpi4py import MPI
+comm, path, f = MPI.COMM_WORLD, sys.argv[1], None
+N = 30000
+def values(v, rank):
+    return np.random.default_rng(1000 * v + rank).random(N)
+def squeezed(v, rank):
+    return (np.arange(N, dtype="i4") // 7) * v + rank
+mine = slice(N * comm.rank, N * (comm.rank + 1))
+for action in sys.argv[2:]:
+    what, _, value = action.partition("=")
+    if what == "create":
+        f = h5py.File(path, "w", driver="mpio", comm=comm)
+    elif what == "step":
+        v = int(value)
+        g = f.create_group(f"s{v}")
+        g.attrs["v"] = v
+        x = g.create_dataset("x", N * comm.size, "f8")
+        z = g.create_dataset("z", N * comm.size, "i4", chunks=(N,), compression="gzip")
+        g["small"] = np.arange(10) + v
+        x[mine] = values(v, comm.rank)
+        with z.collective:
+            z[mine] = squeezed(v, comm.rank)
+    elif what == "own":
+        g = f[f"s{value}"]
+        assert np.array_equal(g["x"][mine], values(int(value), comm.rank)), "own values"
+        assert np.array_equal(g["z"][mine], squeezed(int(value), comm.rank)), "own compressed values"
+    elif what == "others":
+        other = (comm.rank + comm.size // 2) % comm.size
+        try:
+            f[f"s{value}/x"][N * other : N * (other + 1)]
+            print("read what is not here")
+        except OSError as error:
+            os.write(1, f"refused: {error}\\n".encode())
+    elif what == "overwrite":
+        for s in f:
+            f[s]["x"][mine] = values(int(value), comm.rank)
+    elif what == "flush":
+        f.flush()
+    elif what == "close":
+        f.close()
+    elif what == "die":
+        comm.Barrier()
+        time.sleep(0.1)
+        os.kill(os.getpid(), 9)
+"""
+
+# Reads it as anybody does. Expected: what x holds in each step, of so many ranks.
+READ = """
+import sys, h5py, numpy as np
+path, ranks, steps = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+N = 30000
+with h5py.File(path, "r") as f:
+    assert sorted(set(f) - {".h5bento"}) == sorted("s" + one.split(":")[0] for one in steps), list(f)
+    for one in steps:
+        step, held = (int(part) for part in one.split(":"))
+        g = f[f"s{step}"]
+        assert g.attrs["v"] == step and np.array_equal(g["small"][:], np.arange(10) + step)
+        x, z = g["x"][:], g["z"][:]
+        for rank in range(ranks):
+            mine = slice(N * rank, N * (rank + 1))
+            assert np.array_equal(x[mine], np.random.default_rng(1000 * held + rank).random(N)), (step, rank)
+            assert np.array_equal(z[mine], (np.arange(N) // 7) * step + rank), (step, rank, "z")
+"""
+
+
+def environment(string):
+    return bento_env(string=string, H5BENTO_TRANSFER_FILE=os.path.abspath("t"))
+
+
+def settings(**keys):
+    text = ";".join(f"{key}={value}" for key, value in keys.items())
+    return f"bento chunk=1M;cache={os.path.abspath('c')};{text}"
+
+
+def on_node(nodes, dealt):
+    return [python(), "-c", ON_NODE, str(nodes), dealt]
+
+
+def program(ranks, nodes, string, path, *actions, dealt="block", ok=(0,), timeout=60):
+    command = [*on_node(nodes, dealt), python(), "-c", PROGRAM, path, *actions]
+    return mpirun(ranks, command, environment(string), ok=ok, timeout=timeout)
+
+
+def tool_on(node, *arguments, ok=(0,), file="t"):
+    command = [*on_node(1, str(node)), built("bin", "h5bento"), "transfer", *arguments, "--file", os.path.abspath(file)]
+    return run(command, native_env(), ok=ok)
+
+
+def holds(path, ranks, *steps):
+    """On stock HDF5, the wheel's, without any plugin; and through the connector."""
+    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ, path, str(ranks), *steps], native_env())
+    run([python(), "-c", READ, path, str(ranks), *steps], environment("bento verify=all"))
+    run([built("bin", "h5bento"), "verify", path], native_env())
+
+
+def wait_for(what, condition, seconds=40):
+    until = time.monotonic() + seconds
+    while not condition():
+        check(time.monotonic() < until, f"after {seconds} s: not {what}; {logs()}")
+        time.sleep(0.02)
+
+
+def logs():
+    return "; ".join(open(name).read() for name in glob.glob("*.log") + glob.glob("n?/*.log"))
+
+
+def left(path="pfs"):
+    return glob.glob(f"{path}/.h5bento-*") + glob.glob("n?/h5bento-*")
+
+
+def arrived(path):
+    wait_for(f"{path} has arrived, and nothing is left: {left()}", lambda: os.path.exists(path) and not left())
+
+
+def daemons():
+    pids = []
+    for name in glob.glob("*.daemon") + glob.glob("n?/*.daemon"):
+        with open(name) as file:
+            pid = int(file.read() or 0)
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if b"transfer\0run" in file.read():  # the program's name may be /proc/self/exe
+                    pids.append(pid)
+        except OSError:
+            pass
+    return pids
+
+
+def end_daemons(how=signal.SIGTERM):
+    pids = daemons()
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+        os.kill(pid, how)
+    wait_for("the daemons have ended", lambda: not daemons())
+    return pids
+
+
+def fresh(nodes=3):
+    end_daemons()
+    run(["rm", "-rf", "pfs", "c", *glob.glob("t*"), *glob.glob("n?")], native_env())
+    for folder in ("pfs", "c", *(f"n{node}" for node in range(nodes))):
+        os.makedirs(folder)
+
+
+# ---- what arrives ----
+
+
+def arrive():
+    for ranks, nodes, dealt, keys in (
+        (4, 2, "block", {}),
+        (4, 2, "cyclic", {"files": 2}),
+        (5, 3, "block", {"files": "node", "checksum": "md5", "durability": "power"}),
+        (3, 3, "cyclic", {"flush": "sync", "arrive": "onefile"}),
+        (4, 2, "cyclic", {"flush": "sync", "arrive": "onefile", "files": 2}),
+    ):
+        fresh()
+        path = "pfs/a.h5"
+        actions = ("create", "step=1", "own=1", "flush", "own=1", "step=2", "overwrite=7", "flush", "step=3", "close")
+        program(ranks, nodes, settings(**keys), path, *actions, dealt=dealt)
+        arrived(path)
+        holds(path, ranks, "1:7", "2:7", "3:3")
+        files = 1 if "arrive" in keys else {"node": nodes}.get(keys.get("files"), keys.get("files", 1))
+        check(len(glob.glob(path + "*")) == files, f"{glob.glob(path + '*')}")
+        # It is a container as any other: a program goes on with it.
+        mpirun(2, [python(), "-c", PROGRAM.replace('"w"', '"r+"'), path, "create", "close"], environment("bento"))
+        holds(path, ranks, "1:7", "2:7", "3:3")
+    # As an ordinary HDF5 file, of which nothing in it tells.
+    fresh()
+    program(4, 2, settings(arrive="native", files="node"), "pfs/n.h5", "create", "step=1", "flush", "step=2", "close")
+    arrived("pfs/n.h5")
+    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ, "pfs/n.h5", "4", "1:1", "2:2"], native_env())
+    check(glob.glob("pfs/*") == ["pfs/n.h5"], f"{glob.glob('pfs/*')}")
+    # One folder that all nodes see is one cache.
+    fresh()
+    shared = f"bento chunk=1M;cache={os.path.abspath('shared')};files=node"
+    program(4, 2, shared, "pfs/b.h5", "create", "step=1", "close")
+    wait_for("arrived", lambda: os.path.exists("pfs/b.h5") and not glob.glob("pfs/.h5bento-*"))
+    holds("pfs/b.h5", 4, "1:1")
+
+
+def states():
+    """What is found before it has arrived."""
+    fresh()
+    path = "pfs/a.h5"
+    program(4, 2, "bento chunk=1M", path, "create", "step=9", "close")
+    result = program(4, 2, settings(bw="64K"), path, "create", "step=1", "flush", "others=1", "close")
+    refused = re.findall(r"refused: .*", result.out)
+    check(len(refused) == 4 and "read what is not here" not in result.out, f"{result.out!r} {result.err!r}")
+    check(all("another node" in line for line in refused), result.out)
+    # The older file stays; h5bento knows of the newer one, on each node and elsewhere.
+    result = run([built("bin", "h5bento"), "info", path], native_env())
+    check("has not arrived" in result.err, result.err)
+    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ, path, "4", "9:9"], native_env())
+    for node in (0, 1):
+        command = [*on_node(1, str(node)), python(), "-c", READ, path, "4", "1:1"]
+        result = run(command, environment("bento"), ok=ANY)
+        check(result.status != 0 and "caches of 2 nodes" in result.err, result.err)
+    result = program(2, 2, "bento", path, "create", "step=3", "close", ok=ANY)
+    check(result.status == 0, "created anew, directly: " + result.err)
+    time.sleep(3)
+    holds(path, 2, "3:3")
+    check(not glob.glob("pfs/.h5bento-*.cache"), f"{left()}")
+    # Written anew while the one before is on its way: that one does not arrive, and goes.
+    fresh()
+    program(4, 2, settings(bw="400K"), path, "create", "step=1", "close")
+    program(4, 2, settings(bw=0), path, "create", "step=2", "step=4", "close", dealt="cyclic")
+    arrived(path)
+    holds(path, 4, "2:2", "4:4")
+    for node in ("0", "1"):
+        fresh()
+        program(4, 2, settings(bw="64K"), path, "create", "step=1", "close")
+        program(2, 2, settings(bw=0), path, "create", "step=5", "close", dealt=node)
+        # The older share of the other node goes later: a note that it does not see may only be late.
+        wait_for("it has arrived", lambda: os.path.exists(path) and not glob.glob("pfs/.h5bento-*"))
+        holds(path, 2, "5:5")
+    # A program that dies before it has committed anything takes nothing away.
+    fresh()
+    program(4, 2, settings(flush="off"), path, "create", "step=1", "close")
+    program(4, 2, settings(), path, "create", "step=6", "die", ok=ANY)
+    tool_on(0, "submit", path)
+    tool_on(1, "submit", path, file="c/t1")
+    wait_for("it has arrived", lambda: os.path.exists(path) and not glob.glob("pfs/.h5bento-*"))
+    holds(path, 4, "1:1")
+    run(["rm", "-rf", *glob.glob("n?/h5bento-*")], native_env())  # what that program has left is not closed
+
+
+def full():
+    """Of two nodes one has hardly any room, or not enough."""
+    path = "pfs/a.h5"
+    for size, keys, expected in (("200k", {}, "direct"), ("200k", {"cache_full": "fail"}, "create"), ("1m", {}, "write")):
+        fresh()
+        run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", "n1"], native_env())
+        try:
+            result = program(4, 2, settings(**keys), path, "create", "step=1", "step=2", "close", ok=ANY)
+            if expected == "direct":
+                check(result.status == 0 and "full" in result.err and "written directly" in result.err, result.err)
+                check(not left(), f"left: {left()}")
+                holds(path, 4, "1:1", "2:2")
+            else:
+                check(result.status != 0 and ("full" in result.err or "No space left" in result.err), result.err)
+                check(not os.path.exists(path), "half a file")
+                if expected == "create":
+                    check(not left(), f"left: {left()}")
+                # There is room again.
+                program(4, 2, f"bento chunk=1M", path, "create", "step=5", "close")
+                holds(path, 4, "5:5")
+        finally:
+            end_daemons()
+            run(["umount", "n1"], native_env())
+
+
+def files():
+    """files=node without a cache: the nodes are those that the operating system tells apart."""
+    for nodes, ranks in ((1, 2), (2, 4), (3, 4)):
+        path = f"a{nodes}.h5"
+        env = bento_env(string="bento chunk=1M;files=node", H5BENTO_TEST_NODES=str(nodes))
+        mpirun(ranks, [python(), "-c", PROGRAM, path, "create", "step=1", "close"], env)
+        check(len(glob.glob(path + "*")) == nodes, f"{glob.glob(path + '*')}")
+        holds(path, ranks, "1:1")
+
+
+def deaths():
+    """Daemons and the program are killed."""
+    path = "pfs/a.h5"
+    for round in range(3):
+        fresh()
+        program(4, 2, settings(bw="250K", files=1 + round % 2), path, "create", "step=1", "flush", "step=2", "close")
+        for _ in range(3):
+            time.sleep(0.7)
+            check(not os.path.exists(path), "too fast to show anything")
+            end_daemons(signal.SIGKILL)
+            for node, file in ((0, "t"), (1, "c/transfer-0.scrinfo")):
+                command = [*on_node(1, str(node)), built("bin", "h5bento"), "transfer", "run", "--until-done", "--file", os.path.abspath(file)]
+                subprocess.Popen(command, env=native_env(), start_new_session=True)
+        wait_for(f"{path} has arrived", lambda: os.path.exists(path) and not left(), 60)
+        holds(path, 4, "1:1", "2:2")
+    # The program dies after a flush: what it had committed arrives when somebody submits it.
+    fresh()
+    program(4, 2, settings(), path, "create", "step=1", "flush", "step=2", "die", ok=ANY)
+    check(not os.path.exists(path), "it arrived by itself")
+    tool_on(0, "submit", path)
+    time.sleep(1.5)
+    check(not os.path.exists(path), "with one share of two")
+    tool_on(1, "submit", path, file="c/t1")
+    arrived(path)
+    run([os.environ["H5BENTO_PYTHON"], "-c", READ, path, "4", "1:1"], environment("bento verify=all"))
+
+
+def refused():
+    path = "pfs/a.h5"
+    fresh()
+    for keys, word in (({"view": "commit"}, "view=commit"),):
+        result = program(4, 2, settings(**keys), path, "create", "close", ok=ANY)
+        check(result.status != 0 and word in result.err and "another folder on each node" in result.err, result.err)
+        check(not left() and not os.path.exists(path), f"left: {left()}")
+
+
+def main(which):
+    if not os.path.exists(built("bin", "h5bento")):
+        raise Skip("the program h5bento is not built")
+    fresh()
+    if run([*on_node(1, "0"), "true"], native_env(), ok=ANY).status == 99:
+        raise Skip("no mount namespaces for this user")
+    try:
+        {"arrive": arrive, "states": states, "deaths": deaths, "refused": refused, "full": full, "files": files}[which]()
+    finally:
+        end_daemons()
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    run_test(main, *sys.argv[1:], containers=0 if sys.argv[1] == "refused" else 1)
