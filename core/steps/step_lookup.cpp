@@ -63,17 +63,101 @@ class TouchingCandidates {
   BoxTree tree_;
 };
 
-// Adds what one step shows in what later ones left uncovered; `clip` holds all later changes of
-// extent.
-Status add_step(SegmentSource& source, OnceSource& once, const DatasetDeclaration& dataset,
-                const StepEntry& entry, AbsoluteStep step, const std::optional<Dims>& clip,
-                FindOptions& options, StepLookup& out) {
-  Box wanted = around(out.uncovered);
+/// What several steps show in what later ones left uncovered. To hold a step against every
+/// uncovered piece costs time of their number, for each step; so steps wait until they have enough
+/// records.
+class WaitingSteps {
+ public:
+  WaitingSteps(SegmentSource& source, FindOptions& options, const Box& selection, StepLookup& out)
+      : source_(source), options_(options), out_(out), bounds_(selection) {
+    out.uncovered.push_back(selection);
+  }
+
+  /// Holds all that is uncovered, also if no step waits.
+  [[nodiscard]] const Box& bounds() const { return bounds_; }
+
+  /// Adds what an older step than all before has; `visible` of each record. Errors: the budget's,
+  /// the source's.
+  Status add(const StepSegment& segment, std::vector<Candidate> candidates,
+             const std::vector<std::uint64_t>& positions) {
+    if (candidates.empty()) return {};
+    for (const std::uint64_t position : positions) places_.push_back({position, segments_.size()});
+    if (waiting_.empty()) first_ = candidates.front().record;
+    if (options_.values) segments_.push_back(segment);
+    // Of equal orders the later record number wins, as in resolve_latest().
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return a.order != b.order ? a.order > b.order : a.record > b.record;
+    });
+    waiting_.insert(waiting_.end(), candidates.begin(), candidates.end());
+    return waiting_.size() >= out_.uncovered.size() / kShare ? resolve() : Status();
+  }
+
+  /// Answers for all that waits.
+  Status resolve() {
+    if (waiting_.empty()) return {};
+    // From here on only their sequence tells which is newer: orders are those of one step.
+    for (std::size_t i = 0; i < waiting_.size(); ++i)
+      waiting_[i].order = Order{waiting_.size() - i, 0, 0};
+    Lookup seen;
+    const TouchingCandidates near(waiting_, out_.uncovered.size());
+    for (const auto& box : out_.uncovered) {
+      auto touching = near.of(box);
+      BENTO_TRY(options_.budget.spend(1 + (near.looked_at() + touching.size()) / 64));
+      if (touching.empty())
+        seen.uncovered.push_back(box);
+      else
+        BENTO_TRY(resolve_latest(box, std::move(touching), options_.budget, seen));
+    }
+    out_.uncovered = std::move(seen.uncovered);
+    BENTO_TRY(take(std::move(seen.pieces)));
+    if (!out_.uncovered.empty()) bounds_ = around(out_.uncovered);
+    waiting_.clear();
+    places_.clear();
+    segments_.clear();
+    return {};
+  }
+
+ private:
+  /// So many times more pieces than records are held against each other.
+  static constexpr std::size_t kShare = 8;
+  struct Place {
+    std::uint64_t position;  ///< in the segment
+    std::size_t segment;
+  };
+
+  Status take(std::vector<Piece> pieces) {
+    for (auto& piece : pieces) {
+      if (options_.values) {
+        const Place& place = places_[piece.record - first_];
+        const StepSegment& segment = segments_[place.segment];
+        BENTO_TRY(options_.budget.spend(segment.range_bytes() / 4096));
+        BENTO_ASSIGN(const bool may, segment.may_hold(source_, place.position, *options_.values));
+        if (!may) continue;
+      }
+      out_.pieces.push_back(std::move(piece));
+    }
+    return {};
+  }
+
+  SegmentSource& source_;
+  FindOptions& options_;
+  StepLookup& out_;
+  Box bounds_;
+  std::vector<Candidate> waiting_;     ///< newest first
+  std::size_t first_ = 0;              ///< record number of places_[0]
+  std::vector<Place> places_;          ///< of the records that wait
+  std::vector<StepSegment> segments_;  ///< of the steps that wait, if values are asked for
+};
+
+// Adds what one step shows of what may be uncovered; `clip` holds all later changes of extent.
+Status add_step(OnceSource& once, const DatasetDeclaration& dataset, const StepEntry& entry,
+                AbsoluteStep step, const std::optional<Dims>& clip, FindOptions& options,
+                StepLookup& out, WaitingSteps& waiting) {
+  Box wanted = waiting.bounds();
   if (clip) wanted = intersect(wanted, Box::whole(*clip));
   if (wanted.empty() || entry.records == 0 || !overlaps(wanted, entry.bounds)) return {};
   BENTO_ASSIGN(const StepSegment segment, StepSegment::open(once, entry.segment));
   BENTO_TRY(check_segment(segment, dataset, step));
-  const std::size_t first = out.records.size();
   std::vector<Candidate> candidates;
   std::vector<std::uint64_t> positions;
   BENTO_TRY(segment.find(once, &wanted, options.budget,
@@ -91,26 +175,7 @@ Status add_step(SegmentSource& source, OnceSource& once, const DatasetDeclaratio
                            out.records.push_back({record, step});
                            return {};
                          }));
-  if (candidates.empty()) return {};
-
-  Lookup seen;
-  const TouchingCandidates near(candidates, out.uncovered.size());
-  for (const auto& box : out.uncovered) {
-    auto touching = near.of(box);
-    BENTO_TRY(options.budget.spend(1 + (near.looked_at() + touching.size()) / 64));
-    BENTO_TRY(resolve_latest(box, std::move(touching), options.budget, seen));
-  }
-  out.uncovered = std::move(seen.uncovered);
-  for (auto& piece : seen.pieces) {
-    if (options.values) {
-      BENTO_TRY(options.budget.spend(segment.range_bytes() / 4096));
-      BENTO_ASSIGN(const bool may,
-                   segment.may_hold(source, positions[piece.record - first], *options.values));
-      if (!may) continue;
-    }
-    out.pieces.push_back(std::move(piece));
-  }
-  return {};
+  return waiting.add(segment, std::move(candidates), positions);
 }
 
 }  // namespace
@@ -133,21 +198,22 @@ Result<StepLookup> find_in_steps(SegmentSource& source, const DatasetEntry& data
                                  AbsoluteStep as_of, const Box& selection, FindOptions options) {
   StepLookup out;
   if (selection.empty()) return out;
-  out.uncovered.push_back(selection);
   std::optional<Dims> clip;
   const auto matters = [&](const StepSummary& summary) {
     return summary.clip || (summary.any_records && overlaps(summary.bounds, selection));
   };
   OnceSource once(source);
+  WaitingSteps waiting(source, options, selection, out);
   const auto visit = [&](std::uint64_t step, const StepEntry& at) -> Result<bool> {
     BENTO_TRY(options.budget.spend());
     BENTO_TRY(
-        add_step(source, once, dataset.declaration, at, AbsoluteStep(step), clip, options, out));
+        add_step(once, dataset.declaration, at, AbsoluteStep(step), clip, options, out, waiting));
     if (at.clip) narrow_clip(clip, *at.clip);
     return !out.uncovered.empty() && !at.covers;
   };
   BENTO_TRY(SegmentArray(SegmentTraits{dataset.declaration.rank})
                 .visit_down(once, dataset.steps, as_of.number(), matters, visit));
+  BENTO_TRY(waiting.resolve());
   return out;
 }
 

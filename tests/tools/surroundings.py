@@ -47,6 +47,22 @@ def case_help():
         h5bento(*wrong, ok=(2,))
 
 
+def check_variants(good, reason):
+    """Folders with the plugin for HDF5 without MPI, alone and beside the other one, whatever that is called."""
+    plugins = os.path.join(build_folder(), "plugins")
+    serial = os.path.join(build_folder(), "plugins-serial", "libh5bento_vol_serial.so")
+    if not os.path.exists(serial):
+        return
+    reason("is for an HDF5 without MPI", HDF5_PLUGIN_PATH=os.path.dirname(serial))
+    for number, folder in enumerate(("a", "b")):
+        os.mkdir(folder)
+        shutil.copy(serial, folder)
+        own = os.path.join(folder, ("libh5bento_vol.so", "libh5bento_vol_cluster.so")[number])
+        shutil.copy(os.path.join(plugins, "libh5bento_vol.so"), own)
+        value = answer("check", env={**good, "HDF5_PLUGIN_PATH": folder})
+        check(value["active"] and value["plugin"] == own, f"two variants: {value}")
+
+
 def case_check():
     """check: active, and each reason why not."""
     plugins = os.path.join(build_folder(), "plugins")
@@ -69,6 +85,7 @@ def case_check():
     with open("bad/libh5bento_vol.so", "w") as file:
         file.write("no library")
     reason("cannot be loaded", HDF5_PLUGIN_PATH="bad")
+    check_variants(good, reason)
     check(os.listdir(plugins) and not glob.glob("/tmp/h5bento-check-*"), "check leaves something behind")
     # A folder for temporary files that is none, and one that nobody can write to.
     for folder in ("nowhere", "bad/libh5bento_vol.so", "/proc"):

@@ -7,10 +7,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 
 #include <dlfcn.h>
 #include <hdf5.h>
@@ -27,8 +29,9 @@ namespace {
 
 using namespace vol;
 
-constexpr const char* kModule = "libh5bento_vol.so";
-constexpr const char* kDriverModule = "libh5bento_vfd.so";
+constexpr std::string_view kModule = "libh5bento_vol";
+constexpr std::string_view kDriverModule = "libh5bento_vfd";
+constexpr std::string_view kSerial = "_serial";  ///< so ends the name of one for HDF5 without MPI
 /// Where HDF5 looks if nothing is said, unless it was built otherwise.
 constexpr const char* kUsualFolder = "/usr/local/hdf5/lib/plugin";
 
@@ -56,33 +59,63 @@ std::vector<std::string> plugin_folders() {
   return folders;
 }
 
-/// The file of a plugin; a reason if there is none, or if it cannot be loaded.
-std::string look_for_module(const char* name, std::vector<std::string>& reasons) {
+/// The files of plugins whose names begin so, in the order of the folders; a reason if there is
+/// none, or if none can be loaded.
+std::vector<std::string> look_for_modules(std::string_view name,
+                                          std::vector<std::string>& reasons) {
   std::string searched;
-  std::string found;
+  std::vector<std::string> found;
   for (const auto& folder : plugin_folders()) {
-    const std::string file = folder + "/" + name;
     std::error_code error;
-    if (std::filesystem::exists(file, error)) {
-      found = file;
-      break;
-    }
+    std::vector<std::string> here;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+      if (entry.path().filename().string().starts_with(name) && entry.path().extension() == ".so")
+        here.push_back(entry.path().string());
+    std::sort(here.begin(), here.end());
+    found.insert(found.end(), here.begin(), here.end());
     searched += (searched.empty() ? "" : ", ") + folder;
   }
   if (found.empty()) {
-    reasons.push_back(fmt::format(
-        "{} is in none of the folders where HDF5 looks for plugins ({}): set HDF5_PLUGIN_PATH to "
-        "the folder that has it",
-        name, searched.empty() ? std::string("none") : searched));
+    reasons.push_back(
+        fmt::format("{}.so is in none of the folders where HDF5 looks for plugins ({}): set "
+                    "HDF5_PLUGIN_PATH to "
+                    "the folder that has it",
+                    name, searched.empty() ? std::string("none") : searched));
     return found;
   }
-  // Says which library it lacks; the HDF5 library says only that it found no plugin.
-  void* const module = ::dlopen(found.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  if (module == nullptr)
-    reasons.push_back(fmt::format("the plugin cannot be loaded: {}", ::dlerror()));
-  else
-    ::dlclose(module);
+  // Says which library one lacks; the HDF5 library says only that it found no plugin.
+  std::vector<std::string> failures;
+  for (const auto& file : found)
+    if (void* const module = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL); module == nullptr)
+      failures.push_back(fmt::format("the plugin cannot be loaded: {}", ::dlerror()));
+    else
+      ::dlclose(module);
+  if (failures.size() == found.size())
+    reasons.insert(reasons.end(), failures.begin(), failures.end());
   return found;
+}
+
+bool is_serial(const std::string& file) {
+  return std::filesystem::path(file).stem().string().ends_with(kSerial);
+}
+
+/// Which of these files HDF5 has in memory: one that does not fit is let go after it was asked.
+std::string loaded_of(const std::vector<std::string>& files) {
+  for (const auto& file : files)
+    if (void* const module = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_NOLOAD); module != nullptr) {
+      ::dlclose(module);
+      return file;
+    }
+  return {};
+}
+
+/// HDF5 says no more than that it found no plugin.
+void explain_variants(const std::vector<std::string>& files, std::vector<std::string>& reasons) {
+  if (files.empty() || !std::all_of(files.begin(), files.end(), is_serial)) return;
+  reasons.push_back(fmt::format(
+      "'{}' is for an HDF5 without MPI, such as the one in the h5py wheel; the one asked here has "
+      "MPI. Programs with MPI need the folder of libh5bento_vol.so in HDF5_PLUGIN_PATH",
+      files.front()));
 }
 
 void look_at_variables(Answer& answer) {
@@ -190,9 +223,14 @@ void try_driver(Answer& answer) {
 Result<ExitStatus> check(Output& out) {
   Answer answer;
   look_at_variables(answer);
-  answer.module = look_for_module(answer.driver ? kDriverModule : kModule, answer.reasons);
+  const auto modules = look_for_modules(answer.driver ? kDriverModule : kModule, answer.reasons);
+  if (!modules.empty()) answer.module = modules.front();
+  if (!answer.driver) explain_variants(modules, answer.reasons);
   // With a wrong connector HDF5 would print, or run somebody else's plugin.
-  if (answer.reasons.empty()) answer.driver ? try_driver(answer) : try_it(answer);
+  if (answer.reasons.empty()) {
+    answer.driver ? try_driver(answer) : try_it(answer);
+    if (std::string loaded = loaded_of(modules); !loaded.empty()) answer.module = loaded;
+  }
   const bool active = answer.reasons.empty();
   // With a driver that it does not have, HDF5 does not even start.
   if (!answer.driver) (void)::unsetenv("HDF5_DRIVER");

@@ -379,6 +379,50 @@ TEST_CASE("step index: a checkpoint that is overwritten keeps its size", "[core]
   REQUIRE(list->first == RelativeStep(299));
 }
 
+TEST_CASE("step index: a row a step, or an element, thousands of steps", "[core][index][step]") {
+  // What a question costs grows with the records, not with their square; each fifth write is one of
+  // two elements that others write again.
+  constexpr std::uint64_t kSteps = 4000;
+  constexpr std::uint64_t kSide = 50;
+  MemoryBlobs blobs;
+  BlobRef root;
+  Random random(11);
+  std::map<std::uint64_t, std::uint64_t> truth;  // of dataset 1: which step is seen
+  for (std::uint64_t step = 1; step <= kSteps; ++step) {
+    ContributionBuilder builder;
+    REQUIRE(builder.add(record_of(0, {Dims{step, 0}, Dims{1, 100}}, 0, 1), 8));
+    const std::uint64_t at = below(random, kSide * kSide);
+    const std::uint64_t wide = 1 + (step % 5 == 0 && at % kSide + 1 < kSide ? 1 : 0);
+    for (std::uint64_t i = 0; i < wide; ++i) truth[at + i] = step;
+    REQUIRE(builder.add(record_of(1, {Dims{at / kSide, at % kSide}, Dims{1, wide}}, 0, 2), 8));
+    const auto bytes = builder.encode();
+    StepCommit commit;
+    commit.step = AbsoluteStep(step);
+    if (step == 1) commit.declared = {declare(0, 2), declare(1, 2)};
+    commit.contribution = bytes;
+    const auto done = commit_step(blobs, blobs, root, commit);
+    REQUIRE(done);
+    root = done->root;
+  }
+  const auto index = StepIndex::open(blobs, root);
+  REQUIRE(index);
+  FindOptions options;
+  options.budget.visits = 1u << 20;
+  const Box all{Dims{0, 0}, Dims{kMostElements, kMostElements}};
+  const auto rows = index->find(0, all, options);
+  REQUIRE(rows);
+  CHECK(rows->pieces.size() == kSteps);
+  const auto elements = index->find(1, all, options);
+  REQUIRE(elements);
+  std::map<std::uint64_t, std::uint64_t> seen;
+  for (const auto& piece : elements->pieces)
+    for (std::uint64_t i = 0; i < piece.part.count[1]; ++i)
+      REQUIRE(seen.emplace(piece.part.start[0] * kSide + piece.part.start[1] + i,
+                           elements->records[piece.record].step.number())
+                  .second);
+  CHECK(seen == truth);
+}
+
 TEST_CASE("step index: value ranges skip records and still hide older ones",
           "[core][index][step]") {
   Random random(5);
