@@ -25,6 +25,8 @@ namespace {
 constexpr std::uint64_t kWriteThroughBytes = 256u << 10;
 // No file reaches so far.
 constexpr std::uint64_t kNowhere = static_cast<std::uint64_t>(1) << 60;
+// Fewer bytes than this are skipped between pieces.
+constexpr std::uint64_t kAlignment = 8;
 
 }  // namespace
 
@@ -64,7 +66,7 @@ std::uint64_t ViewFile::allocate(H5FD_mem_t type, std::uint64_t bytes) noexcept 
   // There will be no view, but the library needs a place to go on.
   next_bytes_ = 0;
   address = nowhere_;
-  nowhere_ += round_up(bytes, 8);
+  nowhere_ += round_up(bytes, kAlignment);
   if (type != H5FD_MEM_DRAW || bytes < kWriteThroughBytes)
     watch([&]() -> Status {
       keep_in_memory(address, bytes);
@@ -96,7 +98,7 @@ void ViewFile::keep_in_memory(std::uint64_t address, std::uint64_t bytes) {
     // Side by side with the region before, up to the bytes that alignment skipped.
     auto& [start, last] = *regions_.rbegin();
     if (!last.memory.empty() && address >= start + last.bytes &&
-        address - (start + last.bytes) < 8) {
+        address - (start + last.bytes) < kAlignment) {
       last.memory.resize(static_cast<std::size_t>(address + bytes - start));
       last.bytes = last.memory.size();
       return;
@@ -144,32 +146,47 @@ void ViewFile::write(std::uint64_t address, std::span<const std::byte> from) noe
   watch([&] { return try_write(address, from); });
 }
 
+// The library gathers metadata that lies side by side, and writes it at once: that may be several
+// regions, in whatever order they were allocated.
 Status ViewFile::try_write(std::uint64_t address, std::span<const std::byte> from) {
   if (address >= base() && address + from.size() <= base() + kSuperblockBytes) {
     std::memcpy(superblock_.data() + (address - base()), from.data(), from.size());
     return {};
   }
-  if (const auto found = region_behind(address);
-      found != regions_.end() && found->first <= address) {
-    const std::uint64_t skip = address - found->first;
-    if (from.size() <= found->second.bytes - skip) {
-      if (!found->second.memory.empty())
-        std::memcpy(found->second.memory.data() + skip, from.data(), from.size());
+  const std::uint64_t begin = address;
+  while (!from.empty()) {
+    std::uint64_t bytes = 0;
+    if (const auto at = region_behind(address); at != regions_.end() && at->first <= address) {
+      auto& [start, region] = *at;
+      const std::uint64_t skip = address - start;
+      bytes = std::min<std::uint64_t>(from.size(), region.bytes - skip);
+      const auto part = from.first(static_cast<std::size_t>(bytes));
+      if (!region.memory.empty())
+        std::memcpy(region.memory.data() + skip, part.data(), part.size());
       else if (place_ != nullptr)
-        return place_->file().write_at(address, from);
-      return {};
+        BENTO_TRY(place_->file().write_at(address, part));
+    } else if (const std::uint64_t adopted = adopted_from(address); adopted != 0) {
+      // A rank wrote it; the library only repeats it, or fills.
+      bytes = std::min<std::uint64_t>(from.size(), adopted);
+    } else if (at != regions_.end() && address != begin && at->first - address < kAlignment) {
+      bytes = std::min<std::uint64_t>(from.size(), at->first - address);
+    } else {
+      if (place_ == nullptr) return {};
+      return fail(Code::kInternal,
+                  fmt::format("native view: {} bytes written at {}, where nothing was allocated",
+                              from.size(), address));
     }
+    address += bytes;
+    from = from.subspan(static_cast<std::size_t>(bytes));
   }
-  // What is adopted was written by a rank; the library only repeats it, or fills.
-  auto behind = adopted_runs_.upper_bound(address);
-  if (behind != adopted_runs_.begin()) {
-    --behind;
-    if (address + from.size() <= behind->first + behind->second) return {};
-  }
-  if (place_ == nullptr) return {};
-  return fail(Code::kInternal,
-              fmt::format("native view: {} bytes written at {}, where nothing was allocated",
-                          from.size(), address));
+  return {};
+}
+
+std::uint64_t ViewFile::adopted_from(std::uint64_t address) const {
+  const auto behind = adopted_runs_.upper_bound(address);
+  if (behind == adopted_runs_.begin()) return 0;
+  const auto& [start, bytes] = *std::prev(behind);
+  return address < start + bytes ? start + bytes - address : 0;
 }
 
 Status ViewFile::store() {

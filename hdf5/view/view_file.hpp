@@ -81,6 +81,8 @@ class ViewFile {
   Result<std::uint64_t> try_allocate(H5FD_mem_t type, std::uint64_t bytes);
   Status try_read(std::uint64_t address, std::span<std::byte> into);
   Status try_write(std::uint64_t address, std::span<const std::byte> from);
+  /// How many bytes from there on are adopted; 0: not this one.
+  [[nodiscard]] std::uint64_t adopted_from(std::uint64_t address) const;
   void keep_in_memory(std::uint64_t address, std::uint64_t bytes);
   /// Runs `body`, which returns a Status; the first failure is kept, exceptions too.
   template <class Body>

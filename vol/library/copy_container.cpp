@@ -14,6 +14,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/container/container.hpp"
+#include "core/offline/survey.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/base/types.hpp"
@@ -341,15 +342,15 @@ std::string keys_of(const Container* container, std::uint64_t bytes, const std::
 
 }  // namespace
 
-Result<std::uint64_t> bytes_to_copy(const std::string& from) {
-  BENTO_ASSIGN(const auto file, open_posix_file(from, OpenMode::kRead));
+Result<std::uint64_t> bytes_to_copy(const std::string& from, const FileOpener& opener) {
+  BENTO_ASSIGN(const auto file, opener(from, OpenMode::kRead));
   BENTO_ASSIGN(const Probe seen, probe(*file));
-  std::uint64_t bytes = bytes_on_disk(from);
-  if (seen.kind != FileKind::kContainer) return bytes;
-  BENTO_ASSIGN(const ContainerPlan plan, ContainerPlan::of(seen.root.groups, seen.root.fs_block));
-  for (std::uint32_t index = 1; index < plan.files(); ++index)
-    bytes += bytes_on_disk(physical_name(from, index));
-  return bytes;
+  if (seen.kind != FileKind::kContainer) return bytes_on_disk(from);
+  BENTO_ASSIGN(Survey survey, Survey::open(from, opener));
+  BENTO_ASSIGN(const SpaceUse use, survey.space());
+  BENTO_ASSIGN(const std::uint64_t catalogue, survey.catalogue_in_use());
+  constexpr std::uint64_t kAround = 512;  // headers and fillers around a record, in about
+  return use.live + use.records * kAround + catalogue;
 }
 
 Result<CopyReport> copy_into_container(const std::string& from, const std::string& to,
@@ -358,7 +359,7 @@ Result<CopyReport> copy_into_container(const std::string& from, const std::strin
   const FileOpener opener = settings.opener ? settings.opener : FileOpener(open_posix_file);
   const OpenedWith opened(opener);
   BENTO_ASSIGN(const auto container, open_container(from, opener));
-  BENTO_ASSIGN(const std::uint64_t bytes, bytes_to_copy(from));
+  BENTO_ASSIGN(const std::uint64_t bytes, bytes_to_copy(from, opener));
   std::string read_keys;
   if (container) {
     report.step = container->step().number();

@@ -30,9 +30,10 @@ struct CopyReport {
   std::size_t dropped = 0;  ///< references that lead to objects without a path, and are null
 };
 
-/// Bytes that are about to be copied, at most: what the files of `from` take on the disk. Errors:
-/// kNotFound, kIo.
-Result<std::uint64_t> bytes_to_copy(const std::string& from);
+/// Bytes that are about to be copied: of a container, what its newest step shows and its catalogue;
+/// of another file, what it takes on the disk. Errors: those of Survey::open(); kCorrupt, kIo.
+Result<std::uint64_t> bytes_to_copy(const std::string& from,
+                                    const FileOpener& opener = &open_posix_file);
 
 /// Copies the newest step of `from` into the new container `to`, which must not be there: all
 /// objects, attributes, types, links, references, creation order, creation lists. Filtered chunks
