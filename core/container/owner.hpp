@@ -111,6 +111,7 @@ class Owner {
   Status check_names();
   Status skip_view(std::span<const ViewSpace> spaces, Root& next);
   // owner_live_view.cpp
+  [[nodiscard]] bool old_views_may_be_open(File& first);
   [[nodiscard]] bool changed_lately(File& first);
   Status begin_live_views();
   [[nodiscard]] bool plain_readers();

@@ -46,7 +46,9 @@ Result<std::unique_ptr<File>> Owner::claim(bool exclusive, bool& made) {
     auto first = exclusive ? Result<std::unique_ptr<File>>(fail(Code::kNotFound, {}))
                            : state_.options.opener(state_.path, OpenMode::kReadWrite);
     if (!first && first.error().code == Code::kNotFound) {
-      first = state_.options.opener(state_.path, OpenMode::kCreateExclusive);
+      // A link may lead to a file that is not there yet.
+      const std::string name = exclusive ? state_.path : end_of_links(state_.path);
+      first = state_.options.opener(name, OpenMode::kCreateExclusive);
       if (!first && first.error().code == Code::kExists && !exclusive) continue;
       made = first.has_value();
     }

@@ -39,8 +39,10 @@ constexpr std::string_view kText =
 Status Owner::begin_live_views() {
   opened_at_ = LiveViews::Clock::now();
   if (!state_.options.view_at_commits) return {};
-  if (state_.root.view.bytes == 0) return {};
   BENTO_ASSIGN(File* const first, files_.file(0));
+  // As long as the session before has left it, it will do: or each would make it longer.
+  BENTO_ASSIGN(live_length_, first->size());
+  if (state_.root.view.bytes == 0) return {};
   Catalogue catalogue(*first, state_.plan.file(0));
   std::vector<CatalogueRange> ranges;
   for (const CatalogueRef& ref : {state_.root.view, state_.root.view_before}) {
@@ -54,12 +56,21 @@ Status Owner::begin_live_views() {
   return {};
 }
 
-// May a plain reader still have a view open that a session before has left behind?
+// May a plain reader have a view open that is not the newest one? A lock tells of any reader; readers
+// without a lock are waited for where views were published while the file was written.
+bool Owner::old_views_may_be_open(File& first) {
+  if ((state_.root.flags & kRootLiveViews) != 0 && (changed_lately(first) || plain_readers()))
+    return true;
+  if (state_.root.view.bytes == 0) return false;
+  const auto read = files_.others_read();
+  return read && *read;  // where there are no locks nobody would ever write over anything
+}
+
 bool Owner::changed_lately(File& first) {
   struct stat info{};
   if (first.descriptor() < 0 || ::fstat(first.descriptor(), &info) != 0) return true;
   const double since = std::difftime(std::time(nullptr), info.st_mtim.tv_sec);
-  return since <= state_.options.view_grace + 1 || plain_readers();
+  return since <= state_.options.view_grace + 1;
 }
 
 // By trying: a reader that opens the file at that moment is refused. So it is asked seldom.

@@ -77,7 +77,7 @@ Result<Bytes> Owner::open_once() {
   const bool left_behind =
       (state_.root.flags & kRootClosed) == 0 || !read_holder_note(first).empty();
   if (left_behind) touched_.assume_all();
-  old_views_wait_ = (state_.root.flags & kRootLiveViews) != 0 && changed_lately(first);
+  if (state_.writable) old_views_wait_ = old_views_may_be_open(first);
   const bool reuse_dead =
       !left_behind && state_.root.oldest == state_.root.step && !old_views_wait_;
   space_ = SweptSpace(state_.root.catalogue_end);

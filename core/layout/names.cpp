@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -33,6 +34,18 @@ std::string absolute_name(const std::string& name) {
 
 bool leads_to(const std::string& name, const File& file) {
   return file.descriptor() < 0 || leads_to(name, file.descriptor());
+}
+
+std::string end_of_links(const std::string& name) {
+  constexpr int kMostLinks = 40;  // as Linux has it
+  std::filesystem::path at = name;
+  for (int links = 0; links < kMostLinks; ++links) {
+    std::error_code none;
+    const auto target = std::filesystem::read_symlink(at, none);
+    if (none) return at.string();
+    at = at.parent_path() / target;  // an absolute target stands for all
+  }
+  return name;
 }
 
 ContainerNames ContainerNames::of(const File& first) {

@@ -30,6 +30,10 @@ std::string name_of_first(const std::string& name);
 /// Does the name lead to this open file still? Always for files of memory.
 bool leads_to(const std::string& name, const File& file);
 
+/// Where the symbolic link of this name ends, also if nothing is there; the name itself if it is
+/// none, or if links lead in a circle.
+std::string end_of_links(const std::string& name);
+
 class ContainerNames {
  public:
   ContainerNames() = default;

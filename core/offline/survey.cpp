@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -238,19 +239,25 @@ Result<bool> Survey::visit_records(std::uint64_t most_states, const VisitRecord&
   BENTO_TRY(visit_all(newest));
   if (newest.steps().oldest() == newest.steps().newest()) return true;
 
-  // A dataset looks as it did one step before each of the steps that wrote it, and in the oldest.
+  // A dataset looks as it did one step before each of the steps that wrote it, and in the oldest;
+  // one that was deleted, also in the last step that wrote it.
   std::uint64_t states = 0;
+  std::map<DatasetNumber, AbsoluteStep> last;
   std::vector<std::pair<AbsoluteStep, std::vector<DatasetNumber>>> older;
   const auto listed =
       newest.steps().visit_steps([&](AbsoluteStep step, const StepInfo& info) -> Status {
         states += info.datasets.size();
         if (states > most_states) return fail(Code::kUnsupported, "too many to look at");
+        for (const DatasetNumber number : info.datasets) last.emplace(number, step);
         if (step > newest.steps().oldest())
           older.emplace_back(AbsoluteStep(step.number() - 1), info.datasets);
         return {};
       });
   if (states > most_states) return false;
   if (!listed) return fail(listed.error());
+  BENTO_ASSIGN(const auto there, newest.steps().datasets());
+  for (const auto& dataset : there) last.erase(dataset.number);
+  for (const auto& [number, step] : last) older.emplace_back(step, std::vector{number});
   for (const auto& [step, written] : older) {
     BENTO_ASSIGN(CommittedIndex then, open_at(step));
     for (const DatasetNumber number : written) BENTO_TRY(visit_at(then, number));

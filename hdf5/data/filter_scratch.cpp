@@ -15,6 +15,7 @@
 #include "hdf5/base/library_state.hpp"
 #include "hdf5/base/library_version.hpp"
 #include "hdf5/base/native_connector.hpp"
+#include "hdf5/data/missing_filter.hpp"
 #include "hdf5/data/value_range.hpp"
 
 namespace bento::vol {
@@ -168,10 +169,21 @@ Result<void*> FilterScratch::dataset(const Dims& shape, Use use, std::uint32_t m
       H5VLdataset_create(root_, &self, native_connector(), nullptr, H5P_LINK_CREATE_DEFAULT, type_,
                          space.get(), list.get(), dapl_.get(), H5P_DATASET_XFER_DEFAULT, nullptr);
   if (made == nullptr)
-    return fail(Code::kInvalidArgument,
-                "the dataset's filters cannot be set up here: is a filter plugin missing?");
+    return fail(lacks_filter(mask).value_or(
+        Error{Code::kInvalidArgument, "the dataset's filters cannot be set up here", 0}));
   slots_.insert(slots_.begin(), {shape, use, mask, made});
   return made;
+}
+
+std::optional<Error> FilterScratch::lacks_filter(std::uint32_t mask) const {
+  const std::string missing = missing_filter(dcpl_.get(), mask);
+  if (missing.empty()) return std::nullopt;
+  return Error{
+      Code::kInvalidArgument,
+      fmt::format(
+          "this HDF5 library has no {}: HDF5_PLUGIN_PATH must name the folder of its plugin",
+          missing),
+      0};
 }
 
 bool FilterScratch::accepts(const Dims& shape) {
@@ -230,7 +242,8 @@ Status FilterScratch::unfilter(const Dims& shape, std::span<const std::byte> sto
   if (optional(scratch, H5VL_NATIVE_DATASET_CHUNK_WRITE, write.get()) < 0 ||
       H5VLdataset_read(1, &scratch, native_connector(), &type, &all, &all, H5P_DATASET_XFER_DEFAULT,
                        &to, nullptr) < 0)
-    return fail(Code::kCorrupt, "the stored bytes do not pass the dataset's filters");
+    return fail(lacks_filter(mask).value_or(
+        Error{Code::kCorrupt, "the stored bytes do not pass the dataset's filters", 0}));
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -65,6 +66,8 @@ class FilterScratch {
   FilterScratch() = default;
   Status open_file();
   Result<void*> dataset(const Dims& shape, Use use, std::uint32_t mask);
+  /// Nothing if the library has all filters that are not skipped.
+  [[nodiscard]] std::optional<Error> lacks_filter(std::uint32_t mask) const;
 
   PlistHandle dcpl_;
   PlistHandle dapl_;

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "hdf5/data/missing_filter.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/view/spaces.hpp"
 
@@ -17,6 +18,10 @@ namespace {
 
 constexpr std::uint64_t kCopyPieceBytes = 8u << 20;
 constexpr std::uint64_t kMinCopyBudget = 64u << 20;
+
+std::string lacks(const std::string& filter) {
+  return fmt::format("the HDF5 library that builds the view has no {}", filter);
+}
 
 /// A mapping's names are printf formats.
 std::string escaped(const std::string& name) {
@@ -70,29 +75,45 @@ Result<MadeDataset> DatasetViews::make_diverted(
     if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
     return made;
   }
-  if (bytes <= kSmallDatasetBytes) {
+  // What this library cannot decode can still be shown where it lies.
+  const std::string missing = missing_filter(subject.dcpl.get());
+  if (bytes <= kSmallDatasetBytes && missing.empty()) {
     BENTO_ASSIGN(made, make_copy(given, true));
     return made;
   }
   if (is_one_piece(pieces, subject.extent) && pieces.sources[0].file == 0 &&
       (!subject.extendible || pieces.sources[0].encoding == Encoding::kFiltered)) {
-    BENTO_ASSIGN(made.dataset,
-                 adopt_dataset(main_, sources_.main_view(), pieces.sources[0], subject.type.get(),
-                               subject.space.get(), subject.dcpl.get()));
-    return made;
+    auto adopted = adopt_dataset(main_, sources_.main_view(), pieces.sources[0], subject.type.get(),
+                                 subject.space.get(), subject.dcpl.get());
+    return made_in_place(subject, std::move(adopted), missing);
   }
-  if (subject.extent.rank() > 0 && pieces.mappings.size() <= settings_.max_mappings) {
-    BENTO_ASSIGN(made.dataset, make_mapped(subject, pieces));
-    return made;
-  }
-  if (bytes <= budget_) {
+  if (subject.extent.rank() > 0 && pieces.mappings.size() <= settings_.max_mappings)
+    return made_in_place(subject, make_mapped(subject, pieces), missing);
+  if (bytes <= budget_ && missing.empty()) {
     budget_ -= bytes;
     BENTO_ASSIGN(made, make_copy(given, false));
     return made;
   }
-  made.why_not =
+  if (!missing.empty()) return left_out(subject, lacks(missing));
+  return left_out(
+      subject,
       fmt::format("{} pieces (limit {}), and a copy of {} bytes is beyond what view_copy= allows",
-                  pieces.mappings.size(), settings_.max_mappings, bytes);
+                  pieces.mappings.size(), settings_.max_mappings, bytes));
+}
+
+// Without a filter that a creation list calls for, the library refuses the list.
+Result<MadeDataset> DatasetViews::made_in_place(const DivertedDataset& subject,
+                                                Result<DatasetHandle> dataset,
+                                                const std::string& missing) {
+  if (!dataset && !missing.empty()) return left_out(subject, lacks(missing));
+  MadeDataset made;
+  BENTO_ASSIGN(made.dataset, std::move(dataset));
+  return made;
+}
+
+MadeDataset DatasetViews::left_out(const DivertedDataset& subject, const std::string& why) {
+  MadeDataset made;
+  made.why_not = why;
   notes_.push_back(fmt::format("'{}' is not in the native view: {}", subject.path, made.why_not));
   return made;
 }

@@ -53,6 +53,11 @@ class DatasetViews {
 
   Result<MadeDataset> make_diverted(const std::shared_ptr<const DivertedDataset>& given);
   Result<DatasetHandle> make_mapped(const DivertedDataset& subject, const ViewPieces& pieces);
+  /// `missing` names a filter that the library has not; empty if it has all.
+  Result<MadeDataset> made_in_place(const DivertedDataset& subject, Result<DatasetHandle> dataset,
+                                    const std::string& missing);
+  /// No dataset, and a note that says why.
+  MadeDataset left_out(const DivertedDataset& subject, const std::string& why);
   Result<MadeDataset> make_copy(const std::shared_ptr<const DivertedDataset>& given,
                                 bool as_created);
   Status copy_elements(const DivertedDataset& subject, hid_t dataset);

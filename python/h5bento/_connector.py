@@ -13,6 +13,7 @@ import importlib.abc
 import importlib.util
 import os
 import sys
+import threading
 import warnings
 from typing import Any, Iterator, Mapping
 
@@ -36,7 +37,15 @@ _stack: list["Enabled"] = []
 _environment: dict[str, str | None] = {}  # as it was before the first enable()
 _own_choice = os.environ.get("HDF5_VOL_CONNECTOR", "")  # the user's
 _read_by_hdf5 = _own_choice  # when h5py was imported; until then, what it would read
-_one_file: list[dict[str, Any]] = []
+
+
+class _OneFile(threading.local):
+    """Settings of the File that this thread is opening."""
+
+    settings: dict[str, Any] | None = None
+
+
+_one_file = _OneFile()
 _warned: set[str] = set()
 
 
@@ -65,13 +74,16 @@ class Enabled:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
+        self._thread = threading.get_ident()
 
     def __enter__(self) -> "Enabled":
         return self
 
     def __exit__(self, *_: object) -> None:
         if self in _stack:
-            del _stack[_stack.index(self) :]
+            # What this thread has enabled since goes, too; other threads' contexts are theirs.
+            since = _stack.index(self)
+            _stack[since:] = [other for other in _stack[since:] if other._thread != self._thread]
         _apply()
 
 
@@ -99,13 +111,15 @@ def enable(**settings: Any) -> Enabled:
 
 
 def disable() -> None:
-    """Takes back every enable(): new files are ordinary ones again. Files that are open stay what they are."""
+    """Takes back every enable(): each new h5py.File is an ordinary one again. Files that are open stay what they are. If
+    h5py was imported while h5bento was enabled, its low-level calls, netCDF4 and PyTables go on with containers in this
+    process: HDF5 has read its environment once for all."""
     _stack.clear()
     _apply()
 
 
 def is_enabled() -> bool:
-    """Are new files of h5py containers?"""
+    """Is a new h5py.File a container?"""
     return bool(_stack)
 
 
@@ -114,11 +128,11 @@ def for_one_file(settings: Mapping[str, Any]) -> Iterator[None]:
     """The next h5py.File is a container with these settings besides those of enable()."""
     settings_text(settings)
     _patch()
-    _one_file.append({**_current_settings(), **settings})
+    before, _one_file.settings = _one_file.settings, {**_current_settings(), **settings}
     try:
         yield
     finally:
-        _one_file.pop()
+        _one_file.settings = before
 
 
 def _is_bento(choice: str) -> bool:
@@ -211,17 +225,18 @@ def _wrap(files: Any) -> None:
 
     def make_fapl_through_connector(driver: Any, *args: Any, **keywords: Any) -> Any:
         plist = make_fapl(driver, *args, **keywords)
-        if _one_file or _stack:
+        one = _one_file.settings
+        if one is not None or _stack:
             if driver not in _DRIVERS:
                 _warn("a Python file object" if driver == "fileobj" else f"driver={driver!r}")
-            settings = _one_file[-1] if _one_file else _current_settings()
+            settings = _current_settings() if one is None else one
             _hdf5.set_connector(plist.id, settings_text(settings))
         elif _is_bento(_read_by_hdf5) and not _is_bento(_own_choice):
             _hdf5.set_native(plist.id)  # h5py was imported while h5bento was enabled
         return plist
 
     def make_fid_with_warning(name: Any, mode: Any, userblock_size: Any, *args: Any, **keywords: Any) -> Any:
-        if (_one_file or _stack) and userblock_size:
+        if (_one_file.settings is not None or _stack) and userblock_size:
             _warn("a user block")
         return make_fid(name, mode, userblock_size, *args, **keywords)
 

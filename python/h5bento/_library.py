@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import os
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Sequence
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["BentoError"]
 
 _UNKNOWN = 2**64 - 1
+_MOST_DIMENSIONS = 32  # H5S_MAX_RANK
 _u64, _size, _text, _handle, _int = ctypes.c_uint64, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int
 
 
@@ -155,7 +158,7 @@ class StepDataset:
     def __init__(self, handle: Any) -> None:
         import h5py
 
-        self._handle = handle
+        self._handle: Any = handle
         #: the absolute step that is seen
         self.step: int = _call("dataset_step", handle)
         # A second reference to the id, so that h5py may close its own.
@@ -177,6 +180,7 @@ class StepDataset:
         return self._dataset[selection]
 
     def close(self) -> None:
+        """Also when it is garbage: until then the file counts as open."""
         if self._handle is not None:
             self._dataset = None
             _call("dataset_free", self._handle)
@@ -187,6 +191,10 @@ class StepDataset:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self.close()
 
 
 def open_step(path: "Path", dataset: str, step: int) -> StepDataset:
@@ -218,14 +226,30 @@ class Found:
 
 
 def _number(value: int | float) -> _Number:
+    """Of Python or of numpy. An integer that no dataset can hold becomes the nearest float, which some can."""
     number = _Number()
-    if isinstance(value, float):
-        number.kind, number.value.d = 2, value
-    elif value < 2**63:
-        number.kind, number.value.i = 0, int(value)
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        whole = None
+    if whole is None or not -(2**63) <= whole < 2**64:
+        number.kind, number.value.d = 2, float(value)
+    elif whole < 2**63:
+        number.kind, number.value.i = 0, whole
     else:
-        number.kind, number.value.u = 1, int(value)
+        number.kind, number.value.u = 1, whole
     return number
+
+
+def _limit(numbers: Sequence[int] | None) -> Any:
+    """For C, which reads as many as the dataset has dimensions: as many as any dataset has."""
+    if numbers is None:
+        return None
+    if len(numbers) > _MOST_DIMENSIONS:
+        raise ValueError(f"{len(numbers)} numbers for a dataset, which has {_MOST_DIMENSIONS} dimensions at most")
+    if any(operator.index(number) < 0 for number in numbers):
+        raise ValueError(f"a start or shape below 0: {tuple(numbers)}")
+    return (_u64 * _MOST_DIMENSIONS)(*numbers)
 
 
 def find(
@@ -238,14 +262,17 @@ def find(
 ) -> Found:
     """Boxes of a dataset in which values from `low` to `high`, both included, may be. Only the index is read; a container
     that was written with `minmax=True` rules records out. `start` and `shape` limit the search, both or none. Uses the
-    HDF5 of h5py. Raises BentoError."""
+    HDF5 of h5py. Raises BentoError, and that or ValueError for limits that are not one number for each dimension."""
     if (start is None) != (shape is None):
         raise TypeError("start and shape are given both or not at all")
-    limits = [None if limit is None else (_u64 * len(limit))(*limit) for limit in (start, shape)]
+    limits = [_limit(start), _limit(shape)]
     handle = _handle()
     _with_hdf5("find", _path(path), dataset.encode(), _number(low), _number(high), *limits, ctypes.byref(handle))
     try:
         dimensions = range(_call("boxes_rank", handle))
+        for numbers in (start, shape):
+            if numbers is not None and len(numbers) != len(dimensions):
+                raise ValueError(f"{dataset} has {len(dimensions)} dimensions, not {len(numbers)}")
         boxes = tuple(
             Box(
                 tuple(_call("boxes_start", handle, i, d) for d in dimensions),

@@ -8,6 +8,7 @@
     native_view_live.py beside SECONDS [RANKS]   readers that open, read slowly and close beside a writer
     native_view_live.py kill COUNT [RANKS]       SIGKILL at random moments. BENTO_FAULT_SEED: other ones
     native_view_live.py walk EVERY      dies at each so many-th change of the file, whole and torn
+    native_view_live.py sessions        many short sessions; readers that keep a closed file open
     native_view_live.py settings        what a commit cannot show is said once, and fails nothing; commit=SECONDS
 
 A view that takes longer than 50 ms makes the next one wait; on a slow machine the tests wait for it, too.
@@ -449,9 +450,60 @@ def settings():
     os.remove("timed.h5")
 
 
+SESSION = """
+import sys
+import h5py, numpy as np
+path, step, flushes = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+with h5py.File(path, "a") as file:
+    data = file.require_dataset("x", (300000,), "i4")
+    for turn in range(flushes):
+        data[:] = step
+        file.attrs["step"] = step
+        file.flush()
+"""
+
+KEEPER = """
+import sys
+import h5py, numpy as np
+file = h5py.File(sys.argv[1], "r")
+print("open", flush=True)
+for line in sys.stdin:
+    print(file.attrs["step"], *np.unique(file["x"][...]), flush=True)
+"""
+
+
+def sessions():
+    """One session after another: the file does not grow by itself, and who reads a closed file keeps what it has opened."""
+
+    def session(string, step, flushes=1):
+        run([python(), "-c", SESSION, "x.h5", str(step), str(flushes)], bento_env(string=f"bento {string}"))
+
+    for step in range(1, 31):
+        session("view=commit;view_grace=0", step)
+    bytes_ = os.path.getsize("x.h5")
+    check(bytes_ < 256 << 20, f"{bytes_} bytes long after 30 sessions")
+    os.remove("x.h5")
+    for string in ("view=on", "view=commit;view_grace=0.1"):
+        session(string, 1)
+        with subprocess.Popen(
+            [stock_python(), "-c", KEEPER, "x.h5"], env=stock_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as keeper:
+            check(keeper.stdout.readline() == "open\n", "no reader")
+            for step in range(2, 6):
+                session(string, step, 3)
+                keeper.stdin.write("\n")
+                keeper.stdin.flush()
+                said = keeper.stdout.readline()
+                check(said == "1 1\n", f"{string}: after session {step} the reader of step 1 sees {said}")
+        said = run([stock_python(), "-c", "import h5py; f = h5py.File('x.h5'); print(f.attrs['step'], f['x'][7])"], stock_env()).out
+        check(said == "5 5\n", f"{string}: a new reader sees {said}")
+        check_container("x.h5")
+        os.rename("x.h5", f"{string[5:7]}.h5")
+
+
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    known = {"plain": plain, "beside": beside, "kill": kill, "walk": walk, "settings": settings}
+    known = {"plain": plain, "beside": beside, "kill": kill, "walk": walk, "settings": settings, "sessions": sessions}
     if sys.argv[1:2] == [] or sys.argv[1] not in known:
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)

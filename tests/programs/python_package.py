@@ -154,6 +154,70 @@ TWO = """
     assert h5bento.recover("ours.h5").sound and h5bento.steps("ours.h5")
 """
 
+ODD = """
+    import gc, os, threading
+    import h5bento, h5py, numpy as np
+    # Numbers of numpy, and integers that no dataset of integers can hold.
+    with h5bento.File("odd.h5", "w", minmax=True) as file:
+        file["f"] = np.full((4, 100), 2.5, "f4")
+        file["i"] = np.arange(1000)
+    for low, high, found in (
+        (np.float32(2.5), np.float32(2.5), True), (np.float32(2.75), 3, False), (0, 2**64, True), (-(2**63) - 1, 10, True),
+        (np.int16(3), np.uint8(4), False), (np.int64(2), np.float64(2.5), True),
+    ):
+        boxes = h5bento.find("odd.h5", "/f", low, high).boxes
+        assert bool(boxes) == found, (low, high, boxes)
+    assert h5bento.find("odd.h5", "/i", np.int64(0), 2**70).boxes
+    for start, shape in (((0,), (5,)), ((0, 0, 0), (1, 1, 1)), ((0, 0), (1,)), ((-1, 0), (1, 1))):
+        try:
+            raise AssertionError(h5bento.find("odd.h5", "/f", 0, 9, start, shape))
+        except (ValueError, h5bento.BentoError):
+            pass
+    assert h5bento.find("odd.h5", "/f", 0, 9, (1, 0), (1, 100)).boxes
+    # What nobody holds any more is closed.
+    with h5bento.File("kept.h5", "w", keep=3) as file:
+        file["x"] = [1]
+    assert h5bento.open_step("kept.h5", "/x", 0)[0] == 1
+    gc.collect()
+    h5bento.File("kept.h5", "w", keep=3).close()
+    # A link to a file that is not there yet, as natively.
+    os.mkdir("far")
+    os.symlink("far/there.h5", "link.h5")
+    with h5bento.File("link.h5", "w") as file:
+        file["x"] = [7]
+    assert h5bento.is_container("far/there.h5") and os.path.islink("link.h5")
+    # Settings are those of the thread that opens the file, and a context is left by its own thread.
+    wrong = []
+    def work(number):
+        for turn in range(150):
+            name = f"thread{number}.h5"
+            if number == 0:
+                h5py.File(name, "w").close()
+                wrong.extend(["a container"] * h5bento.is_container(name))
+            else:
+                with h5bento.File(name, "w", view=number == 1) as file:
+                    file.attrs["a"] = 1
+                try:
+                    h5py.File(name, "r").close()  # without the connector: it reads the view
+                    seen = True
+                except OSError:
+                    seen = False
+                wrong.extend([f"{number}: view {seen}"] * (seen != (number == 1)))
+            os.remove(name)
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert not wrong, wrong
+    first = h5bento.enable()
+    other = threading.Thread(target=lambda: h5bento.enable(keep=2))
+    other.start()
+    other.join()
+    first.__exit__()
+    assert h5bento.is_enabled(), "another thread's enable() is gone"
+    h5bento.disable()
+    assert not h5bento.is_enabled()
+"""
+
 
 def environment():
     return native_env(
@@ -235,6 +299,8 @@ def test():
     run(script("state_before.py", STATE, imports="h5bento.enable(); import h5py"), environment())
     run(script("state_after.py", STATE, imports="import h5py; h5bento.enable()"), environment())
     say("enable, disable, File and warnings, before and after the import")
+    run(script("odd.py", ODD), environment())
+    say("odd numbers and limits, garbage, a link to nothing, threads")
     for first in (False, True):
         run(script(f"two_{first}.py", TWO, root=os.environ["HDF5_ROOT"], first=first), environment())
     say("two HDF5 libraries in one process, in both orders")

@@ -61,6 +61,17 @@ def case_older():
         check(verdict["older_verified"] == complete, f"{steps} steps: {verdict}")
         check(verdict["older_records"] == (30 * (steps - 1) if complete else 0), f"{steps} steps: {verdict}")
         check(("so many steps" in h5bento("verify", "older.h5").out) != complete, f"{steps} steps: what verify says")
+    # Of a dataset that is deleted since: what its last step shows.
+    program = (
+        "import h5py, numpy as np\nwith h5py.File('gone.h5', 'w') as f:\n"
+        "    f['gone'] = np.arange(5000); f.flush(); f['gone'][:] = np.arange(5000) + 7000000; f.flush()\n"
+        "    del f['gone']; f.flush(); f['other'] = 1\n"
+    )
+    run([python(), "-c", program], bento_env(string="bento keep=all"))
+    check(answer("verify", "gone.h5")["files"][0]["sound"], "a deleted dataset")
+    flip("gone.h5", content("gone.h5").find(struct.pack("<4q", *range(7000100, 7000104))))
+    found = answer("verify", "gone.h5", ok=(1,))["files"][0]
+    check(found["damage_count"] == 1 and found["damage"][0]["step"] == 2, f"{found}")
 
 
 def case_good():
@@ -303,6 +314,32 @@ def case_view():
     h5bento("view", "take-over", "taken.h5")
     check("/more" in h5bento("ls", "taken.h5").out, "what was added is not taken over")
     h5bento("view", "take-over", "taken.h5", ok=(2,))
+    # LZF is in h5py, and not in the HDF5 of the program: what it cannot decode it shows where it lies.
+    code = ("import h5py, numpy as np; f = h5py.File('lzf.h5', 'w')\n"
+            "d = f.create_dataset('x', (1000, 100), 'i4', chunks=(100, 100), compression='lzf')\n"
+            "d[...] = np.arange(100000).reshape(1000, 100) // 7; d[100:250, 10:90] = 5\n"
+            "f.create_dataset('small', data=np.arange(300), chunks=(150,), compression='lzf')")  # fmt: skip
+    run([python(), "-c", code], bento_env(string="bento"))
+    for words in (["view", "build"], ["repair"]):
+        said = h5bento(*words, "lzf.h5").text
+        check("no native view" not in said, said)
+        seen = run([native, "-c", "import h5py; f = h5py.File('lzf.h5'); print(f['x'][150, 20], f['x'][999, 99], f['small'][299])"], native_env()).out
+        check(seen == "5 14285 299\n", f"after {words}: {seen}")
+    check("filter 32000 (lzf)" in h5bento("export", "lzf.h5", "no.h5", ok=(1, 2)).err, "export names no filter")
+    # Changes that leave the superblock as it is.
+    for name, change, shown in (("value", "f['small'][:] = 9", "9"), ("gone", "del f['small']", "gone"),
+                                ("place", "f['large'][:] = np.full(50000, 7)", "7")):  # fmt: skip
+        path = f"{name}.h5"
+        run([python(), "-c", f"import h5py, numpy as np; f = h5py.File('{path}', 'w'); f['small'] = np.zeros(10, int); f['large'] = np.arange(50000)"],
+            bento_env(string="bento"))  # fmt: skip
+        run([native, "-c", f"import h5py, numpy as np; f = h5py.File('{path}', 'r+'); {change}"], native_env())
+        if name == "place":
+            check("--force" in h5bento("view", "take-over", path, ok=(2,)).err, "take-over says not what to do")
+        h5bento("view", "take-over", path, *["--force"][: name == "place"])
+        read = f"import h5py; f = h5py.File('{path}'); print(f['{'large' if name == 'place' else 'small'}'][5] if '{name}' != 'gone' else 'gone', list(f))"
+        said = run([python(), "-c", read], bento_env(string="bento")).out
+        check(said.startswith(shown) and ("small" in said) == (name != "gone"), f"{change}: taken over as {said}")
+        check(answer("verify", path)["files"][0]["sound"], f"{path} is not sound")
     h5bento("view", "drop", "dropped.h5")
     check("/more" not in h5bento("ls", "dropped.h5").out, "what was added is not dropped")
     for name in ("taken.h5", "dropped.h5"):

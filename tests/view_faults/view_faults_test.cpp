@@ -5,6 +5,7 @@
 // the container is complete without it.
 #include <array>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "core/container/container.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/view/view_builder.hpp"
+#include "hdf5/view/view_file.hpp"
 #include "tests/support/fault_file.hpp"
 #include "tests/view_faults/faults.hpp"
 #include "tests/vol/fake_host.hpp"
@@ -260,6 +262,44 @@ TEST_CASE("native view: its file fails while it is built", "[view][faults]") {
       CHECK(failed > 0);
     });
   is_complete();
+}
+
+/// Gives addresses in a sequence of the test's choice.
+class ChosenPlace final : public ViewPlace {
+ public:
+  explicit ChosenPlace(std::vector<std::uint64_t> addresses) : addresses_(std::move(addresses)) {}
+  Result<std::uint64_t> allocate(std::uint64_t) override { return addresses_.at(next_++); }
+  [[nodiscard]] File& file() const override { return *file_; }
+  [[nodiscard]] std::uint64_t base() const override { return 0; }
+
+ private:
+  std::vector<std::uint64_t> addresses_;
+  std::size_t next_ = 0;
+  std::unique_ptr<File> file_ = std::move(*open_posix_file("chosen", OpenMode::kCreate));
+};
+
+TEST_CASE("native view: one write over pieces that were allocated in any order", "[view]") {
+  const WorkFolder folder;
+  // Side by side in the file; the second is bytes 3000 to 3104, and 4 more are skipped behind it.
+  ChosenPlace place({4096, 3000, 3108, 2000});
+  ViewFile view(place);
+  CHECK(view.allocate(H5FD_MEM_OHDR, 100) == 4096);
+  CHECK(view.allocate(H5FD_MEM_OHDR, 104) == 3000);
+  CHECK(view.allocate(H5FD_MEM_OHDR, 988) == 3108);
+  view.adopt_next(5000, 50);
+  CHECK(view.allocate(H5FD_MEM_DRAW, 50) == 5000);
+  std::vector<std::byte> bytes(4196 - 3000);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i % 251);
+  view.write(3000, bytes);
+  REQUIRE(view.failure());
+  std::vector<std::byte> read(bytes.size());
+  view.read(3000, read);
+  for (std::size_t i = 104; i < 108; ++i) bytes[i] = std::byte{};
+  CHECK(read == bytes);
+  SECTION("but not over what nobody asked for") {
+    view.write(4190, std::vector<std::byte>(20));
+    CHECK_FALSE(view.failure());
+  }
 }
 
 }  // namespace

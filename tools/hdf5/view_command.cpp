@@ -93,10 +93,14 @@ Result<ExitStatus> drop(Output& out, const std::string& path) {
   return ExitStatus::kDone;
 }
 
-Result<ExitStatus> take_over(Output& out, const std::string& path) {
+Result<ExitStatus> take_over(Output& out, const std::string& path, bool anyway) {
   BENTO_TRY(check_is_container(path));
   BENTO_TRY(start_hdf5());
-  BENTO_TRY(or_refusal(vol::take_over_view(path), path));
+  auto taken =
+      vol::take_over_view(path, anyway ? vol::TakeOver::kAnyway : vol::TakeOver::kIfChanged);
+  if (!taken && !anyway && taken.error().code == Code::kInvalidArgument)
+    taken.error().text += "; if one wrote values in place, --force takes them over";
+  BENTO_TRY(or_refusal(std::move(taken), path));
   report(out, path, {}, "what other programs changed is the container's content now");
   return ExitStatus::kDone;
 }
@@ -120,9 +124,17 @@ void add_view(Tool& tool) {
   add_one(tool, view, "build", "Build the view of what is committed", build);
   add_one(tool, view, "drop", "Forget what other programs changed, and build the view anew", drop,
           "Refused if a program overwrote data in place: only take-over can keep that.");
-  add_one(tool, view, "take-over", "Make what other programs changed the container's content",
-          take_over,
-          "Writes a new container beside the old one and renames it; earlier steps are gone then.");
+  const auto path = std::make_shared<std::string>();
+  const auto anyway = std::make_shared<bool>(false);
+  tool.add_below(
+          view, "take-over", "Make what other programs changed the container's content",
+          [path, anyway](Output& out) { return take_over(out, *path, *anyway); },
+          "Writes a new container beside the old one and renames it; earlier steps are gone then.")
+      .argument("FILE", *path, "the container: its first physical file")
+      .flag(
+          "--force", *anyway,
+          "also if the metadata are as h5bento wrote them: takes over values that were changed in "
+          "place, which no longer have their checksum");
 }
 
 }  // namespace bento::tools

@@ -11,6 +11,7 @@
 #include "core/container/container.hpp"
 #include "core/joined/joined_report.hpp"
 #include "core/layout/replace.hpp"
+#include "core/offline/survey.hpp"
 #include "hdf5/joined/joined_view.hpp"
 #include "hdf5/view/group_properties.hpp"
 #include "hdf5/view/source_files.hpp"
@@ -174,7 +175,21 @@ Result<std::vector<std::string>> drop_edited_view(const std::string& path,
   return complete_again(*container, settings);
 }
 
-Status take_over_view(const std::string& path) {
+namespace {
+
+/// By all that belongs to the view: a reader looks at its superblock only.
+Result<bool> changed_by_others(const std::string& path) {
+  BENTO_ASSIGN(const auto readable,
+               Container::open(path, false, {}, make_self_communicator()));  // its errors say more
+  BENTO_ASSIGN(Survey survey, Survey::open(path));
+  if (survey.view() != ViewState::kThere) return survey.view() == ViewState::kEdited;
+  BENTO_ASSIGN(const bool whole, survey.view_is_whole());
+  return !whole;
+}
+
+}  // namespace
+
+Status take_over_view(const std::string& path, TakeOver how) {
   if (is_joined_container(path))
     return fail(
         Code::kUnsupported,
@@ -184,12 +199,14 @@ Status take_over_view(const std::string& path) {
                     path));
   std::string old;
   std::vector<std::string> parts;
-  {
-    // Who opens it for writing leaves a note, which only a close takes away.
-    BENTO_ASSIGN(const auto container, Container::open(path, false, {}, make_self_communicator()));
-    if (!container->view_edited())
-      return fail(Code::kInvalidArgument,
-                  fmt::format("'{}' was not changed by another program", path));
+  // Who opens it for writing leaves a note, which only a close takes away.
+  if (how == TakeOver::kIfChanged) {
+    BENTO_ASSIGN(const bool changed, changed_by_others(path));
+    if (!changed)
+      return fail(
+          Code::kInvalidArgument,
+          fmt::format("'{}' was not changed by another program, as far as its metadata tell",
+                      path));
   }
   {
     BENTO_ASSIGN(const auto container, open_to_write(path, true));
@@ -197,7 +214,7 @@ Status take_over_view(const std::string& path) {
     old = container->names().first();
     auto found = parts_to_remove(container->names(), container->root(), true, &open_posix_file);
     container->abandon();
-    if (!edited)
+    if (!edited && how == TakeOver::kIfChanged)
       return fail(Code::kBusy, fmt::format("'{}' was taken over by somebody else meanwhile", path));
     if (!found) return fail(std::move(found).error());
     parts = std::move(*found);

@@ -43,10 +43,15 @@ Result<std::vector<std::string>> view_notes(const std::string& path);
 Result<std::vector<std::string>> drop_edited_view(const std::string& path,
                                                   const ViewSettings& settings = {});
 
+enum class TakeOver {
+  kIfChanged,  ///< only if the metadata of the view are not as h5bento wrote them
+  kAnyway,     ///< also then: values that were changed in place leave no trace in the metadata
+};
+
 /// Makes what stock HDF5 sees now the content of the container: a new container is written beside
 /// the old one (same name with ".taken-over") and renamed over it. Layouts and filters are those of
 /// the committed datasets of the same path; steps before are gone. Errors: kNotFound (no view),
 /// kInvalidArgument (not changed), kIo, kInternal; the old container is then as it was.
-Status take_over_view(const std::string& path);
+Status take_over_view(const std::string& path, TakeOver how = TakeOver::kIfChanged);
 
 }  // namespace bento::vol
