@@ -56,8 +56,8 @@ Status Owner::begin_live_views() {
   return {};
 }
 
-// May a plain reader have a view open that is not the newest one? A lock tells of any reader; readers
-// without a lock are waited for where views were published while the file was written.
+// May a plain reader have a view open that is not the newest one? A lock tells of any reader;
+// readers without a lock are waited for where views were published while the file was written.
 bool Owner::old_views_may_be_open(File& first) {
   if ((state_.root.flags & kRootLiveViews) != 0 && (changed_lately(first) || plain_readers()))
     return true;
