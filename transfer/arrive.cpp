@@ -35,10 +35,10 @@ Status check_can_arrive(const std::string& path, Arrive arrive) {
     return fail(Code::kUnsupported,
                 fmt::format("'{}' is no container that the connector wrote: it cannot arrive as {}",
                             path, arrive_name(arrive)));
-  if (state->step > state->oldest)
+  if (arrive == Arrive::kNative && state->step > state->oldest)
     return fail(Code::kUnsupported,
                 fmt::format("'{}' keeps steps {} to {}, and what arrives as {} has the newest one "
-                            "only: let it arrive as container",
+                            "only: let it arrive as container or onefile",
                             path, state->oldest, state->step, arrive_name(arrive)));
   return {};
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/offline/one_file_container.hpp"
 #include "transfer/assembly.hpp"
 #include "transfer/destination.hpp"
 #include "transfer/gate.hpp"
@@ -60,13 +61,18 @@ class Job {
                                const Report& report);
   Result<JobEnd> await_shares(PartsFolder& parts, Gate& gate, const Report& report);
   Status set_lengths(PartsFolder& parts, WorkFolder& work, const Source& source);
-  Status make_view(WorkFolder& work);
+  Status make_view(WorkFolder& work, const ViewWish& wish);
   Status bring_all_again(WorkFolder& work, int folder, const Report& report);
   Result<JobEnd> assemble(const Source& source, const std::string& path, WorkFolder& work,
                           Gate& gate, const Report& report);
   Result<JobEnd> assemble_whole(Arrive arrive, AssemblyJournal* journal, const Source& source,
                                 const std::string& path, WorkFolder& work, Gate& gate,
                                 const Report& report);
+  // job_one_file.cpp
+  Result<JobEnd> bring_streams(const OneFileContainer& one, const Source& source, WorkFolder& work,
+                               Gate& gate, const Report& report);
+  Result<JobEnd> copy_streams(const OneFileContainer& one, const Source& source, int target,
+                              WorkFolder& work, Gate& gate, const Report& report);
   Result<std::unique_ptr<AssemblyJournal>> open_journal(const Source& source, WorkFolder& work);
   Result<ArrivedDataset> arrived_dataset(int folder) const;
   Status begin_anew(WorkFolder& work, const Source& source, const Report& report);

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "transfer/gated_files.hpp"
 #include "transfer/job.hpp"
+#include "transfer/made.hpp"
 
 namespace bento::transfer {
 namespace {
@@ -22,25 +25,6 @@ Error readable(Error error, const std::string& at, const std::string& shown) {
   return error;
 }
 
-/// All of it is reported only when it has its name.
-std::uint64_t not_all(const Entry& entry, std::uint64_t bytes) {
-  return entry.size > 0 ? std::min(bytes, entry.size - 1) : 0;
-}
-
-/// Of all sources together, in the order in which a copy would fill them.
-void share_out(std::vector<Entry>& entries, std::uint64_t done, std::uint64_t total) {
-  const double share =
-      total > 0 ? std::min(static_cast<double>(done) / static_cast<double>(total), 1.0) : 0;
-  double left = 0;
-  for (const auto& entry : entries) left += static_cast<double>(entry.size) * share;
-  for (std::size_t index = entries.size(); index-- > 0;) {
-    Entry& entry = entries[index];
-    const double mine = std::min(left, static_cast<double>(entry.size));
-    left -= mine;
-    entry.made = not_all(entry, static_cast<std::uint64_t>(mine));
-  }
-}
-
 void report_done(std::vector<Entry>& entries, const AssemblyProgress& progress) {
   for (Entry& entry : entries) entry.problem.clear();
   share_out(entries, progress.done, progress.total);
@@ -48,6 +32,25 @@ void report_done(std::vector<Entry>& entries, const AssemblyProgress& progress) 
   const auto done = progress.source_done();
   for (std::size_t index = 0; index < entries.size() && index < done.size(); ++index)
     entries[index].written = not_all(entries[index], done[index]);
+}
+
+/// Nothing if its records have to be written anew, which the daemon says.
+Result<std::optional<OneFileContainer>> as_one_file(const std::string& path,
+                                                    const std::string& destination) {
+  BENTO_ASSIGN(Survey survey, Survey::open(path));
+  auto one = OneFileContainer::of(survey);
+  if (one) return std::optional(std::move(*one));
+  if (one.error().code != Code::kUnsupported) return fail(std::move(one).error());
+  const Root& root = survey.root();
+  if (root.step > root.oldest)
+    return fail(Code::kUnsupported,
+                fmt::format("'{}' cannot be brought into one file as it is: {}. Written anew it "
+                            "would have the newest step only, and it keeps steps {} to {}: let it "
+                            "arrive as container",
+                            path, one.error().text, root.oldest, root.step));
+  fmt::print(stderr, "h5bento transfer: '{}' is written anew as one file: {}\n", destination,
+             one.error().text);
+  return std::optional<OneFileContainer>();
 }
 
 }  // namespace
@@ -77,12 +80,16 @@ Result<std::unique_ptr<AssemblyJournal>> Job::open_journal(const Source& source,
 Result<JobEnd> Job::assemble(const Source& source, const std::string& path, WorkFolder& work,
                              Gate& gate, const Report& report) {
   const Entry& master = entries_.front();
+  BENTO_ASSIGN(const Arrive arrive, arrive_of(master.arrive));
+  BENTO_TRY(check_can_arrive(master.source, arrive));
+  if (arrive == Arrive::kOneFile) {
+    BENTO_ASSIGN(const auto one, as_one_file(path, master.destination));
+    if (one) return bring_streams(*one, source, work, gate, report);
+  }
   if (!options_.assemble)
     return fail(Code::kUnsupported,
                 fmt::format("'{}' cannot arrive as {}: this program was built without HDF5",
                             master.source, master.arrive));
-  BENTO_ASSIGN(const Arrive arrive, arrive_of(master.arrive));
-  BENTO_TRY(check_can_arrive(master.source, arrive));
   std::unique_ptr<AssemblyJournal> journal;
   if (arrive == Arrive::kNative) {
     BENTO_ASSIGN(journal, open_journal(source, work));

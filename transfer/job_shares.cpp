@@ -90,7 +90,7 @@ Result<JobEnd> Job::gather_shares(const Source& source, WorkFolder& work, int fo
     }
   BENTO_TRY(set_lengths(parts, work, source));
   if (!is_assembled()) {
-    BENTO_TRY(make_view(work));
+    BENTO_TRY(make_view(work, share_of_copy(entries_.front().source).view));
     return JobEnd::kDone;
   }
   std::vector<std::string> paths;
@@ -105,9 +105,8 @@ Result<JobEnd> Job::gather_shares(const Source& source, WorkFolder& work, int fo
   return made;
 }
 
-// No node could make it: each reads what its own ranks have written.
-Status Job::make_view(WorkFolder& work) {
-  const ViewWish wish = share_of_copy(entries_.front().source).view;
+// Of what comes from several nodes none could make it: each reads what its own ranks have written.
+Status Job::make_view(WorkFolder& work, const ViewWish& wish) {
   if (!wish.wanted || !options_.make_view) return {};
   auto made = options_.make_view(work.copy_path(names().front()), wish);
   // What is damaged, the verification finds and names.

@@ -135,13 +135,18 @@ Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32
   return file.write_at(0, meta1);
 }
 
+Status write_unfinished_meta1(File& file, const ContainerPlan& plan, std::uint32_t index,
+                              const std::string& name) {
+  BENTO_ASSIGN(const auto meta1, encode_meta1(meta1_of(plan, index, name, 0, 0), true));
+  return file.write_at(0, meta1);
+}
+
 Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                              const std::string& name) {
   const FilePlan& part = plan.file(index);
   const std::vector<ChunkFill> none(part.writers);
-  BENTO_ASSIGN(const auto meta1, encode_meta1(meta1_of(plan, index, name, 0, 0), true));
   BENTO_ASSIGN(const auto meta2, encode_sizes(plan, index, none, {}, 1));
-  BENTO_TRY(file.write_at(0, meta1));
+  BENTO_TRY(write_unfinished_meta1(file, plan, index, name));
   // Not beyond the first task's chunk: others may have written behind it already. What is left
   // there of a long mapping lies where no committed byte is before somebody writes it.
   const std::uint64_t bytes = std::min<std::uint64_t>(meta2.size(), part.chunk_bytes);

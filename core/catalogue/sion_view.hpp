@@ -24,7 +24,10 @@ Status write_provisional_sion(File& file, const ContainerPlan& plan, std::uint32
                               const std::string& name);
 
 /// META1 with the final chunk sizes and no pointer to a META2: SION readers refuse it as not
-/// closed. Also clears what of the provisional META2 lies in the first task's chunk.
+/// closed.
+Status write_unfinished_meta1(File& file, const ContainerPlan& plan, std::uint32_t index,
+                              const std::string& name);
+/// The same, and clears what of the provisional META2 lies in the first task's chunk.
 Status write_unfinished_sion(File& file, const ContainerPlan& plan, std::uint32_t index,
                              const std::string& name);
 

@@ -131,7 +131,7 @@ Status check_together(const Config& config) {
                 fmt::format("arrive={} in the bento connector string needs cache=: what is written "
                             "directly is a container",
                             arrive));
-  if (config.keep != 1)
+  if (config.arrive == Arrival::kNative && config.keep != 1)
     return fail(Code::kInvalidArgument,
                 fmt::format("arrive={} and keep={} in the bento connector string: what arrives has "
                             "the newest step only, so keep must be 1",

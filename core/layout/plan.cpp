@@ -15,6 +15,35 @@ namespace bento {
 namespace {
 /// Addresses are positions times the tasks; they must fit 64 bits.
 constexpr std::uint64_t kMostBlockBytes = 1ull << 60;
+
+/// What follows from the number of tasks.
+Status fit(FilePlan& file, std::uint32_t fs_block) {
+  // S is up(1088 + 16n), so the root slots stay in front of the data if one F reaches behind them.
+  if (file.chunk_bytes > kMostBlockBytes / file.tasks())
+    return fail(Code::kUnsupported, fmt::format("chunks of {} bytes for each of {} tasks",
+                                                file.chunk_bytes, file.tasks()));
+  const std::uint64_t roots_end = file.superblock_address() + 3 * kSectorBytes;
+  file.fsblksize =
+      static_cast<std::uint32_t>(std::max<std::uint64_t>(std::bit_ceil(roots_end), fs_block));
+  return {};
+}
+
+/// The catalogue stays the last task: its number is behind those of all writers of its file, so no
+/// other file of the group may have numbers there.
+Status add_to_last(std::vector<FilePlan>& files, std::span<const FileGroup> groups,
+                   const FileGroup& more, std::uint32_t fs_block) {
+  const auto opened = std::find_if(groups.rbegin(), groups.rend(),
+                                   [](const FileGroup& group) { return group.files != 0; });
+  if (opened == groups.rend() || opened->files != 1 || opened->chunk_bytes != more.chunk_bytes)
+    return fail(Code::kInvalidArgument,
+                fmt::format("{} writers with chunks of {} bytes in no file that can have them",
+                            more.writers, more.chunk_bytes));
+  FilePlan& file = files.back();
+  file.writers += more.writers;
+  file.catalogue_global += more.writers;
+  return fit(file, fs_block);
+}
+
 }  // namespace
 
 std::uint64_t superblock_address(std::uint64_t tasks) {
@@ -57,8 +86,7 @@ Result<ContainerPlan> ContainerPlan::of(std::span<const FileGroup> groups, std::
 }
 
 Status ContainerPlan::add(const FileGroup& group) {
-  if (group.writers == 0 || group.writers > kMaxWriters - writers_ || group.files == 0 ||
-      group.files > group.writers)
+  if (group.writers == 0 || group.writers > kMaxWriters - writers_ || group.files > group.writers)
     return fail(Code::kInvalidArgument, fmt::format("{} writers in {} files behind {} writers",
                                                     group.writers, group.files, writers_));
   if (group.first_rank > ranks_)
@@ -71,7 +99,8 @@ Status ContainerPlan::add(const FileGroup& group) {
     return fail(Code::kUnsupported,
                 fmt::format("physical files were added {} times; copy the container with h5repack",
                             kMaxGroups));
-  const std::uint32_t each = group.writers / group.files;
+  if (group.files == 0) BENTO_TRY(add_to_last(files_, groups_, group, fs_block_));
+  const std::uint32_t each = group.writers / std::max(group.files, 1u);
   const std::uint32_t first_global = globals();
   for (std::uint32_t index = 0; index < group.files; ++index) {
     FilePlan file;
@@ -80,14 +109,7 @@ Status ContainerPlan::add(const FileGroup& group) {
     file.first_global = first_global + index * each;
     file.catalogue_global = first_global + group.writers + index;
     file.chunk_bytes = group.chunk_bytes;
-    // S is up(1088 + 16n), so the root slots stay in front of the data if one F reaches behind
-    // them.
-    if (file.chunk_bytes > kMostBlockBytes / file.tasks())
-      return fail(Code::kUnsupported, fmt::format("chunks of {} bytes for each of {} tasks",
-                                                  file.chunk_bytes, file.tasks()));
-    const std::uint64_t roots_end = bento::superblock_address(file.tasks()) + 3 * kSectorBytes;
-    file.fsblksize =
-        static_cast<std::uint32_t>(std::max<std::uint64_t>(std::bit_ceil(roots_end), fs_block_));
+    BENTO_TRY(fit(file, fs_block_));
     files_.push_back(file);
   }
   writers_ += group.writers;
