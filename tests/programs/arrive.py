@@ -6,6 +6,8 @@
     arrive.py forms     what arrives, from two files of two ranks
     arrive.py more      from one rank and from several, one file and several; written on, submitted, refused
     arrive.py trouble   a device that fails, a full disk, damage, a source that is written or vanishes, two daemons, limits
+    arrive.py streams   one file of many: each kept step, ranks that came later, what is written on, what is damaged
+    arrive.py streams_resume N  the daemon ends before N changes of one file, and what it has copied is not copied again
     arrive.py resume N  the daemon ends before N changes of a native file, and what it has done is not done again
     arrive.py kill N    the daemon ends N times at random moments
     arrive.py updates   the daemon ends before each change of the transfer file
@@ -211,7 +213,7 @@ def refused():
     failing("bento arrive=native", "arrive=native", "needs cache=")
     failing("bento", "arrive=onefile", "needs cache=", H5BENTO_ARRIVE="onefile")
     failing(settings(arrive="native", keep=3), "arrive=native", "keep=3")
-    failing(settings(arrive="onefile", keep="all"), "arrive=onefile", "keep=all")
+    failing(settings(arrive="native", keep="all"), "arrive=native", "keep=all")
     failing(settings(arrive="hdf5"), "container, onefile or native")
     check(not os.path.exists("pfs/r.h5"), "refused, and there")
     for _ in range(2):
@@ -265,6 +267,165 @@ def beside_a_writer():
     check(writer.wait(timeout=30) == 0, "the writer")
 
 
+# ---- one file of many, stream by stream ----
+
+# Everything that a step holds, in one number.
+STEP = """
+import hashlib, sys, h5py, numpy as np
+with h5py.File(sys.argv[1], "r") as f:
+    seen = hashlib.sha256(f.attrs["about"][...].tobytes())
+    f.visititems(lambda name, one: seen.update(name.encode() + (one[...].tobytes() if isinstance(one, h5py.Dataset) else b"")))
+    print(seen.hexdigest())
+"""
+
+
+def steps(path):
+    """What each kept step holds."""
+    about = json.loads(run([built("bin", "h5bento"), "info", "--json", path], native_env()).out)
+    kept = range(about["oldest_step"], about["newest_step"] + 1)
+    return {step: run([python(), "-c", STEP, path], environment(f"bento step={step}")).out for step in kept}
+
+
+def bring(source, path, file, ok=0, **variables):
+    """As one file; what the daemon said."""
+    submit("onefile", source, path, file)
+    with Daemon(file=file, **variables) as daemon:
+        return daemon.ends(ok)
+
+
+def streams():
+    fresh()
+    string = "bento chunk=1M;files=4;keep=3"
+    for value, ranks in ((3, 4), (4, 6), (5, 3), (6, 2), (7, 8)):
+        write(f"native-{value}.h5", value)
+        if value < 6:
+            write("box.h5", value, ranks, string, "w" if value == 3 else "r+")
+    check(len(glob.glob("box.h5*")) == 5, f"{glob.glob('box.h5*')}")
+    before = steps("box.h5")
+    check(len(set(before.values())) == 3, f"{before}")
+    path = "one.h5"
+    said = bring("box.h5", path, "t")
+    check(not said and glob.glob(path + "*") == [path], said)
+    same(path, "native-5.h5", "onefile")
+    check(steps(path) == before, "the steps are not the same")
+    check_sion_file(path)
+    # Written on by fewer ranks, then by more than ever, which get a file of their own.
+    for value, ranks in ((6, 2), (7, 8)):
+        write(path, value, ranks, "bento keep=3", "r+")
+        newest(path, value)
+        same(path, f"native-{value}.h5", "onefile")
+        check_sion_file(path)
+        now = steps(path)
+        check(all(now[step] == before[step] for step in now if step in before), "a step has changed")
+    check(len(now) == 3 and len(glob.glob(path + "*")) == 2, f"{now}, {glob.glob(path + '*')}")
+    # And into one file again.
+    said = bring(path, "pfs/again.h5", "t")
+    check(not said and steps("pfs/again.h5") == now, said)
+    from_cache()
+    not_as_it_is()
+    damaged_streams()
+
+
+def check_sion_file(path):
+    import check_sion
+
+    found = check_sion.check_container(path, bento=True)
+    check(not found.problems, f"{path}: {found.problems[:3]}")
+    found.container.close()
+
+
+def from_cache():
+    path = "pfs/cached.h5"
+    write(path, 3, 3, settings(files=3, arrive="onefile", keep=3, flush="off"))
+    write(path, 4, 2, "bento keep=3;flush=sync", "r+")
+    same(path, "native-4.h5", "onefile")
+    check(glob.glob(path + "*") == [path] and len(steps(path)) == 2, f"{glob.glob(path + '*')}")
+
+
+def not_as_it_is():
+    """What has no streams that could be copied is written anew, and says why; with older steps it is not."""
+    write("tiny.h5", 3, 2, "bento files=2;view=off")
+    said = bring("tiny.h5", "pfs/tiny.h5", "tiny")
+    check(not said and run([stock_python(), "-c", "import h5py, sys; h5py.File(sys.argv[1])", "pfs/tiny.h5"], stock_env(), ok=ANY).status, said)
+    newest("pfs/tiny.h5", 3)
+    for keep, code in ((1, 0), (3, 1)):
+        write("died.h5", 3, 2, f"bento chunk=1M;files=2;keep={keep}")
+        dies = mpirun(2, [python(), "-c", DIES, "died.h5"], environment(f"bento keep={keep}"), ok=ANY)
+        check(dies.status != 0, "it did not die")
+        said = bring("died.h5", f"pfs/died-{keep}.h5", f"d{keep}", ok=code)
+        if keep == 1:
+            check("written anew as one file: a program began to write it" in said, said)
+            run([built("bin", "h5bento"), "verify", "pfs/died-1.h5"], native_env())
+        else:
+            check("it keeps steps 1 to 2" in problem("d3") and "let it arrive as container" in problem("d3"), problem("d3"))
+            check(not os.path.exists("pfs/died-3.h5"), "it arrived")
+
+
+DIES = """
+import os, signal, sys, h5py
+from mpi4py import MPI
+with h5py.File(sys.argv[1], "r+", driver="mpio", comm=MPI.COMM_WORLD) as f:
+    f["rows"][MPI.COMM_WORLD.rank] = 9
+    f.flush()
+    MPI.COMM_WORLD.barrier()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def damaged_streams():
+    """A file that was cut off, or is another container's: a clear error, and no name."""
+
+    def cut():
+        os.truncate("bad.h5.000002", 200_000)
+
+    def other():
+        write("other.h5", 3, 4, "bento chunk=1M;files=4")
+        os.replace("other.h5.000002", "bad.h5.000002")
+
+    for change, words in ((cut, "bad.h5.000002' has 200000 bytes"), (other, "bad.h5.000002")):
+        for name in glob.glob("box.h5*"):
+            shutil.copy(name, name.replace("box", "bad"))
+        change()
+        bring("bad.h5", "pfs/bad.h5", change.__name__, ok=1)
+        check(words in problem(change.__name__), problem(change.__name__))
+        check(not os.path.exists("pfs/bad.h5"), "damage arrived")
+        nothing_left()
+    for name in glob.glob("bad.h5*") + glob.glob("other.h5*") + glob.glob("died.h5*"):
+        os.remove(name)
+
+
+def streams_resume(count):
+    fresh()
+    for path, string in (("box.h5", "bento chunk=1M;files=2;view=off"), ("old.h5", "bento chunk=1M;files=2")):
+        mpirun(2, [python(), "-c", PARTS, path, "8" if path == "old.h5" else "3"], environment(string))
+    with open("old.h5", "rb") as file:
+        old = file.read()
+    prepare("onefile", "4M")
+    with Daemon(FAULT_NAME="/new/box.h5", FAULT_COUNT=os.path.abspath("whole")) as daemon:
+        daemon.ends()
+    with open("pfs/box.h5", "rb") as file:
+        wanted = file.read()
+    calls, whole = counted("whole")
+    check(whole > 5 * BURST, f"{whole} bytes are too few to say anything")
+    for at in sorted({1 + (calls - 1) * i // (int(count) - 1) for i in range(int(count))}):
+        prepare("onefile", "4M")
+        for name in ("first", "second"):
+            if os.path.exists(name):
+                os.remove(name)
+        with Daemon(FAULT_NAME="/new/box.h5", FAULT_KILL=str(at), FAULT_COUNT=os.path.abspath("first")) as daemon:
+            daemon.ends(-signal.SIGKILL)
+        with open("pfs/box.h5", "rb") as file:
+            check(file.read() == old, "the old one is another one")
+        with Daemon(FAULT_NAME="/new/box.h5", FAULT_COUNT=os.path.abspath("second")) as daemon:
+            daemon.ends()
+        with open("pfs/box.h5", "rb") as file:
+            check(file.read() == wanted, f"death {at}: other bytes have arrived")
+        nothing_left()
+        first, second = counted("first")[1], counted("second")[1]
+        say(f"death {at} of {calls}: {first} + {second} bytes of {whole}")
+        check(first + second - whole <= BURST + (256 << 10), f"death {at}: {first + second - whole} bytes were written again")
+
+
 # ---- trouble ----
 
 
@@ -289,8 +450,11 @@ class Daemon:
         self.process.communicate(timeout=30)
 
     def ends(self, code=0, seconds=60):
+        """What it said."""
         found = self.process.wait(timeout=seconds)
-        check(found == code, f"exit status {found}: {self.process.stderr.read().decode()}")
+        said = self.process.stderr.read().decode()
+        check(found == code, f"exit status {found}: {said}")
+        return said
 
 
 def status(file="t"):
@@ -737,7 +901,7 @@ def main(which, *arguments):
     if not os.path.exists(built("bin", "h5bento")):
         raise Skip("the program h5bento is not built")
     try:
-        {"forms": forms, "more": more, "trouble": trouble, "kill": kill, "resume": resume, "updates": updates, "changes": changes}[which](*arguments)
+        {"forms": forms, "more": more, "trouble": trouble, "streams": streams, "streams_resume": streams_resume, "kill": kill, "resume": resume, "updates": updates, "changes": changes}[which](*arguments)
     finally:
         end_all()
 
