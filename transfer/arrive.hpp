@@ -23,9 +23,9 @@ std::string_view arrive_name(Arrive arrive);
 /// The other way; an empty text is kContainer. Errors: kUnsupported (another word).
 Result<Arrive> arrive_of(std::string_view name);
 
-/// May the container arrive so? What is made anew has its newest step only, so no other one that
-/// can be read may be lost by that. Errors: kUnsupported (it keeps older steps; it is no container
-/// of the connector), those of looking at it.
+/// May the container arrive so? An ordinary file has its newest step only, so no other one that can
+/// be read may be lost by that. Errors: kUnsupported (it keeps older steps; it is no container of
+/// the connector), those of looking at it.
 Status check_can_arrive(const std::string& path, Arrive arrive);
 
 }  // namespace bento::transfer

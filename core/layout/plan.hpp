@@ -67,7 +67,7 @@ struct FilePlan {
 /// Its writers are those of the ranks from `first_rank` on, and no longer those of older groups.
 struct FileGroup {
   std::uint32_t writers = 0;
-  std::uint32_t files = 0;
+  std::uint32_t files = 0;  ///< 0: further tasks of the last file before, the only one of its group
   std::uint64_t chunk_bytes = 0;
   std::uint32_t first_rank = 0;
   bool operator==(const FileGroup&) const = default;
@@ -90,8 +90,8 @@ class ContainerPlan {
   static Result<ContainerPlan> of(std::span<const FileGroup> groups, std::uint32_t fs_block);
 
   /// Adds a group of physical files behind the others. Errors: kUnsupported (more than kMaxGroups
-  /// or kMaxPhysicalFiles), kInvalidArgument (no writers, no files, more files than writers, ranks
-  /// left out).
+  /// or kMaxPhysicalFiles), kInvalidArgument (no writers, more files than writers, no file that can
+  /// have them, ranks left out).
   Status add(const FileGroup& group);
 
   [[nodiscard]] std::uint32_t writers() const { return writers_; }

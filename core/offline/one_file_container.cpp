@@ -62,16 +62,21 @@ Result<OneFileContainer> OneFileContainer::of(Survey& survey, std::uint64_t limi
   root.view = root.view_before = {};
   root.superblock = root.superblock_before = {};
   BENTO_ASSIGN(root.catalogue_end, end_of_catalogue(survey.first(), file, root));
+  BENTO_TRY(one.check_limit(limit));
   BENTO_TRY(one.measure(survey.files()));
-  const std::uint64_t blocks =
-      (one.length_ - one.to_.file(0).data_start() + one.to_.file(0).block_bytes() - 1) /
-      one.to_.file(0).block_bytes();
-  if (blocks > one.to_.file(0).blocks_within(limit))
-    return fail(Code::kUnsupported,
-                fmt::format("its {} writers took up to {} chunks of {} bytes each, which in one "
-                            "file end beyond {} bytes",
-                            one.to_.writers(), blocks, one.to_.file(0).chunk_bytes, limit));
   return one;
+}
+
+Status OneFileContainer::check_limit(std::uint64_t limit) const {
+  const FilePlan& file = to_.file(0);
+  std::uint64_t blocks = (root_.catalogue_end + file.chunk_bytes - 1) / file.chunk_bytes;
+  for (const ChunkFill& fill : fills_) blocks = std::max<std::uint64_t>(blocks, fill.size());
+  if (blocks <= file.blocks_within(limit)) return {};
+  return fail(
+      Code::kUnsupported,
+      fmt::format("up to {} chunks of {} bytes for each of its {} writers end, in one file, "
+                  "beyond {} bytes",
+                  blocks, file.chunk_bytes, file.writers, limit));
 }
 
 Status OneFileContainer::measure(const std::vector<SurveyedFile>& files) {

@@ -46,6 +46,7 @@ class OneFileContainer {
 
  private:
   OneFileContainer() = default;
+  [[nodiscard]] Status check_limit(std::uint64_t limit) const;
   Status measure(const std::vector<SurveyedFile>& files);
 
   ContainerPlan from_;

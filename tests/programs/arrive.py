@@ -322,6 +322,7 @@ def streams():
     said = bring(path, "pfs/again.h5", "t")
     check(not said and steps("pfs/again.h5") == now, said)
     from_cache()
+    large_pieces()
     not_as_it_is()
     damaged_streams()
 
@@ -340,6 +341,31 @@ def from_cache():
     write(path, 4, 2, "bento keep=3;flush=sync", "r+")
     same(path, "native-4.h5", "onefile")
     check(glob.glob(path + "*") == [path] and len(steps(path)) == 2, f"{glob.glob(path + '*')}")
+
+
+PIECES = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+comm, path, turn = MPI.COMM_WORLD, sys.argv[1], int(sys.argv[2])
+with h5py.File(path, sys.argv[3], driver="mpio", comm=comm, libver="latest") as f:
+    f.attrs.create(f"large {turn}", np.arange(30000) * turn)
+    d = f.create_dataset(f"d{turn}", (comm.size, 40000), "f8")
+    d[comm.rank] = np.random.default_rng(turn).random(40000) * comm.rank
+"""
+
+
+def large_pieces():
+    """The native view has pieces that fit no chunk, in blocks that no stream may use; streams go on behind them."""
+    for turn, mode in ((1, "w"), (2, "r+"), (3, "r+")):
+        for path, string in (("plain.h5", None), ("pieces.h5", "bento chunk=64K;files=2")):
+            env = environment(string) if string else native_env()
+            mpirun(3, [python(), "-c", PIECES, path, str(turn), mode], env)
+        said = bring("pieces.h5", f"pfs/pieces-{turn}.h5", f"p{turn}")
+        check(not said, said)
+        same(f"pfs/pieces-{turn}.h5", "plain.h5", "onefile")
+    mpirun(2, [python(), "-c", PIECES, "plain.h5", "4", "r+"], native_env())
+    mpirun(2, [python(), "-c", PIECES, "pfs/pieces-3.h5", "4", "r+"], environment("bento"))
+    same("pfs/pieces-3.h5", "plain.h5", "onefile")
 
 
 def not_as_it_is():

@@ -35,6 +35,14 @@ with h5py.File(path, mode, driver="mpio", comm=comm) as f:
         f["small"][comm.rank] = np.arange(7) + 10 * comm.rank
         f.flush()
 """
+# By more ranks than before.
+ADD = """
+import sys, h5py, numpy as np
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+with h5py.File(sys.argv[1], "r+", driver="mpio", comm=comm) as f:
+    f.create_dataset("more", (comm.size, 200000), "f8")[comm.rank] = np.arange(200000) * comm.rank
+"""
 
 
 def judge(name):
@@ -118,6 +126,14 @@ def sion():
             check_with_sionlib(place, reader, path, "3 ranks")
         write(path, 2, settings, "r+")
         check_with_sionlib(place, reader, path, "3 and then 2 ranks")
+    # All writers as tasks of one file, those of ranks that came later among them.
+    write("many.h5", 3, "chunk=1M;files=3")
+    mpirun(4, [python(), "-c", ADD, "many.h5"], bento_env())
+    tool = [built("bin", "h5bento"), "transfer"]
+    if os.path.exists(tool[0]):
+        run([*tool, "submit", "many.h5", "one.h5", "--arrive", "onefile", "--no-start", "--file", "t"], native_env())
+        run([*tool, "run", "--until-done", "--no-scr", "--file", "t"], native_env())
+        check_with_sionlib(place, reader, "one.h5", "3 and then 4 ranks, in one file")
 
 
 # ---- FTI ----

@@ -203,7 +203,7 @@ TEST_CASE("one file: says why streams cannot lie in it as they are", "[core][off
   };
   SECTION("the size limit") {
     CHECK(refused(4 * kChunk).code == Code::kUnsupported);
-    CHECK(refused(4 * kChunk).text.find("end beyond 262144 bytes") != std::string::npos);
+    CHECK(refused(4 * kChunk).text.find("beyond 262144 bytes") != std::string::npos);
   }
   SECTION("a program that did not close it") {
     many.killed(4, rows_written(3, 4, 2));
@@ -212,6 +212,21 @@ TEST_CASE("one file: says why streams cannot lie in it as they are", "[core][off
   }
   SECTION("a file that is gone") {
     many.disk().remove("box.000001");
+    CHECK(refused(kMaxLogicalBytes).code == Code::kUnsupported);
+    CHECK(refused(kMaxLogicalBytes).text.find("box.000001") != std::string::npos);
+  }
+  SECTION("a damaged index") {
+    Survey survey = survey_of(many.disk());
+    const FilePlan& file = survey.plan().file(0);
+    auto bytes = many.disk().content("box");
+    bytes[file.address(file.catalogue_task(), survey.root().index.position)] ^= std::byte{1};
+    many.disk().put("box", bytes);
+    CHECK(refused(kMaxLogicalBytes).code == Code::kCorrupt);
+  }
+  SECTION("a file of another container") {
+    ManyFiles other(kMaxLogicalBytes);
+    other.create(4, rows_written(0, 3, 1, true));
+    many.disk().put("box.000001", other.disk().content("box.000001"));
     CHECK(refused(kMaxLogicalBytes).code == Code::kUnsupported);
     CHECK(refused(kMaxLogicalBytes).text.find("box.000001") != std::string::npos);
   }
