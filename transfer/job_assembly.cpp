@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <optional>
@@ -13,17 +12,10 @@
 #include "transfer/gated_files.hpp"
 #include "transfer/job.hpp"
 #include "transfer/made.hpp"
+#include "transfer/shown_error.hpp"
 
 namespace bento::transfer {
 namespace {
-
-/// Errors name the file as people find it.
-Error readable(Error error, const std::string& at, const std::string& shown) {
-  for (std::size_t where = 0; (where = error.text.find(at, where)) != std::string::npos;
-       where += shown.size())
-    error.text.replace(where, at.size(), shown);
-  return error;
-}
 
 void report_done(std::vector<Entry>& entries, const AssemblyProgress& progress) {
   for (Entry& entry : entries) entry.problem.clear();

@@ -16,6 +16,7 @@
 #include "transfer/job.hpp"
 #include "transfer/made.hpp"
 #include "transfer/share.hpp"
+#include "transfer/shown_error.hpp"
 #include "transfer/sparse_copy.hpp"
 
 namespace bento::transfer {
@@ -51,8 +52,10 @@ Result<JobEnd> Job::bring_streams(const OneFileContainer& one, const Source& sou
   BENTO_ASSIGN(const Descriptor target, work.open_copy(name));
   BENTO_ASSIGN(const JobEnd copied, copy_streams(one, source, target.get(), work, gate, report));
   if (copied != JobEnd::kDone) return copied;
-  BENTO_ASSIGN(const auto file, open_posix_file(work.open_path(name), OpenMode::kReadWrite));
-  BENTO_TRY(one.finish(*file, name));
+  const std::string at = work.open_path(name);
+  BENTO_ASSIGN(const auto file, open_posix_file(at, OpenMode::kReadWrite));
+  if (auto finished = one.finish(*file, name); !finished)
+    return fail(readable(std::move(finished).error(), at, work.copy_path(name)));
   BENTO_TRY(file->close());
   if (::fchmod(target.get(), source.mode(0)) != 0)
     return fail(os_error(errno, "setting the mode of", work.copy_path(name)));
