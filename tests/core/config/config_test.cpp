@@ -151,7 +151,8 @@ TEST_CASE("config: the cache and its flush", "[core][config]") {
   CHECK_THAT(refused.error().text, ContainsSubstring("accepted is"));
 }
 
-TEST_CASE("config: as what a container arrives goes with a cache and one step", "[core][config]") {
+TEST_CASE("config: as what a container arrives goes with a cache, native with one step",
+          "[core][config]") {
   const auto load = [](const char* text, const char* variable) {
     return load_requested(text, [variable](const char* name) {
       return std::string_view(name) == "H5BENTO_ARRIVE" ? variable : nullptr;
@@ -159,6 +160,7 @@ TEST_CASE("config: as what a container arrives goes with a cache and one step", 
   };
   CHECK(load("cache=/a;arrive=native", nullptr)->config.arrive == Arrival::kNative);
   CHECK(load("cache=/a", "onefile")->config.arrive == Arrival::kOneFile);
+  CHECK(load("cache=/a;keep=3", "onefile"));
   CHECK(load("arrive=container", nullptr));
   CHECK(load("arrive=container;keep=3", "native"));
   for (const char* const wrong : {"arrive=native", "cache=/a;keep=2;arrive=native"}) {

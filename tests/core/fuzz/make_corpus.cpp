@@ -123,6 +123,9 @@ void make_root() {
   grown.groups = {{7, 3, 1u << 20}, {2, 1, 1u << 20}, {100, 100, 1u << 20}};
   const auto sector = encode_root(grown);
   store("root", "groups", with_head({1, 3, 0}, std::span(sector).first(260)));
+  grown.groups = {{7, 1, 1u << 20}, {2, 0, 1u << 20, 7}, {9, 0, 1u << 20}, {3, 3, 1u << 20}};
+  const auto brought = encode_root(grown);
+  store("root", "one_file", with_head({1, 3, 0}, std::span(brought).first(352)));
 }
 
 void make_segment() {
