@@ -12,7 +12,10 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "core/io/file.hpp"
+#include "core/layout/plan.hpp"
 #include "transfer/job.hpp"
 #include "transfer/made.hpp"
 #include "transfer/share.hpp"
@@ -61,6 +64,10 @@ Result<JobEnd> Job::bring_streams(const OneFileContainer& one, const Source& sou
     return fail(os_error(errno, "setting the mode of", work.copy_path(name)));
   BENTO_TRY(make_view(work, is_shared() ? share_of_copy(entries_.front().source).view
                                         : ViewWish{one.has_view(), 0, 0}));
+  // Only what is named arrives: a part that the view was put into would be lost.
+  if (work.has_copy(physical_name(name, 1)))
+    return fail(Code::kUnsupported,
+                fmt::format("'{}' is too large for one file with its native view", name));
   return JobEnd::kDone;
 }
 

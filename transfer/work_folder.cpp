@@ -96,6 +96,10 @@ Result<Descriptor> WorkFolder::open_copy(const std::string& name) {
                  path_ + "/" + name_ + "/new/" + name);
 }
 
+bool WorkFolder::has_copy(const std::string& name) const {
+  return is_there(new_.get(), name);
+}
+
 std::string WorkFolder::copy_path(const std::string& name) const {
   return fmt::format("{}/{}/new/{}", path_, name_, name);
 }

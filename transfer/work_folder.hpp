@@ -31,6 +31,8 @@ class WorkFolder {
 
   /// Opens or makes a copy for writing.
   Result<Descriptor> open_copy(const std::string& name);
+  /// Is there a copy of this name?
+  [[nodiscard]] bool has_copy(const std::string& name) const;
   /// Where a copy can be opened by others in this process.
   [[nodiscard]] std::string copy_path(const std::string& name) const;
 

@@ -3,6 +3,7 @@
 #include "core/catalogue/catalogue.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -135,6 +136,19 @@ Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::str
   return bytes;
 }
 
+// The first page begins as an HDF5 file does.
+Position Catalogue::take_aside(CatalogueSpace& space, std::uint64_t bytes) const {
+  std::vector<CatalogueRange> passed;
+  Position at = space.take(bytes);
+  for (; may_be_a_superblock(at); at = space.take(bytes)) passed.push_back({at, at + bytes});
+  for (const auto& range : passed) space.give_back(range);
+  return at;
+}
+
+bool Catalogue::may_be_a_superblock(Position at) const {
+  return std::has_single_bit(plan_.address(plan_.catalogue_task(), at));
+}
+
 Result<CatalogueRef> Catalogue::store(const PagedImage& image, std::vector<PagePlace>& places,
                                       CatalogueSpace& space) {
   std::vector<PagePlace> fresh = places;
@@ -151,7 +165,7 @@ Result<CatalogueRef> Catalogue::store(const PagedImage& image, std::vector<PageP
     std::size_t next = page;
     for (; next < image.pages() && next - page < kMostPages && changed(next); ++next)
       run.bytes(image.page(next));
-    Position at = space.take(run.size());
+    Position at = page == 0 ? take_aside(space, run.size()) : space.take(run.size());
     BENTO_TRY(transfer_write(at, run.view()));
     for (; page < next; ++page) {
       fresh[page] = {at, hash128(image.page(page))};

@@ -53,6 +53,9 @@ class Catalogue {
                           std::vector<PagePlace>& places);
 
  private:
+  Position take_aside(CatalogueSpace& space, std::uint64_t bytes) const;
+  /// Does stock HDF5 look there for the beginning of a file? It tries all powers of two.
+  [[nodiscard]] bool may_be_a_superblock(Position at) const;
   Status transfer_write(Position at, std::span<const std::byte> bytes);
   Status transfer_read(Position at, std::span<std::byte> into);
   Status check_inside(Position position, std::uint64_t bytes, std::uint64_t file_bytes,

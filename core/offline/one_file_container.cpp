@@ -3,6 +3,7 @@
 #include "core/offline/one_file_container.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <utility>
 
@@ -39,6 +40,31 @@ Result<Position> end_of_catalogue(File& first, const FilePlan& plan, const Root&
   return end;
 }
 
+/// Without a native view stock HDF5 goes on looking for the beginning of a file, at all powers of
+/// two, and takes the first page of an embedded image for it.
+Status check_not_misread(File& first, const FilePlan& old, const FilePlan& one, Position end) {
+  constexpr std::array<std::byte, 8> kSignature{std::byte{0x89}, std::byte{'H'},  std::byte{'D'},
+                                                std::byte{'F'},  std::byte{'\r'}, std::byte{'\n'},
+                                                std::byte{0x1a}, std::byte{'\n'}};
+  const std::uint64_t begin = one.address(0, 0);
+  for (std::uint64_t at = 512; at < kMaxLogicalBytes; at *= 2) {
+    if (at < begin) continue;
+    const std::uint64_t block = (at - begin) / one.block_bytes();
+    const std::uint64_t inside = (at - begin) % one.block_bytes();
+    if (inside / one.chunk_bytes != one.catalogue_task()) continue;
+    const Position position = block * one.chunk_bytes + inside % one.chunk_bytes;
+    if (position + kSignature.size() > end) continue;
+    std::array<std::byte, 8> found{};
+    BENTO_TRY(first.read_some(old.address(old.catalogue_task(), position), found));
+    if (found == kSignature)
+      return fail(Code::kUnsupported,
+                  fmt::format("its HDF5 metadata would come to byte {}, where HDF5 without h5bento "
+                              "looks for a file",
+                              at));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<OneFileContainer> OneFileContainer::of(Survey& survey, std::uint64_t limit) {
@@ -63,6 +89,8 @@ Result<OneFileContainer> OneFileContainer::of(Survey& survey, std::uint64_t limi
   root.superblock = root.superblock_before = {};
   BENTO_ASSIGN(root.catalogue_end, end_of_catalogue(survey.first(), file, root));
   BENTO_TRY(one.check_limit(limit));
+  if (!one.has_view_)
+    BENTO_TRY(check_not_misread(survey.first(), file, one.to_.file(0), root.catalogue_end));
   BENTO_TRY(one.measure(survey.files()));
   return one;
 }
@@ -71,7 +99,9 @@ Status OneFileContainer::check_limit(std::uint64_t limit) const {
   const FilePlan& file = to_.file(0);
   std::uint64_t blocks = (root_.catalogue_end + file.chunk_bytes - 1) / file.chunk_bytes;
   for (const ChunkFill& fill : fills_) blocks = std::max<std::uint64_t>(blocks, fill.size());
-  if (blocks <= file.blocks_within(limit)) return {};
+  // Who opens it to write, also to build its view, adds a file if it might need two blocks more.
+  const std::uint64_t more = has_view_ ? 2 : 0;
+  if (blocks + more <= file.blocks_within(limit)) return {};
   return fail(
       Code::kUnsupported,
       fmt::format("up to {} chunks of {} bytes for each of its {} writers end, in one file, "

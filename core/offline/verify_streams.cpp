@@ -205,10 +205,13 @@ class StreamJudge {
     return {};
   }
 
-  /// A container without content keeps its hash while older steps can be read.
+  /// A container without content keeps its hash while older steps can be read, and afterwards: a
+  /// session that keeps fewer steps does not go through all that others have written. Not with MD5,
+  /// which FTI compares.
   [[nodiscard]] bool keeps_hash(const fti::Checkpoint& checkpoint,
                                 const fti::Finding& finding) const {
-    if (!container_.older_kept() || finding.damage != Damage::kChunkHash) return false;
+    const bool for_fti = container_.root().stream_rules().hash == fti::HashKind::kMd5;
+    if (for_fti || finding.damage != Damage::kChunkHash) return false;
     for (const auto& block : checkpoint.blocks)
       for (const auto& c : block.containers)
         if (finding.offset >= c.record_offset &&

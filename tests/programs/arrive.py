@@ -325,6 +325,18 @@ def streams():
     large_pieces()
     not_as_it_is()
     damaged_streams()
+    no_room_for_more()
+
+
+def no_room_for_more():
+    """Terabytes in holes: a view that would need another physical file, which nobody would name."""
+    write("huge.h5", 3, 3, "bento chunk=700G;files=3")
+    bring("huge.h5", "pfs/huge.h5", "t")
+    newest("pfs/huge.h5", 3)
+    check(glob.glob("pfs/huge.h5*") == ["pfs/huge.h5"], f"{glob.glob('pfs/huge.h5*')}")
+    plain("pfs/huge.h5", 3)
+    for path in glob.glob("huge.h5*") + ["pfs/huge.h5"]:
+        os.remove(path)
 
 
 def check_sion_file(path):

@@ -143,6 +143,10 @@ def switched_off():
     check(seen == bool(harness.REHEARSAL), "view=off: stock HDF5 opens the file")
     if not harness.REHEARSAL:
         check(harness.is_container("off/x.h5"), "view=off: no container")
+    # Stock HDF5 tries all powers of two, and the embedded image begins as a file does.
+    for chunk in ("16K", "48K", "112K", "240K"):
+        run([python(), "-c", script], bento_env(string=f"{string};chunk={chunk}"))
+        check(is_hdf5_for_stock("off/x.h5") == bool(harness.REHEARSAL), f"chunk={chunk}: stock HDF5 opens the embedded image")
     say("view=off: stock HDF5 says that it is no HDF5 file" if not seen else "view=off: rehearsal")
 
 

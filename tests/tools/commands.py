@@ -72,6 +72,13 @@ def case_older():
     flip("gone.h5", content("gone.h5").find(struct.pack("<4q", *range(7000100, 7000104))))
     found = answer("verify", "gone.h5", ok=(1,))["files"][0]
     check(found["damage_count"] == 1 and found["damage"][0]["step"] == 2, f"{found}")
+    # Written on by a program that keeps fewer steps, or one.
+    for keep in ("keep=2", "keep=1"):
+        program = "import h5py; f = h5py.File('shrunk.h5', 'a'); d = f.require_dataset('d', (9000,), 'i4')\nfor i in range(4): d[:] = i; f.flush()"
+        for string in ("bento keep=3", f"bento {keep}"):
+            run([python(), "-c", program], bento_env(string=string))
+            found = answer("verify", "shrunk.h5")["files"][0]
+            check(found["sound"], f"{string}: {found}")
 
 
 def case_good():
