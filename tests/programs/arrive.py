@@ -331,7 +331,7 @@ def streams():
 def no_room_for_more():
     """Terabytes in holes: a view that would need another physical file, which nobody would name."""
     write("huge.h5", 3, 3, "bento chunk=700G;files=3")
-    bring("huge.h5", "pfs/huge.h5", "t")
+    bring("huge.h5", "pfs/huge.h5", "huge")
     newest("pfs/huge.h5", 3)
     check(glob.glob("pfs/huge.h5*") == ["pfs/huge.h5"], f"{glob.glob('pfs/huge.h5*')}")
     plain("pfs/huge.h5", 3)
