@@ -116,11 +116,10 @@ h5bento_status h5bento_view_status(const char* path, h5bento_view* view) {
   return guarded_call([&]() -> Status {
     BENTO_TRY(check_given(path, view));
     BENTO_ASSIGN(Survey survey, Survey::open(path));
-    *view = survey.view() == ViewState::kNone    ? H5BENTO_VIEW_NONE
-            : survey.view() == ViewState::kThere ? H5BENTO_VIEW_THERE
-                                                 : H5BENTO_VIEW_EDITED;
-    BENTO_ASSIGN(const bool whole, survey.view_is_whole());
-    if (!whole) *view = H5BENTO_VIEW_EDITED;
+    BENTO_ASSIGN(const ViewState state, survey.examined_view());
+    *view = state == ViewState::kNone    ? H5BENTO_VIEW_NONE
+            : state == ViewState::kThere ? H5BENTO_VIEW_THERE
+                                         : H5BENTO_VIEW_EDITED;
     return {};
   });
 }

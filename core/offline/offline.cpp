@@ -56,7 +56,6 @@ Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::stri
   if (committed.empty())
     return fail(Code::kCorrupt, fmt::format("'{}': the root names no step index", path));
   committed.set_room([&container] { return container->room(); });
-  container->older_kept_ = committed.steps().oldest() < committed.steps().newest();
   BENTO_ASSIGN(const auto datasets, committed.steps().datasets());
   for (const auto& dataset : datasets) BENTO_TRY(container->load(committed, dataset));
   return container;

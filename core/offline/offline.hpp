@@ -39,8 +39,6 @@ class OfflineContainer {
   /// What can be seen as of the newest step; records of which nothing can be seen are not in it.
   /// Hashes are those in the streams.
   [[nodiscard]] const Index& index() const { return index_; }
-  /// Can older steps be read? Then containers without content may be needed.
-  [[nodiscard]] bool older_kept() const { return older_kept_; }
   [[nodiscard]] const ChunkFill& fill(std::uint32_t writer) const { return fills_[writer]; }
   /// A step of a dataset whose records are all there, but not with the hashes that it was committed
   /// with: something of it never reached the device, and what was there before lies in its place.
@@ -79,7 +77,6 @@ class OfflineContainer {
   ContainerPlan plan_;
   std::vector<ChunkFill> fills_;
   Index index_;
-  bool older_kept_ = false;
   bool begun_ = false;  ///< there is a note of a writer
   std::vector<LostStep> lost_;
   std::vector<std::unique_ptr<File>> files_;

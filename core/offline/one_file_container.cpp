@@ -13,6 +13,7 @@
 #include "core/catalogue/catalogue_space.hpp"
 #include "core/catalogue/catalogue_sweep.hpp"
 #include "core/catalogue/sion_view.hpp"
+#include "core/layout/superblock.hpp"
 
 namespace bento {
 
@@ -43,9 +44,6 @@ Result<Position> end_of_catalogue(File& first, const FilePlan& plan, const Root&
 /// Without a native view stock HDF5 goes on looking for the beginning of a file, at all powers of
 /// two, and takes the first page of an embedded image for it.
 Status check_not_misread(File& first, const FilePlan& old, const FilePlan& one, Position end) {
-  constexpr std::array<std::byte, 8> kSignature{std::byte{0x89}, std::byte{'H'},  std::byte{'D'},
-                                                std::byte{'F'},  std::byte{'\r'}, std::byte{'\n'},
-                                                std::byte{0x1a}, std::byte{'\n'}};
   const std::uint64_t begin = one.address(0, 0);
   for (std::uint64_t at = 512; at < kMaxLogicalBytes; at *= 2) {
     if (at < begin) continue;
@@ -53,10 +51,10 @@ Status check_not_misread(File& first, const FilePlan& old, const FilePlan& one, 
     const std::uint64_t inside = (at - begin) % one.block_bytes();
     if (inside / one.chunk_bytes != one.catalogue_task()) continue;
     const Position position = block * one.chunk_bytes + inside % one.chunk_bytes;
-    if (position + kSignature.size() > end) continue;
-    std::array<std::byte, 8> found{};
+    if (position + kHdf5Signature.size() > end) continue;
+    std::array<std::byte, kHdf5Signature.size()> found{};
     BENTO_TRY(first.read_some(old.address(old.catalogue_task(), position), found));
-    if (found == kSignature)
+    if (has_hdf5_signature(found))
       return fail(Code::kUnsupported,
                   fmt::format("its HDF5 metadata would come to byte {}, where HDF5 without h5bento "
                               "looks for a file",

@@ -298,6 +298,11 @@ Result<bool> Survey::view_is_whole() {
   return found == table.hash;
 }
 
+Result<ViewState> Survey::examined_view() {
+  BENTO_ASSIGN(const bool whole, view_is_whole());
+  return whole ? view_ : ViewState::kEdited;
+}
+
 Result<std::uint64_t> Survey::catalogue_in_use() {
   if (!committed()) return std::uint64_t{0};
   BENTO_ASSIGN(auto ranges, ranges_in_use(*first_, plan_.file(0), root_));

@@ -103,6 +103,9 @@ class Survey {
   /// Does the metadata of the native view have the checksum that it was built with? True without a
   /// view. Errors: kCorrupt, kIo.
   Result<bool> view_is_whole();
+  /// As view(), and kEdited also if only the metadata behind the superblock were changed. Errors:
+  /// as view_is_whole().
+  Result<ViewState> examined_view();
   /// Bytes of the catalogue of file 0 that something refers to. Errors: kCorrupt, kIo.
   Result<std::uint64_t> catalogue_in_use();
 

@@ -84,13 +84,13 @@ Status resolve(const Box& selection, std::vector<Candidate> candidates, QueryBud
 
 }  // namespace
 
+bool is_newer(const Candidate& a, const Candidate& b) {
+  return a.order != b.order ? a.order > b.order : a.record > b.record;
+}
+
 Status resolve_latest(const Box& selection, std::vector<Candidate> candidates, QueryBudget& budget,
                       Lookup& out) {
-  // Equal orders come from one write that was cut in pieces; the later record number breaks the
-  // tie.
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    return a.order != b.order ? a.order > b.order : a.record > b.record;
-  });
+  std::sort(candidates.begin(), candidates.end(), is_newer);
   return resolve(selection, std::move(candidates), budget, out);
 }
 

@@ -38,6 +38,10 @@ struct Candidate {
   Box visible;  ///< after clipping
 };
 
+/// Is `a` seen where both are? Equal orders come from one write that was cut in pieces: the larger
+/// record number breaks the tie.
+bool is_newer(const Candidate& a, const Candidate& b);
+
 /// Appends to `out` which parts of `selection` are seen in which candidate, the latest winning (of
 /// equal orders the larger number), and what none covers. Cost O(n log n) unless many overlap: a
 /// few planes that cross in many dimensions leave more pieces than any memory holds. Errors: the

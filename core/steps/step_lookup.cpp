@@ -84,10 +84,7 @@ class WaitingSteps {
     for (const std::uint64_t position : positions) places_.push_back({position, segments_.size()});
     if (waiting_.empty()) first_ = candidates.front().record;
     if (options_.values) segments_.push_back(segment);
-    // Of equal orders the later record number wins, as in resolve_latest().
-    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-      return a.order != b.order ? a.order > b.order : a.record > b.record;
-    });
+    std::sort(candidates.begin(), candidates.end(), is_newer);
     waiting_.insert(waiting_.end(), candidates.begin(), candidates.end());
     return waiting_.size() >= out_.uncovered.size() / kShare ? resolve() : Status();
   }

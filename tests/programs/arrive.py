@@ -446,12 +446,7 @@ def streams_resume(count):
     calls, whole = counted("whole")
     check(whole > 5 * BURST, f"{whole} bytes are too few to say anything")
     for at in sorted({1 + (calls - 1) * i // (int(count) - 1) for i in range(int(count))}):
-        prepare("onefile", "4M")
-        for name in ("first", "second"):
-            if os.path.exists(name):
-                os.remove(name)
-        with Daemon(FAULT_NAME="/new/box.h5", FAULT_KILL=str(at), FAULT_COUNT=os.path.abspath("first")) as daemon:
-            daemon.ends(-signal.SIGKILL)
+        die_at("onefile", at)
         with open("pfs/box.h5", "rb") as file:
             check(file.read() == old, "the old one is another one")
         with Daemon(FAULT_NAME="/new/box.h5", FAULT_COUNT=os.path.abspath("second")) as daemon:
@@ -766,14 +761,19 @@ def counted(name):
     return int(calls), int(written)
 
 
-def die_and_go_on(at, between=None):
-    """What was written before a death at change number `at`, and after it."""
-    prepare("native", "4M")
+def die_at(kind, at):
+    """The daemon dies at its change number `at` of the new file; what it wrote is counted in `first`."""
+    prepare(kind, "4M")
     for name in ("first", "second"):
         if os.path.exists(name):
             os.remove(name)
     with Daemon(FAULT_NAME="/new/box.h5", FAULT_KILL=str(at), FAULT_COUNT=os.path.abspath("first")) as daemon:
         daemon.ends(-signal.SIGKILL)
+
+
+def die_and_go_on(at, between=None):
+    """What was written before a death at change number `at`, and after it."""
+    die_at("native", at)
     looks_whole("native")
     before = [(one["written"], one["bytes"]) for one in status()]
     check(all(done < size for done, size in before), f"{before}")

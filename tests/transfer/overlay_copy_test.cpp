@@ -5,12 +5,12 @@
 #include <fcntl.h>
 
 #include <fstream>
-#include <iterator>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/support/matchers.hpp"
 #include "tests/support/scratch.hpp"
+#include "tests/transfer/counting_gate.hpp"
 #include "transfer/descriptor.hpp"
 
 using namespace bento;
@@ -19,27 +19,10 @@ using namespace bento::transfer;
 
 namespace {
 
-/// Lets everything through, and counts; stops after so many bytes.
-class Counting final : public Gate {
- public:
-  explicit Counting(std::uint64_t most = ~0ULL) : most_(most) {}
-  Result<bool> pass() override { return bytes < most_; }
-  void copied(std::uint64_t more) override { bytes += more; }
-  [[nodiscard]] std::uint64_t piece() const override { return 10'000; }
-  [[nodiscard]] std::uint64_t burst() const override { return 40'000; }
-  std::uint64_t bytes = 0;
-
- private:
-  std::uint64_t most_;
-};
+constexpr std::uint64_t kBurst = 40'000;
 
 void put(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
-}
-
-std::string content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 Result<bool> lay_over(const std::string& source, const std::string& target, std::uint64_t from,
@@ -71,7 +54,7 @@ TEST_CASE("overlay copy: what two nodes have comes together in any order", "[tra
   const std::string first = blocks_of(0, 40);
   for (std::size_t i = 0; i < first.size(); ++i)
     if (first[i] != 0) both[i] = first[i];
-  Counting gate;
+  CountingGate gate(kBurst);
   CHECK(must(lay_over(scratch / "one", scratch / "1", 0, gate)));
   CHECK(must(lay_over(scratch / "two", scratch / "1", 0, gate)));
   CHECK(must(lay_over(scratch / "two", scratch / "2", 0, gate)));
@@ -86,13 +69,13 @@ TEST_CASE("overlay copy: takes up again where it ended, and mends what differs",
   const Scratch scratch;
   const std::string bytes = blocks_of(0, 60);
   put(scratch / "source", bytes);
-  Counting stops(50'000);
+  CountingGate stops(kBurst, 50'000);
   CHECK_FALSE(must(lay_over(scratch / "source", scratch / "target", 0, stops)));
   std::string half = content(scratch / "target");
   REQUIRE(half.size() > 40'000);
   half[7 * 5] = 'x';
   put(scratch / "target", half);
-  Counting rest;
+  CountingGate rest(kBurst);
   CHECK(must(lay_over(scratch / "source", scratch / "target", half.size(), rest)));
   std::string expected = bytes;
   expected.resize(content(scratch / "target").size());

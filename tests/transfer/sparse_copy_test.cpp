@@ -5,13 +5,13 @@
 #include <fcntl.h>
 
 #include <fstream>
-#include <iterator>
 #include <limits>
 
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/support/matchers.hpp"
 #include "tests/support/scratch.hpp"
+#include "tests/transfer/counting_gate.hpp"
 #include "transfer/descriptor.hpp"
 
 using namespace bento;
@@ -20,23 +20,7 @@ using namespace bento::transfer;
 
 namespace {
 
-class Counting final : public Gate {
- public:
-  explicit Counting(std::uint64_t most = ~0ULL) : most_(most) {}
-  Result<bool> pass() override { return bytes < most_; }
-  void copied(std::uint64_t more) override { bytes += more; }
-  [[nodiscard]] std::uint64_t piece() const override { return 10'000; }
-  [[nodiscard]] std::uint64_t burst() const override { return 25'000; }
-  std::uint64_t bytes = 0;
-
- private:
-  std::uint64_t most_;
-};
-
-std::string content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
+constexpr std::uint64_t kBurst = 25'000;
 
 constexpr std::uint64_t kSize = 200'000;
 
@@ -94,23 +78,23 @@ class Parts {
 
 TEST_CASE("sparse copy: parts of several files come to their places", "[transfer]") {
   Parts parts;
-  Counting gate;
+  CountingGate gate(kBurst);
   CHECK(parts.copy(gate) == std::pair<bool, std::uint64_t>(true, 85'000));
   CHECK(gate.bytes == 85'000);
   CHECK(content(parts.path) == parts.wanted);
   // All is there: nothing is copied again.
-  Counting again;
+  CountingGate again(kBurst);
   CHECK(parts.copy(again) == std::pair<bool, std::uint64_t>(true, 85'000));
   CHECK(again.bytes == 0);
 }
 
 TEST_CASE("sparse copy: parts go on where they ended, or at what differs", "[transfer]") {
   Parts parts;
-  Counting stops(42'000);
+  CountingGate stops(kBurst, 42'000);
   const auto [whole, durable] = parts.copy(stops);
   CHECK_FALSE(whole);
   CHECK(durable == stops.bytes);
-  Counting rest;
+  CountingGate rest(kBurst);
   CHECK(parts.copy(rest).first);
   CHECK(rest.bytes == 85'000 - stops.bytes);
   CHECK(content(parts.path) == parts.wanted);
@@ -120,7 +104,7 @@ TEST_CASE("sparse copy: parts go on where they ended, or at what differs", "[tra
   REQUIRE(write_whole(parts.target.get(), 500, {&other, 1}, parts.path));
   REQUIRE(write_whole(parts.target.get(), 60'000, {&other, 1}, parts.path));
   REQUIRE(write_whole(parts.target.get(), 120'000, {&other, 1}, parts.path));
-  Counting more;
+  CountingGate more(kBurst);
   CHECK(parts.copy(more).first);
   CHECK(more.bytes == 30'000 + 15'000);
   parts.wanted[500] = 7;  // behind the difference everything was cut off

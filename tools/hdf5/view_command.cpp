@@ -50,11 +50,7 @@ Result<ExitStatus> status(Output& out, const std::string& path) {
   BENTO_ASSIGN(Survey survey, Survey::open(path));
   BENTO_TRY(start_hdf5());
   const auto notes = vol::view_notes(path);
-  ViewState state = survey.view();
-  if (state == ViewState::kThere) {
-    BENTO_ASSIGN(const bool whole, survey.view_is_whole());
-    if (!whole) state = ViewState::kEdited;
-  }
+  BENTO_ASSIGN(const ViewState state, survey.examined_view());
   out.answer() = {{"file", path}, {"native_view", view_name(state)}};
   out.answer()["notes"] = notes ? Json(*notes) : Json::array();
   if (state == ViewState::kEdited)

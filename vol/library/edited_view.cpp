@@ -182,9 +182,8 @@ Result<bool> changed_by_others(const std::string& path) {
   BENTO_ASSIGN(const auto readable,
                Container::open(path, false, {}, make_self_communicator()));  // its errors say more
   BENTO_ASSIGN(Survey survey, Survey::open(path));
-  if (survey.view() != ViewState::kThere) return survey.view() == ViewState::kEdited;
-  BENTO_ASSIGN(const bool whole, survey.view_is_whole());
-  return !whole;
+  BENTO_ASSIGN(const ViewState state, survey.examined_view());
+  return state == ViewState::kEdited;
 }
 
 }  // namespace
