@@ -22,6 +22,32 @@ auto too_large(std::uint64_t bytes, std::uint64_t at) {
 
 }  // namespace
 
+namespace {
+
+void put_ranges(ByteWriter& out, std::span<const CatalogueRange> ranges) {
+  out.varint(ranges.size());
+  for (const auto& range : ranges) {
+    out.varint(range.begin);
+    out.varint(range.end - range.begin);
+  }
+}
+
+Result<std::vector<CatalogueRange>> get_ranges(ByteReader& in) {
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  BENTO_TRY(in.fits(count, 2));
+  std::vector<CatalogueRange> ranges(static_cast<std::size_t>(count));
+  for (auto& range : ranges) {
+    BENTO_ASSIGN(range.begin, in.varint());
+    BENTO_ASSIGN(const std::uint64_t length, in.varint());
+    if (range.begin > kMaxLogicalBytes || length > kMaxLogicalBytes)
+      return too_large(length, range.begin);
+    range.end = range.begin + length;
+  }
+  return ranges;
+}
+
+}  // namespace
+
 std::vector<CatalogueRange> ViewTable::in_use(std::uint64_t chunk_bytes) const {
   std::vector<CatalogueRange> used = ranges;
   for (const auto& run : blocks) used.push_back(run.range(chunk_bytes));
@@ -31,16 +57,22 @@ std::vector<CatalogueRange> ViewTable::in_use(std::uint64_t chunk_bytes) const {
 std::vector<std::byte> encode_view_table(const ViewTable& table) {
   ByteWriter out;
   out.bytes(table.hash);
-  out.varint(table.ranges.size());
-  for (const auto& range : table.ranges) {
-    out.varint(range.begin);
-    out.varint(range.end - range.begin);
-  }
-  if (!table.blocks.empty()) out.varint(table.blocks.size());
+  put_ranges(out, table.ranges);
+  if (!table.blocks.empty() || table.step) out.varint(table.blocks.size());
   for (const auto& run : table.blocks) {
     out.varint(run.first);
     out.varint(run.count);
     out.varint(run.bytes);
+  }
+  if (!table.step) return std::move(out).take();
+  out.varint(*table.step);
+  out.u8(table.live ? 1 : 0);
+  out.varint(table.unknown_since_ns);
+  out.varint(table.earlier.size());
+  for (const auto& view : table.earlier) {
+    out.varint(view.step);
+    out.varint(view.followed_ns);
+    put_ranges(out, view.ranges);
   }
   return std::move(out).take();
 }
@@ -50,16 +82,7 @@ Result<ViewTable> decode_view_table(std::span<const std::byte> bytes) {
   ViewTable table;
   BENTO_ASSIGN(const auto hash, in.bytes(table.hash.size()));
   std::ranges::copy(hash, table.hash.begin());
-  BENTO_ASSIGN(const std::uint64_t ranges, in.varint());
-  BENTO_TRY(in.fits(ranges, 2));
-  table.ranges.resize(static_cast<std::size_t>(ranges));
-  for (auto& range : table.ranges) {
-    BENTO_ASSIGN(range.begin, in.varint());
-    BENTO_ASSIGN(const std::uint64_t length, in.varint());
-    if (range.begin > kMaxLogicalBytes || length > kMaxLogicalBytes)
-      return too_large(length, range.begin);
-    range.end = range.begin + length;
-  }
+  BENTO_ASSIGN(table.ranges, get_ranges(in));
   if (in.remaining() == 0) return table;
   BENTO_ASSIGN(const std::uint64_t runs, in.varint());
   BENTO_TRY(in.fits(runs, 3));
@@ -71,6 +94,19 @@ Result<ViewTable> decode_view_table(std::span<const std::byte> bytes) {
     if (run.first > kMaxLogicalBytes || run.count > kMaxLogicalBytes ||
         run.bytes > kMaxLogicalBytes)
       return too_large(run.bytes, run.first);
+  }
+  if (in.remaining() == 0) return table;
+  BENTO_ASSIGN(table.step, in.varint());
+  BENTO_ASSIGN(const std::uint8_t live, in.u8());
+  table.live = live != 0;
+  BENTO_ASSIGN(table.unknown_since_ns, in.varint());
+  BENTO_ASSIGN(const std::uint64_t earlier, in.varint());
+  BENTO_TRY(in.fits(earlier, 3));
+  table.earlier.resize(static_cast<std::size_t>(earlier));
+  for (auto& view : table.earlier) {
+    BENTO_ASSIGN(view.step, in.varint());
+    BENTO_ASSIGN(view.followed_ns, in.varint());
+    BENTO_ASSIGN(view.ranges, get_ranges(in));
   }
   return table;
 }

@@ -6,6 +6,7 @@
 /// Source: docs/format.md, "Catalogue".
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,10 +32,25 @@ struct ViewBlocks {
   }
 };
 
+/// A view that a newer one has followed, and that a plain reader may still have open.
+struct EarlierView {
+  std::uint64_t step = 0;         ///< absolute; what it shows
+  std::uint64_t followed_ns = 0;  ///< when the newer one came, CLOCK_REALTIME
+  std::vector<CatalogueRange> ranges;
+  bool operator==(const EarlierView&) const = default;
+};
+
 struct ViewTable {
   Hash128 hash{};  ///< of what lies in `ranges`, then in `blocks`
   std::vector<CatalogueRange> ranges;
   std::vector<ViewBlocks> blocks;
+  std::optional<std::uint64_t> step;  ///< absolute, that it shows; files of before do not say
+  /// Made with view=commit: plain readers may keep it open beside a writer.
+  bool live = false;
+  std::vector<EarlierView> earlier;
+  /// Since when there are no new ones of which nobody knows the places, CLOCK_REALTIME; 0: there
+  /// are none of those.
+  std::uint64_t unknown_since_ns = 0;
 
   /// Everything of the catalogue that the view takes.
   [[nodiscard]] std::vector<CatalogueRange> in_use(std::uint64_t chunk_bytes) const;

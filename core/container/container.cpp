@@ -155,7 +155,7 @@ Status Container::attach() {
   BENTO_ASSIGN(File* const handle, files_.stream_file(index));
   ChunkFill fill = writer < state_.fills.size() ? state_.fills[writer] : ChunkFill{};
   return stream_.attach(state_.plan.file(index), state_.plan.local_task(writer), *handle,
-                        std::move(fill), reuse_dead_);
+                        std::move(fill), dead_);
 }
 
 // --- data

@@ -237,6 +237,7 @@ class Container {
   Status explain_divergence();
   void follow_plan();
   Status finish_streams(const LivenessPlan& plan, bool changed);
+  Status mark_left_streams();
   // container_exchange.cpp: when the parts of records that grew were written
   using TimesByPlace = std::map<Location, WriteTimes>;
   Result<Bytes> exchange_part(const Status& mine) const;
@@ -259,7 +260,8 @@ class Container {
   bool layout_fixed_ = false;
   bool layout_stored_ = true;     ///< META1 says so too, as far as this rank writes it
   bool layout_unsynced_ = false;  ///< this rank has written META1 since its last sync
-  bool reuse_dead_ = false;       ///< at open: containers without content are dead for everybody
+  DeadSpace dead_;                ///< of earlier sessions
+  bool left_behind_ = false;      ///< the session before did not come to its close
   bool view_edited_ = false;
 
   CommittedIndex committed_;

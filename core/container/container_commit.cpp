@@ -158,6 +158,7 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     // A slot that still holds the root before keeps what only that one refers to.
     const std::uint64_t free_before = mirrored != 0 ? oldest_seen : 0;
     stream_.mark_committed(next.step, free_before, state_.pending.deleted);
+    dead_.oldest = free_before;
     state_.root = std::move(next);
     state_.pending = {};
     state_.index.clear_records();
@@ -211,7 +212,7 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
     written.insert(index);
     return mark_stream({handle, state_.plan.file(index), state_.plan.local_task(writer), writer,
                         state_.root.stream_rules()},
-                       fill, plan, orphans, mine, state_.clock.now_ns());
+                       fill, plan, {orphans, mine, state_.root.step, state_.clock.now_ns()});
   };
   std::set<std::uint32_t> own;
   for (const auto& old : retired_) own.insert(old.writer);
@@ -234,6 +235,41 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
     BENTO_ASSIGN(File* const handle, files_.stream_file(index));
     BENTO_TRY(files_.make_durable(*handle));
   }
+  return {};
+}
+
+// If that does not succeed everywhere, nothing of earlier sessions is written over; the close tells
+// what is wrong.
+Status Container::mark_left_streams() {
+  Result<Bytes> found;
+  if (owner_) {
+    const Status asked = guarded([&]() -> Status {
+      BENTO_ASSIGN(found, owner_->left_dead());
+      return {};
+    });
+    if (!asked) found = fail(Error(asked.error()));
+  }
+  const auto blob = from_owner(found);
+  const Status marked = agree(*comm_, guarded([&]() -> Status {
+    if (!blob) return fail(Error(blob.error()));
+    if (blob->empty()) return fail(Code::kUnsupported, "it waits for the close");
+    ByteReader in(*blob, std::endian::little, "liveness message");
+    BENTO_ASSIGN(const std::uint64_t since, in.u64());
+    BENTO_ASSIGN(const LivenessPlan plan, decode_liveness(std::span(*blob).subspan(in.offset())));
+    for (const auto& entry : plan.live) {
+      const std::uint32_t writer = entry.first;
+      if (writer >= state_.fills.size() ||
+          state_.plan.rank_of_writer(writer) % state_.ranks != my_rank())
+        continue;
+      const std::uint32_t index = state_.plan.file_of(writer);
+      BENTO_ASSIGN(File* const handle, files_.stream_file(index));
+      BENTO_TRY(mark_left({handle, state_.plan.file(index), state_.plan.local_task(writer), writer,
+                           state_.root.stream_rules()},
+                          state_.fills[writer], plan, state_.root.step, since));
+    }
+    return {};
+  }));
+  if (!marked) dead_ = {};
   return {};
 }
 

@@ -60,6 +60,7 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
   if (container->owner_) opened = container->owner_->open();
   BENTO_ASSIGN(const Bytes blob, container->from_owner(opened));
   BENTO_TRY(container->files_.share_lock(*container->comm_, container->accept_opened(blob)));
+  if (container->left_behind_ && writable) BENTO_TRY(container->mark_left_streams());
   return container;
 }
 
@@ -87,8 +88,14 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   BENTO_ASSIGN(const std::uint8_t edited, in.u8());
   view_edited_ = edited != 0;
   if (view_edited_) reader_.distrust();
-  BENTO_ASSIGN(const std::uint8_t reuse, in.u8());
-  reuse_dead_ = reuse != 0;
+  BENTO_ASSIGN(const std::uint8_t left_behind, in.u8());
+  left_behind_ = left_behind != 0;
+  BENTO_ASSIGN(const std::uint8_t undated, in.u8());
+  dead_.undated = undated != 0;
+  BENTO_ASSIGN(dead_.not_before, in.u64());
+  BENTO_ASSIGN(dead_.settled, in.u64());
+  BENTO_ASSIGN(dead_.newest, in.u64());
+  BENTO_ASSIGN(dead_.oldest, in.u64());
   BENTO_ASSIGN(const auto sector, in.bytes(kSectorBytes));
   BENTO_ASSIGN(state_.root, decode_root(sector));
   BENTO_ASSIGN(state_.plan, ContainerPlan::of(state_.root.groups, state_.root.fs_block));
@@ -102,6 +109,7 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
                  decode_fills(fill_view, state_.plan.writers(), state_.plan.largest_chunk()));
     BENTO_TRY(state_.add_writers());
     stream_.become(my_writer());
+    stream_.begin_at(state_.root.step);
   }
   BENTO_ASSIGN(const std::uint64_t image_bytes, in.u64());
   BENTO_ASSIGN(const auto image, in.bytes(image_bytes));

@@ -3,15 +3,38 @@
 #include "core/container/live_views.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace bento {
+
+namespace {
+
+/// The same places in as few ranges as possible.
+std::vector<CatalogueRange> joined(std::vector<CatalogueRange> ranges) {
+  std::ranges::sort(ranges, {}, &CatalogueRange::begin);
+  std::vector<CatalogueRange> out;
+  for (const auto& range : ranges) {
+    if (out.empty() || range.begin > out.back().end)
+      out.push_back(range);
+    else
+      out.back().end = std::max(out.back().end, range.end);
+  }
+  return out;
+}
+
+}  // namespace
 
 void LiveViews::publish(std::uint64_t step, std::vector<CatalogueRange> ranges,
                         Clock::time_point now) {
   for (auto& view : views_)
     if (!view.followed) view.followed = now;
   views_.push_back({step, std::move(ranges), std::nullopt});
+}
+
+void LiveViews::recall(std::uint64_t step, std::vector<CatalogueRange> ranges,
+                       Clock::time_point now, Clock::duration age) {
+  views_.push_back({step, std::move(ranges), now - age});
 }
 
 void LiveViews::forget_old(Clock::time_point now, bool locked) {
@@ -26,6 +49,31 @@ bool LiveViews::any_old(Clock::time_point now) const {
 std::optional<std::uint64_t> LiveViews::oldest_step() const {
   if (views_.empty()) return std::nullopt;
   return std::ranges::min(views_, {}, &View::step).step;
+}
+
+// The intervals are those of the clock, not of the views: or a view that is passed on again and
+// again would grow together with ever newer ones.
+std::vector<EarlierView> LiveViews::passed_on(Clock::time_point now, std::uint64_t now_ns) const {
+  using std::chrono::nanoseconds;
+  constexpr int kParts = 16;
+  const auto wanted = std::chrono::duration_cast<nanoseconds>(grace_ / kParts).count();
+  const auto interval = static_cast<std::uint64_t>(std::max<nanoseconds::rep>(wanted, 1));
+  std::map<std::uint64_t, EarlierView> parts;
+  for (const auto& view : views_) {
+    const nanoseconds age = now - view.followed.value_or(now);
+    const std::uint64_t at = now_ns - std::min(now_ns, static_cast<std::uint64_t>(age.count()));
+    EarlierView& part =
+        parts.try_emplace(at / interval, EarlierView{view.step, at, {}}).first->second;
+    part.step = std::min(part.step, view.step);
+    part.followed_ns = std::max(part.followed_ns, at);
+    part.ranges.insert(part.ranges.end(), view.ranges.begin(), view.ranges.end());
+  }
+  std::vector<EarlierView> out;
+  for (auto& [number, part] : parts) {
+    part.ranges = joined(std::move(part.ranges));
+    out.push_back(std::move(part));
+  }
+  return out;
 }
 
 void LiveViews::add_ranges(std::vector<CatalogueRange>& used) const {

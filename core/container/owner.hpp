@@ -49,6 +49,10 @@ class Owner {
   /// Reads root, skeleton and declarations, and begins a session if the container is open for
   /// writing. Returns what all ranks take over. Errors: as Container::open().
   Result<Bytes> open();
+  /// After open() has found that the session before did not come to its close: what all ranks need
+  /// to know to mark what is dead; nothing if its space must wait for the next close. Errors:
+  /// kCorrupt, kIo.
+  Result<Bytes> left_dead();
   /// What all ranks of a reader need to go on with the newest step; nothing if they have it.
   /// Errors: as Container::refresh().
   Result<Bytes> newer();
@@ -110,12 +114,18 @@ class Owner {
                                   std::vector<CatalogueSpace*>& spaces);
   Status check_names();
   Status skip_view(std::span<const ViewSpace> spaces, Root& next);
-  // owner_live_view.cpp
-  [[nodiscard]] bool old_views_may_be_open(File& first);
+  // owner_earlier_views.cpp
+  Status recall_views(File& first);
+  [[nodiscard]] DeadSpace dead_space(bool left_behind) const;
+  Result<std::optional<std::uint64_t>> shown_step(File& first);
   [[nodiscard]] bool changed_lately(File& first);
-  Status begin_live_views();
   [[nodiscard]] bool plain_readers();
   void forget_old_views();
+  [[nodiscard]] bool makes_live_views() const;
+  [[nodiscard]] bool any_live_views() const;
+  void pass_views_on(ViewTable& table);
+  // owner_live_view.cpp
+  Status begin_live_views();
   void note_once(std::string note);
   Result<Bytes> first_view();
   Status show_first_view(const Bytes& empty);
@@ -135,8 +145,13 @@ class Owner {
   bool complete_again_ = false;
   bool closing_ = false;
   LiveViews live_views_;
-  LiveViews::Clock::time_point opened_at_{};
   bool old_views_wait_ = false;  ///< sessions before left views that may be open, and are unknown
+  LiveViews::Clock::time_point unknown_since_{};  ///< since then there are no new ones of those
+  std::uint64_t opened_at_step_ = 0;
+  std::uint64_t settled_ = 0;  ///< no view of a step before this one may be open
+  /// The view that this session's first one has followed.
+  std::optional<EarlierView> first_followed_;
+  std::optional<EarlierView> replaced_at_close_;  ///< a live view, in a session without such
   LiveViews::Clock::time_point next_question_{};  ///< for locks; not before
   LiveViews::Clock::time_point next_view_{};      ///< not before
   std::uint64_t live_length_ = 0;                 ///< to which a view has made file 0 longer

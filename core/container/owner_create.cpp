@@ -97,6 +97,7 @@ Status Owner::fill(std::unique_ptr<File> first, bool made) {
   }
 
   state_.root.flags = kRootProvisional;
+  state_.root.closed = 1;
   if (state_.options.stream.hash == fti::HashKind::kMd5) state_.root.flags |= kRootMd5;
   state_.root.groups.assign(state_.plan.groups().begin(), state_.plan.groups().end());
   state_.root.fs_block = fs_block;

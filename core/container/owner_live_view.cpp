@@ -4,12 +4,10 @@
 /// view=commit: the native view that a commit leaves, while the session goes on. The commit is safe
 /// before it begins: what goes wrong here costs the view. Source: docs/format.md, "Native view".
 #include <algorithm>
-#include <ctime>
 #include <string_view>
 #include <thread>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "core/base/checked.hpp"
 #include "core/container/owner.hpp"
@@ -28,16 +26,13 @@ constexpr int kShare = 10;
 constexpr std::uint64_t kMoreBytes = 4u << 20;
 constexpr std::uint64_t kMoreShare = 8;
 constexpr auto kReaderOpens = std::chrono::milliseconds(5);
-constexpr auto kSeldom = std::chrono::seconds(1);
 constexpr std::string_view kText =
     "Nothing was committed here so far: a program that writes this file with h5bento has not come "
     "to its first H5Fflush or H5Fclose.";
 }  // namespace
 
-// Views of sessions before this one are nobody's to know but the newest. The time since then counts
-// from the open.
+// This session's views are told of at each commit. The one that is there counts from now on.
 Status Owner::begin_live_views() {
-  opened_at_ = LiveViews::Clock::now();
   if (!state_.options.view_at_commits) return {};
   BENTO_ASSIGN(File* const first, files_.file(0));
   // As long as the session before has left it, it will do: or each would make it longer.
@@ -52,44 +47,8 @@ Status Owner::begin_live_views() {
     const auto more = table.in_use(state_.plan.file(0).chunk_bytes);
     ranges.insert(ranges.end(), more.begin(), more.end());
   }
-  live_views_.publish(state_.root.step, std::move(ranges), opened_at_);
+  live_views_.publish(state_.root.step, std::move(ranges), LiveViews::Clock::now());
   return {};
-}
-
-// May a plain reader have a view open that is not the newest one? A lock tells of any reader;
-// readers without a lock are waited for where views were published while the file was written.
-bool Owner::old_views_may_be_open(File& first) {
-  if ((state_.root.flags & kRootLiveViews) != 0 && (changed_lately(first) || plain_readers()))
-    return true;
-  if (state_.root.view.bytes == 0) return false;
-  const auto read = files_.others_read();
-  return read && *read;  // where there are no locks nobody would ever write over anything
-}
-
-bool Owner::changed_lately(File& first) {
-  struct stat info{};
-  if (first.descriptor() < 0 || ::fstat(first.descriptor(), &info) != 0) return true;
-  const double since = std::difftime(std::time(nullptr), info.st_mtim.tv_sec);
-  return since <= state_.options.view_grace + 1;
-}
-
-// By trying: a reader that opens the file at that moment is refused. So it is asked seldom.
-bool Owner::plain_readers() {
-  const auto read = files_.others_read();
-  return !read || *read;
-}
-
-void Owner::forget_old_views() {
-  const auto now = LiveViews::Clock::now();
-  const auto waited = now - opened_at_;
-  live_views_.forget_old(now, true);
-  if (waited > LiveViews::kLockedFactor * live_views_.grace()) old_views_wait_ = false;
-  const bool of_before = old_views_wait_ && waited > live_views_.grace();
-  if (now < next_question_ || (!of_before && !live_views_.any_old(now))) return;
-  next_question_ = now + std::max<LiveViews::Clock::duration>(kSeldom, live_views_.grace() / 4);
-  if (plain_readers()) return;
-  live_views_.forget_old(now, false);
-  if (of_before) old_views_wait_ = false;
 }
 
 void Owner::note_once(std::string note) {
@@ -158,7 +117,7 @@ Result<Superblock> Owner::next_view(const ViewBuilder& view, const Superblock& b
 // one that has nothing else to do, brings it up to date.
 Status Owner::publish_view(const ViewBuilder& view, Root& next) {
   if (!view || !state_.options.view_at_commits) return {};
-  if (state_.plan.files() > 1) {
+  if (!makes_live_views()) {
     note_once(
         "view=commit does as view=on where there are several physical files: what stock HDF5 "
         "sees is that of the last close");

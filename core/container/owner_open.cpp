@@ -77,9 +77,6 @@ Result<Bytes> Owner::open_once() {
   const bool left_behind =
       (state_.root.flags & kRootClosed) == 0 || !read_holder_note(first).empty();
   if (left_behind) touched_.assume_all();
-  if (state_.writable) old_views_wait_ = old_views_may_be_open(first);
-  const bool reuse_dead =
-      !left_behind && state_.root.oldest == state_.root.step && !old_views_wait_;
   space_ = SweptSpace(state_.root.catalogue_end);
   const auto& asked = state_.options.step;
   if (asked && state_.writable)
@@ -112,7 +109,11 @@ Result<Bytes> Owner::open_once() {
   const auto declarations = encode_entries(declared);
 
   BENTO_ASSIGN(const bool edited, edited_view());
-  if (state_.writable) BENTO_TRY(begin_writing(seen));
+  if (state_.writable) {
+    BENTO_TRY(recall_views(first));
+    BENTO_TRY(begin_writing(seen));
+  }
+  const DeadSpace dead = dead_space(left_behind);
 
   ByteWriter out;
   out.u64(state_.identity.first);
@@ -120,7 +121,12 @@ Result<Bytes> Owner::open_once() {
   state_.names.encode(out);
   out.bytes(state_.session);
   out.u8(edited ? 1 : 0);
-  out.u8(reuse_dead ? 1 : 0);
+  out.u8(left_behind ? 1 : 0);
+  out.u8(dead.undated ? 1 : 0);
+  out.u64(dead.not_before);
+  out.u64(dead.settled);
+  out.u64(dead.newest);
+  out.u64(dead.oldest);
   out.bytes(encode_root(state_.root));
   out.u64(fill_bytes.size());
   out.bytes(fill_bytes);
@@ -161,6 +167,10 @@ Status Owner::begin_writing(const Probe& seen) {
                                              index == 0 ? space_.space() : unused));
     if (!kept) state_.root.flags &= ~static_cast<std::uint32_t>(kRootClosed);
   }
+  // A close that died before its root has come so far that SION readers see its step.
+  BENTO_ASSIGN(const auto meta2, meta2_in_use(first, state_.plan, 0));
+  if (meta2 && meta2->end > state_.root.catalogue_end && state_.root.closed != 0)
+    state_.root.closed = state_.root.step + 1;
   BENTO_TRY(write_holder_note(first, state_.plan.file(0)));
   BENTO_TRY(begin_session());
   // Space of steps before this one will be written anew: no slot may lead back to them.

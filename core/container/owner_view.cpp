@@ -83,7 +83,10 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
   next.superblock_before = hash_before;
   next.superblock = hash128(after);
   next.flags |= kRootClosed;
-  if (!state_.options.view_at_commits && !old_views_wait_)
+  next.closed = next.step + 1;
+  if (any_live_views())
+    next.flags |= kRootLiveViews;
+  else
     next.flags &= ~static_cast<std::uint32_t>(kRootLiveViews);
   BENTO_TRY(slots_.write(*first, next));
 
@@ -187,7 +190,11 @@ Result<NativeView> Owner::build_view(const ViewBuilder& view, Root& next,
       if (space.chunks_to_skip() > 0)
         return fail(Code::kUnsupported, "a piece of it fits no chunk before the close");
   for (auto& space : job.spaces) BENTO_TRY(space.finish());
-  ViewTable table{{}, job.spaces[0].ranges(), job.spaces[0].blocks()};
+  ViewTable table;
+  table.ranges = job.spaces[0].ranges();
+  table.blocks = job.spaces[0].blocks();
+  table.step = next.step;
+  pass_views_on(table);
   BENTO_ASSIGN(table.hash, hash_of_view(*first, state_.plan.file(0), table));
   Catalogue catalogue(*first, state_.plan.file(0));
   const auto encoded = encode_view_table(table);

@@ -57,7 +57,8 @@ struct DbVar {
   std::int32_t idx = 0;          ///< index in FTI's list of variables, which it trusts: never < 0
   std::int32_t containerid = 0;  ///< how many containers of this id lie before this one
   bool hascontent = false;
-  /// FTI leaves heap bytes here, and its file checksum covers them; we write 0.
+  /// FTI leaves heap bytes here, and its file checksum covers them; we write 0, or which steps
+  /// may need the container (core/stream/container_step).
   std::array<std::byte, 3> pad{};
   std::uint64_t dptr = 0;           ///< offset of the chunk inside the variable
   std::uint64_t fptr = 0;           ///< offset of the container in the file or stream

@@ -22,7 +22,8 @@ constexpr std::size_t kGroupBytes = 24;
 constexpr std::size_t kSessionAt = kGroupsAt + kMaxGroups * kGroupBytes;
 static_assert(kSessionAt + sizeof(SessionId) <= kHashAt);
 constexpr std::size_t kViewBeforeAt = kSessionAt + sizeof(SessionId);
-static_assert(kViewBeforeAt + 32 <= kHashAt);
+constexpr std::size_t kClosedAt = kViewBeforeAt + 32;
+static_assert(kClosedAt + 8 <= kHashAt);
 
 void put(ByteWriter& out, const CatalogueRef& ref) {
   out.u64(ref.position);
@@ -115,6 +116,8 @@ std::array<std::byte, kSectorBytes> encode_root(const Root& root) {
   out.bytes(root.session);
   out.zeros(kViewBeforeAt - out.size());
   put(out, root.view_before);
+  out.zeros(kClosedAt - out.size());
+  out.u64(root.closed);
 
   std::array<std::byte, kSectorBytes> sector{};
   std::copy(out.view().begin(), out.view().end(), sector.begin());
@@ -166,6 +169,8 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   BENTO_ASSIGN(root.session, get_hash(in));
   BENTO_TRY(in.skip(kViewBeforeAt - in.offset()));
   BENTO_ASSIGN(root.view_before, get_ref(in));
+  BENTO_TRY(in.skip(kClosedAt - in.offset()));
+  BENTO_ASSIGN(root.closed, in.u64());
   if (root.fs_block > (1u << 30))
     return fail(Code::kCorrupt, fmt::format("root: block of {} bytes", root.fs_block));
   const auto plan = ContainerPlan::of(root.groups, root.fs_block);

@@ -79,6 +79,9 @@ struct Root {
   SessionId session{};          ///< that wrote this root, and then says so in every physical file
   /// Table of the view that `superblock_before` leads to: in use until the switch.
   CatalogueRef view_before;
+  /// One more than the absolute step of the last close: SION readers see the streams as of that.
+  /// 1: there was none yet; 0, in files of before: not known.
+  std::uint64_t closed = 0;
 
   /// What the hashes of records are; one that is zero was not computed.
   [[nodiscard]] HashKind record_hash() const {

@@ -37,6 +37,10 @@ void BlockReuse::add_free(StreamBlockShape block) {
   small_[hash_of(block.capacities)].push_back(std::move(block));
 }
 
+void BlockReuse::add_dead(StreamBlockShape block, std::uint64_t step) {
+  dead_.emplace(step, std::move(block));
+}
+
 void BlockReuse::note_written(StreamBlockShape block, std::span<const Position> records) {
   const Position at = block.position;
   for (const Position record : records) block_of_[record] = at;
@@ -137,6 +141,9 @@ void BlockReuse::only_these_live(bool all, const std::set<DatasetNumber>& concer
 }
 
 void BlockReuse::release(std::uint64_t oldest) {
+  const auto end = dead_.upper_bound(oldest);
+  for (auto each = dead_.begin(); each != end; ++each) add_free(std::move(each->second));
+  dead_.erase(dead_.begin(), end);
   std::size_t done = 0;
   for (; done < dying_.size() && dying_[done].step <= oldest; ++done) {
     const auto record = block_of_.find(dying_[done].position);

@@ -29,8 +29,10 @@ struct StreamBlockShape {
 
 class BlockReuse {
  public:
-  /// A block of an earlier session in which every container is dead.
+  /// A block of an earlier session in which every container is dead, and which nobody can read.
   void add_free(StreamBlockShape block);
+  /// The same, but steps before `step` show something of it: free once none of them can be read.
+  void add_dead(StreamBlockShape block, std::uint64_t step);
   /// A block that was written now, and where its records lie.
   void note_written(StreamBlockShape block, std::span<const Position> records);
 
@@ -57,6 +59,9 @@ class BlockReuse {
   /// `live`, ascending, can be seen: others of this session may lie under records of other ranks.
   void only_these_live(bool all, const std::set<DatasetNumber>& concerned,
                        std::span<const Position> live, std::uint64_t step, std::uint64_t oldest);
+
+  /// No step before `oldest` can be read.
+  void release(std::uint64_t oldest);
 
   /// Stored bytes of the records that would die in a commit of this one.
   [[nodiscard]] std::uint64_t replaced_bytes(const Record& record) const;
@@ -89,15 +94,15 @@ class BlockReuse {
 
   using Large = std::multimap<std::uint64_t, StreamBlockShape>;
   StreamBlockShape take(Large::iterator block);
-  void release(std::uint64_t oldest);
   void drop_covered(PerDataset& own, const Record& record, std::uint64_t step);
 
   std::unordered_map<Position, Position> block_of_;  ///< record -> block
   std::unordered_map<Position, Block> blocks_;
   std::unordered_map<DatasetNumber, PerDataset> own_;
-  std::vector<Dying> dying_;       ///< by ascending step
-  Large large_;                    ///< by the capacity for the record
-  std::uint64_t large_bytes_ = 0;  ///< all capacities in large_
+  std::vector<Dying> dying_;                             ///< by ascending step
+  std::multimap<std::uint64_t, StreamBlockShape> dead_;  ///< of earlier sessions, by the step
+  Large large_;                                          ///< by the capacity for the record
+  std::uint64_t large_bytes_ = 0;                        ///< all capacities in large_
   std::map<Hash128, std::vector<StreamBlockShape>> small_;
 };
 

@@ -42,7 +42,7 @@ void BlockWriter::become(std::uint32_t writer) {
 }
 
 Status BlockWriter::attach(const FilePlan& plan, std::uint32_t local_task, File& file,
-                           ChunkFill fill, bool reuse_dead) {
+                           ChunkFill fill, const DeadSpace& dead) {
   plan_ = plan;
   local_task_ = local_task;
   file_ = &file;
@@ -51,29 +51,41 @@ Status BlockWriter::attach(const FilePlan& plan, std::uint32_t local_task, File&
     fill_.assign(1, rules_.head_bytes());
     return {};
   }
-  return resume(reuse_dead);
+  BENTO_TRY(resume(dead));
+  reuse_.release(dead.oldest);
+  return {};
 }
 
-Status BlockWriter::resume(bool reuse_dead) {
+Status BlockWriter::resume(const DeadSpace& dead) {
   numbering_.clear();
   hash_of_hashes_ = {};
   hashed_ = false;
   miscounted_ = false;
   return walk_stream(place(), fill_, [&](const StreamBlock& block) -> Status {
     StreamBlockShape shape{block.position, {}};
-    bool dead = reuse_dead;
+    bool empty = true;
+    std::optional<std::uint64_t> died = 0;  // the last of them; nothing: one does not say
     for (const DbVar& var : block.vars) {
       shape.capacities.push_back(var.containersize);
-      dead = dead && !var.hascontent;
+      empty = empty && !var.hascontent;
       hashed_ = hashed_ || var.hash != fti::Digest{};
       if (var.id == fti::kFillerId) continue;
       auto& numbering = numbering_[static_cast<DatasetNumber>(var.id)];
       numbering.containers = std::max(numbering.containers, var.containerid + 1);
-      if (!var.hascontent) continue;
+      if (!var.hascontent) {
+        const auto step = step_of(var, dead.newest);
+        died = died && step ? std::optional(std::max(*died, *step)) : std::nullopt;
+        continue;
+      }
       numbering.bytes += var.chunksize;
       hash_of_hashes_.add(var.hash);
     }
-    if (dead) reuse_.add_free(std::move(shape));
+    if (!empty) return {};
+    if (dead.undated)
+      reuse_.add_free(std::move(shape));
+    else if (died && (*died <= dead.settled || dead.not_before != DeadSpace::kNever))
+      reuse_.add_dead(std::move(shape),
+                      *died <= dead.settled ? *died : std::max(*died, dead.not_before));
     return {};
   });
 }
@@ -139,6 +151,7 @@ DbVar BlockWriter::next_var(DatasetNumber dataset, std::uint64_t bytes, const Ha
   var.chunksize = bytes;
   var.containersize = capacity;
   var.hash = hash;
+  set_step(var, committed_);
   numbering.bytes += bytes;
   hash_of_hashes_.add(hash);
   hashed_ = hashed_ || hash != Hash128{};
@@ -192,7 +205,7 @@ Result<std::vector<BlockWriter::Placed>> BlockWriter::write_block(
   data = data.first(static_cast<std::size_t>(data_bytes));
   BENTO_TRY(file_->write_at(plan_.address(local_task_, block.position + header), data));
 
-  if (miscounted_) BENTO_TRY(resume(false));
+  if (miscounted_) BENTO_TRY(resume({}));
   std::uint64_t at = header;
   std::vector<Placed> placed;
   std::vector<Position> positions;
@@ -227,7 +240,7 @@ Result<std::vector<BlockWriter::Placed>> BlockWriter::write_block(
 }
 
 Status BlockWriter::write_file_block(std::uint64_t time_ns, bool complete) {
-  if (miscounted_) BENTO_TRY(resume(false));
+  if (miscounted_) BENTO_TRY(resume({}));
   // The container's rule also after a session without hashes, if some records have one.
   fti::HashKind kind = hashed_ ? rules_.hash : record_kind();
   if ((kind == fti::HashKind::kMd5 || reused_) && !complete) kind = fti::HashKind::kNone;

@@ -21,6 +21,7 @@
 #include "core/layout/plan.hpp"
 #include "core/records/record.hpp"
 #include "core/stream/block_reuse.hpp"
+#include "core/stream/container_step.hpp"
 #include "core/stream/stream_walk.hpp"
 
 namespace bento {
@@ -50,10 +51,10 @@ class BlockWriter {
   void set_rules(const StreamRules& rules) { rules_ = rules; }
   /// Gives the stream its chunks. `fill` is empty for a new stream; else the stream goes on behind
   /// its last used byte, and its blocks are walked once so that the FTI numbering continues.
-  /// `reuse_dead`: the containers without content are dead and nobody reads them, so that blocks of
-  /// nothing else may be written anew. Errors: kIo, kCorrupt (a block that contradicts its chunk).
+  /// `dead`: which blocks without content may be written anew, and when. Errors: kIo, kCorrupt (a
+  /// block that contradicts its chunk).
   Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill,
-                bool reuse_dead);
+                const DeadSpace& dead);
   [[nodiscard]] bool attached() const { return file_ != nullptr; }
   [[nodiscard]] std::uint32_t writer() const { return writer_; }
   /// Goes on as another writer, not attached. What is known of the stream so far is forgotten, its
@@ -88,6 +89,8 @@ class BlockWriter {
   /// the stream is read back for it.
   Status write_file_block(std::uint64_t time_ns, bool complete);
 
+  /// Step `step` is committed: what is written from now on belongs to later ones.
+  void set_committed(std::uint64_t step) { committed_ = step; }
   /// Where blocks may be written anew; told of commits.
   [[nodiscard]] BlockReuse& reuse() { return reuse_; }
   [[nodiscard]] const BlockReuse& reuse() const { return reuse_; }
@@ -107,7 +110,7 @@ class BlockWriter {
   /// What a record needs that is a block of its own, or the parts of it.
   struct LargeSizes;
 
-  Status resume(bool reuse_dead);
+  Status resume(const DeadSpace& dead);
   std::optional<StreamBlockShape> take_free(const LargeSizes& sizes, Box& box,
                                             std::vector<Box>& rest);
   Result<bool> cut_to_chunk(const LargeSizes& sizes, Box& box, std::vector<Box>& rest);
@@ -138,6 +141,7 @@ class BlockWriter {
   std::uint64_t limit_;
   bool beyond_limit_ = false;
   StreamRules rules_;
+  std::uint64_t committed_ = 0;  ///< newest step
   FilePlan plan_;
   std::uint32_t local_task_ = 0;
   File* file_ = nullptr;

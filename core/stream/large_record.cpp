@@ -153,7 +153,7 @@ Status BlockWriter::write_part(Record part, std::span<const std::byte> data, std
   part.header_distance = static_cast<std::uint32_t>(fti::v11::kDbVarBytes + filler_bytes);
   BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), data, part));
 
-  if (miscounted_) BENTO_TRY(resume(false));
+  if (miscounted_) BENTO_TRY(resume({}));
   const std::uint64_t filler_at = stream_offset(fill_, plan_.chunk_bytes, block) + header;
   std::vector<DbVar> vars;
   StreamBlockShape shape{block, {}};

@@ -7,6 +7,7 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/stream/container_step.hpp"
 #include "core/stream/stream_gate.hpp"
 
 namespace bento {
@@ -127,10 +128,11 @@ namespace {
 
 class Marker {
  public:
-  Marker(const StreamPlace& place, const LivenessPlan& plan, std::span<const Position> orphans)
+  Marker(const StreamPlace& place, const LivenessPlan& plan, const StreamEnd& end)
       : place_(place),
         plan_(plan),
-        orphans_(orphans.begin(), orphans.end()),
+        orphans_(end.orphans.begin(), end.orphans.end()),
+        step_(end.step),
         empty_(fti::empty_chunk_hash(place.rules.hash)),
         keep_hashes_(plan.older_kept && place.rules.hash != fti::HashKind::kMd5),
         keeper_(plan.shares ? &*plan.shares : nullptr, place.writer) {
@@ -157,6 +159,24 @@ class Marker {
     return changed ? rewrite_vars(place_, block) : Status{};
   }
 
+  /// mark_left()
+  Status left(StreamBlock& block, std::uint64_t since) {
+    bool changed = false;
+    Position at =
+        block.position + fti::v11::header_bytes(static_cast<std::uint32_t>(block.vars.size()));
+    for (auto& var : block.vars) {
+      const auto before = step_of(var, step_);
+      if (var.id != fti::kFillerId && var.hascontent && before && *before >= since &&
+          !alive(static_cast<DatasetNumber>(var.id), at)) {
+        set_step(var, step_);
+        empty(var);
+        changed = true;
+      }
+      at += var.containersize;
+    }
+    return changed ? rewrite_vars(place_, block) : Status{};
+  }
+
   [[nodiscard]] bool changed() const { return changed_; }
   [[nodiscard]] Gate gate() const { return keeper_.verdict(); }
   /// What FB announces and, with XXH3, its checksum.
@@ -171,9 +191,9 @@ class Marker {
     // Also one that is marked as without content already: the process that did it may have been
     // killed before it wrote the other fields.
     if (!alive(static_cast<DatasetNumber>(var.id), at)) {
-      var.hascontent = false;
-      var.chunksize = 0;
-      if (var.hash != fti::Digest{} && !keep_hashes_) var.hash = empty_;
+      // No later than now. Steps of this session that still showed it count as not known.
+      if (var.hascontent || !step_of(var, step_)) set_step(var, step_);
+      empty(var);
     }
     // Space that was used again may hold a newer container in front of older ones.
     if (place_.rules.for_fti) {
@@ -187,6 +207,12 @@ class Marker {
     return !(var == before);
   }
 
+  void empty(fti::v11::DbVar& var) const {
+    var.hascontent = false;
+    var.chunksize = 0;
+    if (var.hash != fti::Digest{} && !keep_hashes_) var.hash = empty_;
+  }
+
   [[nodiscard]] bool alive(DatasetNumber dataset, Position at) const {
     if (orphans_.contains(at)) return false;
     if (!concerned_ || !(plan_.all || plan_.marked.contains(dataset))) return true;
@@ -196,6 +222,7 @@ class Marker {
   const StreamPlace& place_;
   const LivenessPlan& plan_;
   std::set<Position> orphans_;
+  std::uint64_t step_;
   fti::Digest empty_;
   bool keep_hashes_;  ///< with MD5, FTI would hold them against no bytes
   bool concerned_ = false;
@@ -223,12 +250,12 @@ Result<bool> head_is_right(const StreamPlace& place, const ChunkFill& fill, Gate
 }  // namespace
 
 Status mark_stream(const StreamPlace& place, const ChunkFill& fill, const LivenessPlan& plan,
-                   std::span<const Position> orphans, bool written, std::uint64_t time_ns) {
+                   const StreamEnd& end) {
   if (stream_bytes(fill) == 0) return {};  // never begun
-  Marker marker(place, plan, orphans);
+  Marker marker(place, plan, end);
   BENTO_TRY(walk_stream(place, fill, [&](StreamBlock& block) { return marker.block(block); }));
   const fti::HashKind kind = marker.kind(place.rules.hash);
-  if (place.rules.for_fti && kind == fti::HashKind::kMd5 && !written && !plan.all &&
+  if (place.rules.for_fti && kind == fti::HashKind::kMd5 && !end.written && !plan.all &&
       !marker.changed()) {
     BENTO_ASSIGN(const bool right, head_is_right(place, fill, marker.gate()));
     if (right) return {};  // without reading it all
@@ -238,10 +265,17 @@ Status mark_stream(const StreamPlace& place, const ChunkFill& fill, const Livene
     // The checksum covers the gate.
     if (place.rules.for_fti) BENTO_TRY(write_gate(place, marker.gate()));
     BENTO_ASSIGN(checksum, md5_of_stream(place, fill));
-    return write_file_block(place, fill, kind, checksum, time_ns);
+    return write_file_block(place, fill, kind, checksum, end.time_ns);
   }
   if (place.rules.for_fti) BENTO_TRY(write_gate(place, {}));
-  return write_file_block(place, fill, kind, checksum, time_ns);
+  return write_file_block(place, fill, kind, checksum, end.time_ns);
+}
+
+Status mark_left(const StreamPlace& place, const ChunkFill& fill, const LivenessPlan& plan,
+                 std::uint64_t step, std::uint64_t since) {
+  if (stream_bytes(fill) == 0) return {};  // never begun
+  Marker marker(place, plan, {{}, false, step, 0});
+  return walk_stream(place, fill, [&](StreamBlock& block) { return marker.left(block, since); });
 }
 
 }  // namespace bento

@@ -69,16 +69,31 @@ Result<LivenessPlan> plan_liveness(CommittedIndex& committed,
 void plan_gates(CommittedIndex& committed, std::span<const DatasetDeclaration> datasets,
                 std::uint32_t writers, LivenessPlan& plan);
 
+/// What a session that died has left dead in a stream, so that the next one can use the space:
+/// containers that `plan`, of all datasets as of absolute step `step`, does not know, and that were
+/// written when `since` was committed. Changes no other field than
+/// hascontent, chunksize, hash and step; the close does the rest. Task-local; nobody else may write
+/// this stream. Errors: as mark_stream().
+Status mark_left(const StreamPlace& place, const ChunkFill& fill, const LivenessPlan& plan,
+                 std::uint64_t step, std::uint64_t since);
+
 /// For the closing broadcast; an empty plan takes no bytes. Errors of the reverse: kCorrupt.
 Bytes encode_liveness(const LivenessPlan& plan);
 Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes);
 
-/// Marks one writer's stream: hascontent, chunksize and hash of containers that died, dptr of those
-/// behind them, the gate, then FB. Only records that differ are written. `orphans` are positions of
-/// records that no index knows; `written`: this session wrote blocks of the stream. Task-local;
-/// nobody else may write this stream.
+/// What the session that marks a stream knows of it.
+struct StreamEnd {
+  std::span<const Position> orphans;  ///< records that no index knows
+  bool written = false;               ///< this session wrote blocks of the stream
+  std::uint64_t step = 0;             ///< absolute step of the close
+  std::uint64_t time_ns = 0;
+};
+
+/// Marks one writer's stream: hascontent, chunksize, hash and step of containers that died, dptr of
+/// those behind them, the gate, then FB. Only records that differ are written. Task-local; nobody
+/// else may write this stream.
 /// Errors: kIo, kNoSpace, kCorrupt (blocks that contradict their chunk).
 Status mark_stream(const StreamPlace& place, const ChunkFill& fill, const LivenessPlan& plan,
-                   std::span<const Position> orphans, bool written, std::uint64_t time_ns);
+                   const StreamEnd& end);
 
 }  // namespace bento

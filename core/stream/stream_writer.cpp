@@ -110,6 +110,7 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
   for (const auto& [order, slot] : slots)
     blocks_.reuse().record_committed(index_.record(slot->dataset, slot->position), step);
   blocks_.reuse().deletions_committed(deleted, step, oldest);
+  blocks_.set_committed(step);
   uncommitted_.clear();
   told_ = 0;
   ranges_.clear();

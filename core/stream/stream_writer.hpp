@@ -44,9 +44,11 @@ class StreamWriter {
 
   /// Gives the stream its chunks: BlockWriter::attach(). From now on the buffer may be written out.
   Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill,
-                bool reuse_dead) {
-    return blocks_.attach(plan, local_task, file, std::move(fill), reuse_dead);
+                const DeadSpace& dead) {
+    return blocks_.attach(plan, local_task, file, std::move(fill), dead);
   }
+  /// `step` is the newest one as the session begins.
+  void begin_at(std::uint64_t step) { blocks_.set_committed(step); }
   [[nodiscard]] bool attached() const { return blocks_.attached(); }
   [[nodiscard]] std::uint32_t writer() const { return blocks_.writer(); }
   /// BlockWriter::become(); nothing may be buffered or uncommitted.

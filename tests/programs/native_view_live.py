@@ -6,6 +6,7 @@
     native_view_live.py plain [RANKS]   each flush is what the wheel finds next; empty right after the create; readers
                                         that keep the file open see the step that they opened, also over a reopening
     native_view_live.py beside SECONDS [RANKS]   readers that open, read slowly and close beside a writer
+    native_view_live.py several SECONDS [RANKS]  the same beside short sessions, of which some are killed
     native_view_live.py kill COUNT [RANKS]       SIGKILL at random moments. BENTO_FAULT_SEED: other ones
     native_view_live.py walk EVERY      dies at each so many-th change of the file, whole and torn
     native_view_live.py sessions        many short sessions; readers that keep a closed file open
@@ -312,6 +313,43 @@ def beside(seconds, ranks="1"):
     say(f"{reads} reads beside {flushed} flushes on {ranks} ranks: {len(steps)} steps, each whole")
 
 
+def several(seconds, ranks="1"):
+    """Readers, with and without a lock, beside sessions shorter than view_grace, of which some are killed."""
+    seconds, ranks, grace = float(seconds), int(ranks), 2
+    chance = random.Random(int(os.environ.get("BENTO_FAULT_SEED", "1")))
+    reads = kept = sessions = kills = last = 0
+    with Reader() as reader, Reader() as keeper:
+        end, opened = time.monotonic() + seconds, 0
+        while time.monotonic() < end:
+            string = "view=on" if last and chance.random() < 0.2 else "view=commit"
+            with Writer(ranks, f"{string};view_grace={grace}", steps=chance.randrange(1, 60)) as writer:
+                until = time.monotonic() + (0.15 + 0.5 * chance.random() if chance.random() < 0.4 else 60)
+                while writer.process.poll() is None and time.monotonic() < until:
+                    if not os.path.exists("x.h5"):
+                        continue
+                    if last and not opened:
+                        opened, step = time.monotonic(), keeper("keep")
+                    found = step_of(reader("slowly" if reads % 3 == 0 else "read"), f"session {sessions}, read {reads}")
+                    check(found >= last, f"session {sessions}: step {found} after {last}")
+                    last, reads = found, reads + 1
+                    if opened and time.monotonic() > opened + 0.6 * grace:
+                        said, took = keeper("again"), time.monotonic() - opened
+                        check(took > grace or said == step, f"session {sessions}: {said}, opened {took:.2f} s before as {step}")
+                        opened, kept = 0, kept + 1
+                if writer.process.poll() is None:
+                    writer.kill()
+                    kills += 1
+                else:
+                    writer.end()
+                sessions += 1
+    with Writer(ranks, steps=1) as writer:
+        writer.end()
+    check_container("x.h5")
+    check(kept > 3 and kills > 1, f"{kept} views kept open, {kills} kills: that says little")
+    bytes_ = os.stat("x.h5").st_blocks * 512
+    say(f"{reads} reads, {kept} views kept open, beside {sessions} sessions on {ranks} ranks, {kills} of them killed; {bytes_ >> 20} MiB")
+
+
 # ---- killed --------------------------------------------------------------------------------------
 
 AFTER = "import h5py; file = h5py.File('x.h5', 'r'); print(int(file.attrs['step']))"
@@ -472,6 +510,20 @@ for line in sys.stdin:
 """
 
 
+def spaces(string, session, seconds=0):
+    """Sessions use the space of the ones before them, also if each is shorter than older views are kept, or killed."""
+    sizes, step, begun = [], 0, time.monotonic()
+    while time.monotonic() < begun + seconds or step < 16:
+        step += 1
+        session(string, step, 3)
+        sizes.append(os.stat("x.h5").st_blocks * 512)
+    half = len(sizes) // 2
+    say(f"{string}: {sizes[half]} bytes on the disk after {half + 1} sessions, {sizes[-1]} after {step}")
+    check(sizes[-1] < 1.25 * sizes[half], f"{string}: it grows: {sizes}")
+    check_container("x.h5")
+    os.remove("x.h5")
+
+
 def sessions():
     """One session after another: the file does not grow by itself, and who reads a closed file keeps what it has opened."""
 
@@ -483,7 +535,18 @@ def sessions():
     bytes_ = os.path.getsize("x.h5")
     check(bytes_ < 256 << 20, f"{bytes_} bytes long after 30 sessions")
     os.remove("x.h5")
-    for string in ("view=on", "view=commit;view_grace=0.1"):
+    def killed(string, step, flushes=1):
+        code = SESSION.replace("        file.flush()\n", "        file.flush()\n        time.sleep(0.15)\n    os.kill(os.getpid(), 9)\n")
+        done = subprocess.run(
+            [python(), "-c", "import os, time" + code, "x.h5", str(step), str(flushes)], env=bento_env(string=f"bento {string}")
+        )
+        check(done.returncode == -9, f"{string}: session {step} ended with {done.returncode}")
+
+    spaces("view=commit;view_grace=1.5", session, 8)
+    spaces("keep=3", session)
+    for string in ("view=on", "view=commit;view_grace=0.1", "keep=3"):
+        spaces(string + " killed", lambda ignored, step, flushes: killed(string, step, flushes))
+    for string in ("view=on", "view=commit;view_grace=1"):
         session(string, 1)
         with subprocess.Popen(
             [stock_python(), "-c", KEEPER, "x.h5"], env=stock_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -503,7 +566,15 @@ def sessions():
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    known = {"plain": plain, "beside": beside, "kill": kill, "walk": walk, "settings": settings, "sessions": sessions}
+    known = {
+        "plain": plain,
+        "beside": beside,
+        "several": several,
+        "kill": kill,
+        "walk": walk,
+        "settings": settings,
+        "sessions": sessions,
+    }
     if sys.argv[1:2] == [] or sys.argv[1] not in known:
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)

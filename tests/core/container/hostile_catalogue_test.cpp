@@ -105,6 +105,30 @@ TEST_CASE("hostile catalogue: references into the void are refused before they c
   CHECK_FALSE(hash_of_view(*box.file, box.plan.file(0), table));
 }
 
+TEST_CASE("view table: what is written is read, and nothing behind its end", "[core][container]") {
+  ViewTable table;
+  table.ranges = {{8, 100}, {4096, 8192}};
+  CHECK(decode_view_table(encode_view_table(table))->ranges == table.ranges);  // as files of before
+  table.step = 7;
+  table.live = true;
+  table.unknown_since_ns = 5;
+  table.earlier = {{3, 77, {{0, 8}}}, {5, 99, {}}};
+  for (const bool blocks : {false, true}) {
+    if (blocks) table.blocks = {{2, 1, 900}};
+    const auto bytes = encode_view_table(table);
+    const auto read = decode_view_table(bytes);
+    REQUIRE(read);
+    CHECK(read->ranges == table.ranges);
+    CHECK(read->blocks == table.blocks);
+    CHECK(read->step == 7);
+    CHECK(read->live);
+    CHECK(read->unknown_since_ns == 5);
+    CHECK(read->earlier == table.earlier);
+    for (std::size_t end = bytes.size() - 8; end < bytes.size(); ++end)
+      CHECK_FALSE(decode_view_table(std::span(bytes).first(end)));
+  }
+}
+
 Hash128 hash_of_zeros(std::uint64_t bytes) {
   const std::vector<std::byte> zeros(1u << 20);
   Hasher hasher;

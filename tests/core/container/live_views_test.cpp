@@ -52,3 +52,29 @@ TEST_CASE("live views: with a reader's lock it stays ten times as long, and not 
   views.forget_old(begin + seconds(151), true);
   CHECK(views.oldest_step() == 3);
 }
+
+TEST_CASE("live views: sessions pass them on until their time is over") {
+  const LiveViews::Clock::time_point begin{};
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  std::uint64_t now_ns = 1'000 * kSecond;
+  std::vector<bento::EarlierView> passed;
+  // A session a second, each with one view; views are kept for 16 seconds.
+  for (std::uint64_t step = 1; step <= 100; ++step, now_ns += kSecond) {
+    LiveViews views(16);
+    for (const auto& view : passed)
+      views.recall(view.step, view.ranges, begin,
+                   std::chrono::nanoseconds(now_ns - view.followed_ns));
+    views.forget_old(begin, false);
+    views.publish(step, {{8 * step, 8 * step + 8}}, begin);
+    passed = views.passed_on(begin, now_ns);
+    REQUIRE(passed.size() <= 18);
+    CHECK(views.oldest_step() == (step <= 17 ? 1 : step - 16));
+  }
+  // What came together is passed on together, its places joined.
+  LiveViews views(16);
+  views.publish(1, {{0, 8}, {16, 24}}, begin);
+  views.publish(2, {{8, 16}}, begin);
+  passed = views.passed_on(begin, now_ns);
+  REQUIRE(passed.size() == 1);
+  CHECK(passed[0] == bento::EarlierView{1, now_ns, {{0, 24}}});
+}
