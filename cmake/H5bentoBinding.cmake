@@ -47,6 +47,7 @@ function(h5bento_bind_hdf5 target)
     COMMAND "${CMAKE_COMMAND}" "-DNM=${CMAKE_NM}" "-DFILES=${inputs}" "-DOUTPUT=${symbols}" "-DMPI=${arg_MPI}" -P "${script}"
     DEPENDS ${objects} ${arg_ARCHIVES} "${script}" VERBATIM)
   target_sources(${target} PRIVATE ${objects} "${symbols}" ${plugin}
+    "${PROJECT_SOURCE_DIR}/plugins/unloading.cpp"
     "${PROJECT_SOURCE_DIR}/binding/hdf5_binding.cpp"
     "${PROJECT_SOURCE_DIR}/binding/second_image.cpp"
     "${PROJECT_SOURCE_DIR}/binding/stand_ins.cpp")

@@ -1,5 +1,5 @@
 # Run by CPack between the installation into its own folder and the making of the package: licences, the HDF5 library
-# where the package brings one, and no path of the machine that it was built on in the files.
+# where the package brings one, and no run path of the machine that it was built on in the files.
 
 set(prefix "${CPACK_TEMPORARY_INSTALL_DIRECTORY}${CPACK_PACKAGING_INSTALL_PREFIX}")
 set(documents "${prefix}/${CPACK_H5BENTO_DOCDIR}")

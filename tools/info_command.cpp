@@ -85,7 +85,8 @@ Status sizes(Output& out, Survey& survey) {
        fmt::format("{} apparent, {} allocated", bytes_text(apparent), bytes_text(allocated)));
   if (!survey.committed()) return {};
   BENTO_ASSIGN(const SpaceUse use, survey.space());
-  BENTO_ASSIGN(const std::uint64_t catalogue, survey.catalogue_in_use());
+  BENTO_ASSIGN(std::uint64_t catalogue, survey.catalogue_in_use());
+  catalogue = std::min(catalogue, survey.root().catalogue_end);  // whole pages count
   json["stream_bytes"] = use.used;
   json["data_bytes"] = use.live;
   json["older_steps_bytes"] = use.older_counted ? Json(use.older) : Json(nullptr);

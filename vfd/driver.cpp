@@ -38,7 +38,8 @@ struct DriverFile {
   std::tuple<std::uint64_t, std::uint64_t, std::uint64_t> identity;
   haddr_t eoa = 0;
   int descriptor = -1;
-  std::string config;  ///< as it was opened with, for access lists made from this file
+  int behind_descriptor = 0;  ///< PyTables reads the descriptor as 64 bits
+  std::string config;         ///< as it was opened with, for access lists made from this file
 };
 
 DriverFile* self(H5FD_t* file) {

@@ -75,6 +75,7 @@ struct ViewJob {
   RecordReader& reader;
   std::uint64_t data_bytes;       ///< in all streams
   std::vector<ViewSpace> spaces;  ///< one for each physical file
+  bool closing = true;            ///< not one of the many that commits make
 };
 
 /// What it returns: everything but these superblocks is in the files already.

@@ -84,6 +84,7 @@ class Owner {
   [[nodiscard]] Status check_align(std::uint64_t chunk_bytes) const;
   // owner_open.cpp
   Result<Bytes> open_once();
+  void put_dead_space(ByteWriter& out, bool left_behind) const;
   Result<std::unique_ptr<File>> open_first();
   Result<Probe> find_root();
   Result<bool> edited_view();

@@ -68,6 +68,16 @@ Result<Probe> Owner::find_root() {
   return seen;
 }
 
+void Owner::put_dead_space(ByteWriter& out, bool left_behind) const {
+  const DeadSpace dead = dead_space(left_behind);
+  out.u8(left_behind ? 1 : 0);
+  out.u8(dead.undated ? 1 : 0);
+  out.u64(dead.not_before);
+  out.u64(dead.settled);
+  out.u64(dead.newest);
+  out.u64(dead.oldest);
+}
+
 Result<Bytes> Owner::open_once() {
   BENTO_ASSIGN(const Probe seen, find_root());
   File& first = *files_.opened(0);
@@ -113,7 +123,6 @@ Result<Bytes> Owner::open_once() {
     BENTO_TRY(recall_views(first));
     BENTO_TRY(begin_writing(seen));
   }
-  const DeadSpace dead = dead_space(left_behind);
 
   ByteWriter out;
   out.u64(state_.identity.first);
@@ -121,12 +130,7 @@ Result<Bytes> Owner::open_once() {
   state_.names.encode(out);
   out.bytes(state_.session);
   out.u8(edited ? 1 : 0);
-  out.u8(left_behind ? 1 : 0);
-  out.u8(dead.undated ? 1 : 0);
-  out.u64(dead.not_before);
-  out.u64(dead.settled);
-  out.u64(dead.newest);
-  out.u64(dead.oldest);
+  put_dead_space(out, left_behind);
   out.bytes(encode_root(state_.root));
   out.u64(fill_bytes.size());
   out.bytes(fill_bytes);

@@ -175,7 +175,7 @@ Result<NativeView> Owner::build_view(const ViewBuilder& view, Root& next,
   newest.set_room([this] { return files_.room(); });
   const auto declared = state_.datasets();
   ViewJob job{state_.names.first(), next.sequence, state_.skeleton, newest, declared,
-              state_.plan,          reader_,       data_bytes,      {}};
+              state_.plan,          reader_,       data_bytes,      {},     closing_};
   for (std::uint32_t index = 0; index < state_.plan.files(); ++index) {
     BENTO_ASSIGN(File* const handle, files_.file(index));
     const FilePlan& part = state_.plan.file(index);

@@ -31,7 +31,8 @@ struct SkeletonFile {
   bool refused = false;        ///< plain: somebody has been told that it cannot be changed
   haddr_t eoa = 0;
   int descriptor = -1;
-  bool has_name = false;  ///< the name it was opened by leads to physical file 0
+  int behind_descriptor = 0;  ///< PyTables reads the descriptor as 64 bits
+  bool has_name = false;      ///< the name it was opened by leads to physical file 0
 };
 
 /// All of them, for the driver itself.

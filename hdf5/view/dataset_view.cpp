@@ -17,7 +17,9 @@ namespace bento::vol {
 namespace {
 
 constexpr std::uint64_t kCopyPieceBytes = 8u << 20;
-constexpr std::uint64_t kMinCopyBudget = 64u << 20;
+// A view must be there soon at a commit, but whole at a close.
+constexpr std::uint64_t kMinCopyBudget = 1u << 30;
+constexpr std::uint64_t kMinCopyBudgetAtCommits = 64u << 20;
 
 std::string lacks(const std::string& filter) {
   return fmt::format("the HDF5 library that builds the view has no {}", filter);
@@ -44,8 +46,10 @@ DatasetViews::DatasetViews(const ViewSettings& settings, ViewJob& job, SourceFil
       job_(job),
       sources_(sources),
       main_(main),
-      budget_(settings.copy_bytes != 0 ? settings.copy_bytes
-                                       : std::max(kMinCopyBudget, job.data_bytes / 10)),
+      budget_(settings.copy_bytes != 0
+                  ? settings.copy_bytes
+                  : std::max(job.closing ? kMinCopyBudget : kMinCopyBudgetAtCommits,
+                             job.data_bytes / 10)),
       diverted_(job.datasets),
       records_(job) {}
 

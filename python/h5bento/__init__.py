@@ -13,6 +13,8 @@ last flush, and `h5bento.recover()` makes that what plain readers see. Its setti
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from h5bento._connector import SETTINGS, Enabled, OrdinaryFileWarning, disable, enable, get_plugin_path, is_enabled
 from h5bento._library import (
     BentoError,
@@ -31,6 +33,9 @@ from h5bento._library import (
     verify,
     version,
 )
+
+if TYPE_CHECKING:
+    from h5bento._file import File
 
 __version__ = "0.1.0"
 
@@ -60,11 +65,12 @@ __all__ = [
     "version",
 ]
 
+if not TYPE_CHECKING:
 
-def __getattr__(name: str):
-    # On first use: its base class is h5py's, and who enables h5bento before h5py is imported must still be able to.
-    if name == "File":
-        from h5bento._file import File
+    def __getattr__(name: str):
+        # On first use: its base class is h5py's, and who enables h5bento before h5py is imported must still be able to.
+        if name == "File":
+            from h5bento._file import File
 
-        return File
-    raise AttributeError(f"module 'h5bento' has no attribute {name!r}")
+            return File
+        raise AttributeError(f"module 'h5bento' has no attribute {name!r}")

@@ -17,7 +17,7 @@ import threading
 import warnings
 from typing import Any, Iterator, Mapping
 
-from h5bento import _hdf5
+from h5bento import _hdf5, _library
 
 #: Names of settings, which `enable()` and `File` take as keywords.
 SETTINGS = frozenset(
@@ -178,22 +178,36 @@ def _set_environment() -> None:
     os.environ["H5BENTO_PLUGIN"] = "serial"
 
 
-def _warn(what: str) -> None:
+def _warn(what: str, text: str | None = None) -> None:
+    """Once for each `what`."""
     if what not in _warned:
         _warned.add(what)
         # The line of the program, behind those of h5py and of this package.
         frame, level = sys._getframe(), 1
         while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in ("h5py", "h5bento"):
             frame, level = frame.f_back, level + 1
-        text = f"with {what} a file is an ordinary HDF5 file, not a container"
+        text = text or f"with {what} a file is an ordinary HDF5 file, not a container"
         warnings.warn(text, OrdinaryFileWarning, stacklevel=level)
+
+
+def _warn_if_ordinary(name: Any, mode: Any, settings: Mapping[str, Any]) -> None:
+    """Who opens an ordinary file to write on expects it to survive; who asks for a step, to get it."""
+    if mode not in ("r+", "a") and "step" not in settings:
+        return
+    try:
+        ordinary = os.path.isfile(name) and not _library.is_container(name)
+    except (OSError, TypeError, ValueError):
+        return
+    if ordinary:
+        _warn("what is there", f"{os.fsdecode(name)!r} is an ordinary HDF5 file, and stays one: `h5bento import` makes a container of it")
 
 
 class _PatchWhenImported(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Calls _patch() when h5py has made the functions that it wraps."""
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name != "h5py._hl.files":
+        # Debian's is h5py._debian_h5py_serial._hl.files, or of MPI.
+        if not (name.startswith("h5py.") and name.endswith("._hl.files")):
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
@@ -227,8 +241,11 @@ def _wrap(files: Any) -> None:
         plist = make_fapl(driver, *args, **keywords)
         one = _one_file.settings
         if one is not None or _stack:
+            default = os.environ.get("HDF5_DRIVER", "").split(" ")[0]
             if driver not in _DRIVERS:
                 _warn("a Python file object" if driver == "fileobj" else f"driver={driver!r}")
+            elif driver is None and default and default not in _DRIVERS:
+                _warn(f"HDF5_DRIVER={default}")
             settings = _current_settings() if one is None else one
             _hdf5.set_connector(plist.id, settings_text(settings))
         elif _is_bento(_read_by_hdf5) and not _is_bento(_own_choice):
@@ -236,8 +253,10 @@ def _wrap(files: Any) -> None:
         return plist
 
     def make_fid_with_warning(name: Any, mode: Any, userblock_size: Any, *args: Any, **keywords: Any) -> Any:
-        if (_one_file.settings is not None or _stack) and userblock_size:
-            _warn("a user block")
+        if _one_file.settings is not None or _stack:
+            if userblock_size:
+                _warn("a user block")
+            _warn_if_ordinary(name, mode, _current_settings() if _one_file.settings is None else _one_file.settings)
         return make_fid(name, mode, userblock_size, *args, **keywords)
 
     make_fapl_through_connector.h5bento_original = make_fapl  # type: ignore[attr-defined]

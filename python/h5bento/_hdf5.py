@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from typing import Any
 
 from h5bento._errors import BentoError
@@ -54,9 +55,16 @@ def connector() -> int:
     from h5bento._connector import get_plugin_path
 
     hdf5 = library()
+    before = os.environ.get("H5BENTO_PLUGIN")
     with lock():
         h5py.h5pl.prepend(get_plugin_path().encode())
+        # Without that it steps aside in an HDF5 with MPI.
+        os.environ["H5BENTO_PLUGIN"] = "serial"
         found = hdf5.H5VLregister_connector_by_name(b"bento", 0)
+        if before is None:
+            del os.environ["H5BENTO_PLUGIN"]
+        else:
+            os.environ["H5BENTO_PLUGIN"] = before
     if found < 0:
         raise BentoError(
             f"HDF5 {h5py.version.hdf5_version} of h5py cannot load the plugin in {get_plugin_path()}; "

@@ -18,7 +18,7 @@ from h5bento._errors import BentoError
 if TYPE_CHECKING:
     import numpy
 
-    Path = str | os.PathLike[str]
+    Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 __all__ = ["BentoError"]
 
@@ -113,7 +113,23 @@ def _with_hdf5(name: str, *arguments: Any) -> None:
 
 
 def _path(path: "Path") -> bytes:
-    return os.fsencode(os.fspath(path))
+    return _text_of(os.fsencode(os.fspath(path)))
+
+
+def _text_of(name: str | bytes) -> bytes:
+    """For C, which would see the end of the text there."""
+    text = name.encode() if isinstance(name, str) else name
+    if b"\0" in text:
+        raise ValueError(f"a zero byte in {name!r}")
+    return text
+
+
+def _in_range(what: str, value: int, low: int, high: int) -> int:
+    """For C, which would take other bits of it."""
+    value = operator.index(value)
+    if not low <= value <= high:
+        raise ValueError(f"{what} {value}, which is not {low} to {high}")
+    return value
 
 
 def version() -> str:
@@ -168,16 +184,19 @@ class StepDataset:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._dataset.shape
+        return self._open().shape
 
     @property
     def dtype(self) -> "numpy.dtype[Any]":
-        return self._dataset.dtype
+        return self._open().dtype
 
     def __getitem__(self, selection: Any) -> Any:
+        return self._open()[selection]
+
+    def _open(self) -> Any:
         if self._handle is None:
             raise ValueError("this dataset is closed")
-        return self._dataset[selection]
+        return self._dataset
 
     def close(self) -> None:
         """Also when it is garbage: until then the file counts as open."""
@@ -202,7 +221,8 @@ def open_step(path: "Path", dataset: str, step: int) -> StepDataset:
     HDF5 of h5py. Raises BentoError, also for a step that is no longer kept. For a whole file as of an absolute step:
     h5bento.File(path, step=...)."""
     handle = _handle()
-    _with_hdf5("dataset_open", _path(path), dataset.encode(), step, ctypes.byref(handle))
+    step = _in_range("step", step, 0, _UNKNOWN)
+    _with_hdf5("dataset_open", _path(path), _text_of(dataset), step, ctypes.byref(handle))
     return StepDataset(handle)
 
 
@@ -267,7 +287,7 @@ def find(
         raise TypeError("start and shape are given both or not at all")
     limits = [_limit(start), _limit(shape)]
     handle = _handle()
-    _with_hdf5("find", _path(path), dataset.encode(), _number(low), _number(high), *limits, ctypes.byref(handle))
+    _with_hdf5("find", _path(path), _text_of(dataset), _number(low), _number(high), *limits, ctypes.byref(handle))
     try:
         dimensions = range(_call("boxes_rank", handle))
         for numbers in (start, shape):
@@ -341,6 +361,7 @@ def verify(path: "Path", jobs: int = 0) -> Report:
     """Reads a container once and compares every checksum, `jobs` streams at a time (0: as many as there are processors).
     Damage is in the report; BentoError is raised for what is no container or cannot be read. Needs no HDF5."""
     handle = _handle()
+    jobs = _in_range("jobs", jobs, 0, 2**31 - 1)
     _checked("verify", _path(path), jobs, ctypes.byref(handle))
     return _report(handle)
 
@@ -360,5 +381,6 @@ def export_fti(path: "Path", folder: "Path", checkpoint: int, form: str = "1.6")
     if form not in forms:
         raise ValueError(f"FTI {form!r}; there are {', '.join(forms)}")
     files = _u64()
+    checkpoint = _in_range("checkpoint", checkpoint, 0, 2**31 - 1)
     _checked("export_fti", _path(path), _path(folder), forms[form], checkpoint, ctypes.byref(files))
     return files.value

@@ -126,6 +126,16 @@ def use_program():
             sys.exit(f"{name} is not in the wheel")
 
 
+def refused(python, plugins):
+    """A process whose HDF5 loads the plugin, has no use for it and unloads it, ends as ever. This HDF5 has MPI."""
+    env = {**os.environ, "HDF5_PLUGIN_PATH": plugins}
+    for name in ("HDF5_VOL_CONNECTOR", "H5BENTO_PLUGIN"):
+        env.pop(name, None)
+    done = subprocess.run([python, "-c", "import h5py; assert not h5py.h5z.filter_avail(40000)"], env=env)
+    if done.returncode != 0:
+        sys.exit(f"a process that has loaded and unloaded the plugin ends with {done.returncode}")
+
+
 def main(build):
     run(os.path.join(SOURCE, "scripts", "bootstrap"), "--wheel")
     # A folder that stays: all of it is compiled, once, by another compiler.
@@ -136,6 +146,7 @@ def main(build):
     if not platform or int(platform[1]) > 28:
         sys.exit(f"{wheel} is for a newer glibc than 2.28")
     check_files(wheel)
+    refused(os.environ["H5BENTO_PYTHON"], os.path.abspath("unpacked/h5bento/plugins"))
     ours = environment("ours", "h5py", os.path.abspath(wheel))
     run(ours, "-c", readme_lines())
     with open("run.h5", "rb") as file:

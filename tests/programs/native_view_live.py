@@ -323,10 +323,10 @@ def several(seconds, ranks="1"):
         while time.monotonic() < end:
             string = "view=on" if last and chance.random() < 0.2 else "view=commit"
             with Writer(ranks, f"{string};view_grace={grace}", steps=chance.randrange(1, 60)) as writer:
+                if not sessions:
+                    writer.wait_for("opened")
                 until = time.monotonic() + (0.15 + 0.5 * chance.random() if chance.random() < 0.4 else 60)
                 while writer.process.poll() is None and time.monotonic() < until:
-                    if not os.path.exists("x.h5"):
-                        continue
                     if last and not opened:
                         opened, step = time.monotonic(), keeper("keep")
                     found = step_of(reader("slowly" if reads % 3 == 0 else "read"), f"session {sessions}, read {reads}")

@@ -218,6 +218,47 @@ ODD = """
     assert not h5bento.is_enabled()
 """
 
+ORDINARY = """
+    import os, warnings
+    import h5bento, h5py
+    with h5py.File("plain.h5", "w") as file:
+        file["x"] = 1
+    with h5bento.File("steps.h5", "w", keep=3) as file:
+        file["x"] = [1]
+    def warned(work):
+        h5bento._connector._warned.clear()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            work()
+        assert all(one.filename == __file__ for one in caught), caught
+        return [one.category for one in caught]
+    one = [h5bento.OrdinaryFileWarning]
+    for name, mode, settings, wanted in (
+        ("plain.h5", "a", dict(keep=3), one), ("plain.h5", "r+", {}, one), ("plain.h5", "r", {}, []), ("plain.h5", "r", dict(step=1), one),
+        ("steps.h5", "a", {}, []), ("steps.h5", "r", dict(step=1), []), ("fresh.h5", "a", {}, []),
+    ):
+        said = warned(lambda: h5bento.File(name, mode, **settings).close())
+        assert said == wanted, (name, mode, settings, said)
+    os.environ["HDF5_DRIVER"] = "core"
+    assert warned(lambda: h5bento.File("core.h5", "w").close()) == one
+    # What C would cut or wrap around.
+    for call in (
+        lambda: h5bento.open_step("steps.h5", "/x", 2**64), lambda: h5bento.open_step("steps.h5", "/x", -1),
+        lambda: h5bento.open_step("steps.h5", "/x\\0y", 0), lambda: h5bento.verify("steps.h5\\0.h5"),
+        lambda: h5bento.export_fti("steps.h5", ".", 2**32 + 1), lambda: h5bento.find("steps.h5", "/x\\0", 0, 1),
+    ):
+        try:
+            raise AssertionError(call())
+        except ValueError:
+            pass
+    dataset = h5bento.open_step("steps.h5", "/x", 0)
+    dataset.close()
+    try:
+        raise AssertionError(dataset.shape)
+    except ValueError:
+        pass
+"""
+
 
 def environment():
     return native_env(
@@ -286,6 +327,24 @@ def use_program():
     os.remove("exported.h5")
 
 
+def use_debian_layout():
+    """There the package that is imported only chooses one of two others."""
+    folder = "debian/h5py/_debian_h5py_serial/_hl"
+    os.makedirs(folder)
+    for name, text in (
+        ("debian/h5py/__init__.py", "from ._debian_h5py_serial import *\n"),
+        ("debian/h5py/_debian_h5py_serial/__init__.py", "from ._hl import files\n"),
+        (f"{folder}/__init__.py", ""),
+        (f"{folder}/files.py", "def make_fapl(*_): ...\ndef make_fid(*_): ...\n"),
+    ):
+        with open(name, "w") as file:
+            file.write(text)
+    env = environment()
+    env["PYTHONPATH"] = os.path.abspath("debian") + ":" + env["PYTHONPATH"]
+    code = "import h5bento; h5bento.enable(); import h5py; assert hasattr(h5py.files.make_fapl, 'h5bento_original')"
+    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", code], env)
+
+
 def test():
     check_plugin()
     for imports in (BEFORE, AFTER):
@@ -301,6 +360,9 @@ def test():
     say("enable, disable, File and warnings, before and after the import")
     run(script("odd.py", ODD), environment())
     say("odd numbers and limits, garbage, a link to nothing, threads")
+    run(script("ordinary.py", ORDINARY), environment())
+    use_debian_layout()
+    say("ordinary files, and the layout of Debian's h5py")
     for first in (False, True):
         run(script(f"two_{first}.py", TWO, root=os.environ["HDF5_ROOT"], first=first), environment())
     say("two HDF5 libraries in one process, in both orders")

@@ -3,6 +3,8 @@
 /// \file
 /// Dataset callbacks but for reads and writes (dataset_transfer.hpp). Descriptions live in the
 /// skeleton; raw data of fixed-size types is diverted.
+#include <cstdio>
+
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
@@ -240,8 +242,17 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void*
   });
 }
 
+// HDF5 frees what a dataset's id leads to also if this fails, and keeps the id: it would crash at
+// its end, before other files are closed (docs/hdf5-traps.md). So a failure is said, not returned.
 herr_t dataset_close(void* obj, hid_t dxpl, void** req) {
-  return close_object(static_cast<Object*>(obj), H5VLdataset_close, dxpl, req);
+  auto* const object = static_cast<Object*>(obj);
+  if (close_object(object, H5VLdataset_close, dxpl, req) < 0) {
+    std::fprintf(stderr, "h5bento: a dataset could not be closed, and perhaps its file: %s\n",
+                 innermost_error().c_str());
+    H5Eclear2(H5E_DEFAULT);
+    return close_object(object, H5VLdataset_close, dxpl, req);
+  }
+  return 0;
 }
 
 // H5Dwrite_multi may write to several files: the commit is that of the first dataset's.
