@@ -118,7 +118,6 @@ class Owner {
   // owner_earlier_views.cpp
   Status recall_views(File& first);
   [[nodiscard]] DeadSpace dead_space(bool left_behind) const;
-  Result<std::optional<std::uint64_t>> shown_step(File& first);
   [[nodiscard]] bool changed_lately(File& first);
   [[nodiscard]] bool plain_readers();
   void forget_old_views();
@@ -149,6 +148,9 @@ class Owner {
   bool old_views_wait_ = false;  ///< sessions before left views that may be open, and are unknown
   LiveViews::Clock::time_point unknown_since_{};  ///< since then there are no new ones of those
   std::uint64_t opened_at_step_ = 0;
+  /// Of the native view that stock HDF5 found at the open; 0 if there was none. Nothing if that is
+  /// not known.
+  std::optional<std::uint64_t> shown_step_;
   std::uint64_t settled_ = 0;  ///< no view of a step before this one may be open
   /// The view that this session's first one has followed.
   std::optional<EarlierView> first_followed_;

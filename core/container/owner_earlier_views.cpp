@@ -24,23 +24,30 @@ Status Owner::recall_views(File& first) {
   unknown_since_ = now;
   const Root& root = state_.root;
   opened_at_step_ = root.step;
+  BENTO_ASSIGN(const bool switched, view_switched(first, state_.plan.file(0), root));
+  ViewTable table;
+  const CatalogueRef& shown = switched ? root.view : root.view_before;
+  if (shown.bytes == 0) {
+    shown_step_ = 0;
+  } else {
+    Catalogue catalogue(first, state_.plan.file(0));
+    BENTO_ASSIGN(const auto bytes, catalogue.read(shown, "table of the native view"));
+    BENTO_ASSIGN(table, decode_view_table(bytes));
+    shown_step_ = table.step;
+  }
   if ((root.flags & kRootLiveViews) == 0) {
     // Only a lock tells of readers. Without locks, nobody would ever write over anything.
     old_views_wait_ = root.view.bytes != 0 && files_.others_read().value_or(false);
     return {};
   }
-  BENTO_ASSIGN(const bool switched, view_switched(first, state_.plan.file(0), root));
   const bool closed = (root.flags & kRootClosed) != 0;
   const std::uint64_t now_ns = state_.clock.now_ns();
   const auto age = [&](std::uint64_t ns) {
     return std::chrono::nanoseconds(now_ns - std::min(ns, now_ns));
   };
-  ViewTable table;
-  if (root.view.bytes != 0) {
-    Catalogue catalogue(first, state_.plan.file(0));
-    BENTO_ASSIGN(const auto bytes, catalogue.read(root.view, "table of the native view"));
-    BENTO_ASSIGN(table, decode_view_table(bytes));
-  }
+  if (table.live && !state_.options.view_at_commits)
+    replaced_at_close_ =
+        EarlierView{shown_step_.value_or(0), 0, table.in_use(state_.plan.file(0).chunk_bytes)};
   if (!closed || !switched || root.view.bytes == 0) {
     const bool read = plain_readers();
     old_views_wait_ = read || changed_lately(first);
@@ -54,8 +61,11 @@ Status Owner::recall_views(File& first) {
     live_views_.recall(view.step, view.ranges, now, age(view.followed_ns));
   old_views_wait_ = table.unknown_since_ns != 0;
   if (old_views_wait_) unknown_since_ = now - age(table.unknown_since_ns);
-  if (table.live && !state_.options.view_at_commits)
-    replaced_at_close_ = EarlierView{root.step, 0, table.in_use(state_.plan.file(0).chunk_bytes)};
+  // Views of closes are in no list, as above.
+  if (!table.live && files_.others_read().value_or(false)) {
+    old_views_wait_ = true;
+    unknown_since_ = now;
+  }
   forget_old_views();
   return {};
 }
@@ -75,20 +85,6 @@ DeadSpace Owner::dead_space(bool left_behind) const {
   else if (state_.options.view_at_commits)
     dead.not_before = root.step + 1;
   return dead;
-}
-
-// The step of the native view that stock HDF5 finds; 0 if there is none. Nothing if that is not
-// known.
-Result<std::optional<std::uint64_t>> Owner::shown_step(File& first) {
-  const FilePlan& plan = state_.plan.file(0);
-  BENTO_ASSIGN(const bool edited, view_edited(first, plan, state_.root, false));
-  if (edited) return std::optional<std::uint64_t>{};
-  BENTO_ASSIGN(const bool switched, view_switched(first, plan, state_.root));
-  const CatalogueRef& view = switched ? state_.root.view : state_.root.view_before;
-  if (view.bytes == 0) return std::optional<std::uint64_t>{0};
-  BENTO_ASSIGN(const auto bytes, Catalogue(first, plan).read(view, "table of the native view"));
-  BENTO_ASSIGN(const ViewTable table, decode_view_table(bytes));
-  return table.step;
 }
 
 bool Owner::makes_live_views() const {

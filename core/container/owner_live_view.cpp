@@ -40,14 +40,16 @@ Status Owner::begin_live_views() {
   if (state_.root.view.bytes == 0) return {};
   Catalogue catalogue(*first, state_.plan.file(0));
   std::vector<CatalogueRange> ranges;
-  for (const CatalogueRef& ref : {state_.root.view, state_.root.view_before}) {
+  BENTO_ASSIGN(const Root root, in_use_of(*first, state_.plan.file(0), state_.root));
+  for (const CatalogueRef& ref : {root.view, root.view_before}) {
     if (ref.bytes == 0) continue;
     BENTO_ASSIGN(const auto bytes, catalogue.read(ref, "table of the native view"));
     BENTO_ASSIGN(const ViewTable table, decode_view_table(bytes));
     const auto more = table.in_use(state_.plan.file(0).chunk_bytes);
     ranges.insert(ranges.end(), more.begin(), more.end());
   }
-  live_views_.publish(state_.root.step, std::move(ranges), LiveViews::Clock::now());
+  // Its step may be before that of the root: of what came then, it was not told.
+  live_views_.publish(shown_step_.value_or(0), std::move(ranges), LiveViews::Clock::now());
   return {};
 }
 

@@ -41,10 +41,9 @@ Result<Bytes> Owner::left_dead() {
   ByteWriter out;
   if (state_.root.stream_rules().for_fti || state_.root.index.bytes == 0) return Bytes{};
   const Root& root = state_.root;
-  BENTO_ASSIGN(const auto shown, shown_step(*files_.opened(0)));
-  if (!shown || root.closed == 0) return Bytes{};
+  if (!shown_step_ || root.closed == 0) return Bytes{};
   // What the native view maps stays, and what SION readers see.
-  out.u64(std::max(root.closed - 1, *shown < root.step ? *shown : 0));
+  out.u64(std::max(root.closed - 1, *shown_step_ < root.step ? *shown_step_ : 0));
   BENTO_ASSIGN(const Bytes plan, liveness(state_.root, false));
   out.bytes(plan);
   return std::move(out).take();
@@ -77,9 +76,7 @@ Status Owner::sweep(File& first) {
   if (!space_.due()) return {};
   forget_old_views();
   if (old_views_wait_) return {};
-  Root reachable = root;
-  BENTO_ASSIGN(const bool switched, view_switched(first, state_.plan.file(0), root));
-  if (switched) reachable.view_before = {};
+  BENTO_ASSIGN(const Root reachable, in_use_of(first, state_.plan.file(0), root));
   BENTO_ASSIGN(auto used, ranges_in_use(first, state_.plan.file(0), reachable));
   BENTO_ASSIGN(const auto meta2, meta2_in_use(first, state_.plan, 0));
   if (meta2) used.push_back(*meta2);

@@ -19,6 +19,12 @@ Result<bool> view_switched(File& first, const FilePlan& plan, const Root& root) 
   return hash == root.superblock || hash != root.superblock_before;
 }
 
+Result<Root> in_use_of(File& first, const FilePlan& plan, Root root) {
+  BENTO_ASSIGN(const bool switched, view_switched(first, plan, root));
+  if (switched) root.view_before = {};
+  return root;
+}
+
 void begin_view(Root& next, const Hash128& superblock) {
   // The last switch may not have happened.
   const bool old_one = superblock == next.superblock_before && superblock != next.superblock;

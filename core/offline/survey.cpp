@@ -16,6 +16,7 @@
 #include "core/catalogue/catalogue_sweep.hpp"
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/view_table.hpp"
+#include "core/container/published_view.hpp"
 #include "core/io/file_lock.hpp"
 #include "core/layout/holder.hpp"
 #include "core/layout/identity.hpp"
@@ -305,7 +306,8 @@ Result<ViewState> Survey::examined_view() {
 
 Result<std::uint64_t> Survey::catalogue_in_use() {
   if (!committed()) return std::uint64_t{0};
-  BENTO_ASSIGN(auto ranges, ranges_in_use(*first_, plan_.file(0), root_));
+  BENTO_ASSIGN(const Root root, in_use_of(*first_, plan_.file(0), root_));
+  BENTO_ASSIGN(auto ranges, ranges_in_use(*first_, plan_.file(0), root));
   std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) {
     return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
   });

@@ -7,6 +7,7 @@
                                         that keep the file open see the step that they opened, also over a reopening
     native_view_live.py beside SECONDS [RANKS]   readers that open, read slowly and close beside a writer
     native_view_live.py several SECONDS [RANKS]  the same beside short sessions, of which some are killed
+    native_view_live.py handed_on       what killed sessions have left stays for view_grace after it was replaced
     native_view_live.py kill COUNT [RANKS]       SIGKILL at random moments. BENTO_FAULT_SEED: other ones
     native_view_live.py walk EVERY      dies at each so many-th change of the file, whole and torn
     native_view_live.py sessions        many short sessions; readers that keep a closed file open
@@ -510,6 +511,114 @@ for line in sys.stdin:
 """
 
 
+# A session of another length, which may begin without a change.
+LONGER = """
+import sys, time
+import h5py
+with h5py.File("x.h5", "a") as file:
+    time.sleep(float(sys.argv[1]))
+    if sys.argv[2] != "0":
+        file["x"][:] = int(sys.argv[2])
+        file.attrs["step"] = int(sys.argv[2])
+"""
+
+
+class Keeper:
+    """The wheel, which opens the file, with HDF5's lock or without, and keeps it open."""
+
+    def __init__(self, locking=False):
+        self.locking = locking
+
+    def __enter__(self):
+        code = KEEPER if self.locking else KEEPER.replace('"r")', '"r", locking=False)')
+        self.process = subprocess.Popen(
+            [stock_python(), "-c", code, "x.h5"], env=stock_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        check(self.process.stdout.readline() == "open\n", "no reader")
+        self.since = time.monotonic()
+        return self
+
+    def sees(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip(), time.monotonic() - self.since
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(20)
+        self.process.stdout.close()
+
+
+def handed_on():
+    """The view that a killed session has left is replaced by a later session, and used up by the one after that: not at once."""
+    grace, seen = 3, []
+
+    def session(string, code, *words, **more):
+        return run([python(), "-c", code, *map(str, words)], bento_env(string=f"bento {string};view_grace={grace}"), **more)
+
+    def used_up(keeper, step, where):
+        session("view=commit", SESSION, "x.h5", 500, 3)
+        said, took = keeper.sees()
+        check(took > grace or said == f"{step} {step}", f"{where}: after {took:.1f} s the reader of step {step} sees {said}")
+        seen.append(took <= grace)
+
+    # Replaced by a session with view=on that is longer than view_grace.
+    for step in (1, 2):
+        session("view=commit", SESSION, "x.h5", step, 1)
+    code = "import os" + SESSION.replace("        file.flush()\n", "        file.flush()\n    os.kill(os.getpid(), 9)\n")
+    session("view=commit", code, "x.h5", 3, 1, ok=ANY)
+    with subprocess.Popen([python(), "-c", LONGER, str(grace + 1.5), "4"], env=bento_env(string=f"bento view=on;view_grace={grace}")) as other:
+        time.sleep(grace + 1)
+        with Keeper() as keeper:
+            other.wait()
+            used_up(keeper, 3, "a session with view=on")
+    os.rename("x.h5", "on.h5")
+    # Killed when its root was there and its view was not; the next session changes nothing.
+    for number in range(2, 40):
+        for step in (1, 2):
+            session("view=commit", SESSION, "x.h5", step, 1)
+        env = dying(BENTO_FAULT_AT=str(number))
+        run([python(), "-c", SESSION, "x.h5", "3", "1"], env, ok=ANY)
+        stock, newest = (
+            run([which, "-c", AFTER], env).out.strip() for which, env in ((stock_python(), stock_env()), (python(), bento_env()))
+        )
+        if (stock, newest) == ("2", "3"):
+            time.sleep(grace + 1.2)
+            with Keeper() as keeper:
+                session("view=commit", LONGER, 0, 0)
+                used_up(keeper, 2, f"dead at change {number}")
+            break
+        os.remove("x.h5")
+    else:
+        check(False, "no death left a root that is newer than its view")
+    os.rename("x.h5", "dead.h5")
+    # A lock protects the view of a close, also while an older one of view=commit waits.
+    grace = 0.3
+    session("view=commit", SESSION, "x.h5", 1, 1)
+    with Keeper(locking=True):
+        session("view=on", SESSION, "x.h5", 2, 1)
+        begun = time.monotonic()
+        time.sleep(2.2)
+    with Keeper(locking=True) as keeper:
+        session("view=on", SESSION, "x.h5", 3, 1)
+        time.sleep(max(0, begun + 3.4 - time.monotonic()))
+        session("view=commit", SESSION, "x.h5", 500, 3)
+        said, _ = keeper.sees()
+        check(said == "2 2", f"with a lock, the reader of step 2 sees {said}")
+    os.rename("x.h5", "locked.h5")
+    # The place of a view that is in use no more.
+    grace = 0
+    session("view=commit", SESSION, "x.h5", 1, 3)
+    time.sleep(1.2)
+    grown = code.replace('["step"] = step', '["step"] = np.arange(1000 + turn)')
+    session("view=on", grown, "x.h5", 2, 60, ok=ANY)
+    session("view=commit", SESSION, "x.h5", 3, 2)
+    run([os.path.join(build_folder(), "bin", "h5bento"), "info", "x.h5"], bento_env())
+    check_container("x.h5")
+    check(any(seen), f"all of {len(seen)} answers came too late to say anything")
+    say(f"{sum(seen)} of {len(seen)} views that were replaced were still whole")
+
+
 def spaces(string, session, seconds=0):
     """Sessions use the space of the ones before them, also if each is shorter than older views are kept, or killed."""
     sizes, step, begun = [], 0, time.monotonic()
@@ -570,6 +679,7 @@ if __name__ == "__main__":
         "plain": plain,
         "beside": beside,
         "several": several,
+        "handed_on": handed_on,
         "kill": kill,
         "walk": walk,
         "settings": settings,
