@@ -36,8 +36,9 @@ Status Owner::recall_views(File& first) {
     shown_step_ = table.step;
   }
   if ((root.flags & kRootLiveViews) == 0) {
-    // Only a lock tells of readers. Without locks, nobody would ever write over anything.
-    old_views_wait_ = root.view.bytes != 0 && files_.others_read().value_or(false);
+    // Only a lock tells of readers. Without locks, nobody would ever write over anything. That
+    // there is no view now does not say that nobody has an older one open.
+    old_views_wait_ = files_.others_read().value_or(false);
     return {};
   }
   const bool closed = (root.flags & kRootClosed) != 0;
@@ -78,11 +79,11 @@ DeadSpace Owner::dead_space(bool left_behind) const {
   dead.oldest = std::min(root.oldest, live_views_.oldest_step().value_or(root.oldest));
   if (!state_.writable) return dead;
   dead.undated = !left_behind && dead.oldest == root.step && !old_views_wait_;
-  // Unknown views are gone when the one that is newest now is.
+  // Unknown views are gone when the one that is newest now is, if there is one.
   dead.settled = settled_;
   if (!old_views_wait_)
     dead.not_before = 0;
-  else if (state_.options.view_at_commits)
+  else if (state_.options.view_at_commits && root.view.bytes != 0)
     dead.not_before = root.step + 1;
   return dead;
 }

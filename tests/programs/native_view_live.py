@@ -606,6 +606,18 @@ def handed_on():
         said, _ = keeper.sees()
         check(said == "2 2", f"with a lock, the reader of step 2 sees {said}")
     os.rename("x.h5", "locked.h5")
+    # Nobody replaces a view if a session makes none.
+    grace = 30
+    for first, locking in (("commit", False), ("commit", True), ("on", True)):
+        for step in (1, 2):
+            session(f"view={first}", SESSION, "x.h5", step, 1)
+        with Keeper(locking) as keeper:
+            session("view=off", SESSION, "x.h5", 3, 1)
+            for step in (500, 501):
+                session("view=commit", SESSION, "x.h5", step, 3)
+                said, _ = keeper.sees()
+                check(said == "2 2", f"view={first}, then off, lock {locking}: the reader of step 2 sees {said}")
+        os.remove("x.h5")
     # The place of a view that is in use no more.
     grace = 0
     session("view=commit", SESSION, "x.h5", 1, 3)
