@@ -116,7 +116,7 @@ class Owner {
   Status check_names();
   Status skip_view(std::span<const ViewSpace> spaces, Root& next);
   // owner_earlier_views.cpp
-  Status recall_views(File& first);
+  Status recall_views(File& first, bool edited);
   [[nodiscard]] DeadSpace dead_space(bool left_behind) const;
   [[nodiscard]] bool changed_lately(File& first);
   [[nodiscard]] bool plain_readers();

@@ -19,7 +19,7 @@ constexpr auto kSeldom = std::chrono::seconds(1);
 
 // The table of the view that the last session left knows of older ones. One that did not come to
 // its close has left none, or one that does not know of the view that was there before the switch.
-Status Owner::recall_views(File& first) {
+Status Owner::recall_views(File& first, bool edited) {
   const auto now = LiveViews::Clock::now();
   unknown_since_ = now;
   const Root& root = state_.root;
@@ -35,6 +35,7 @@ Status Owner::recall_views(File& first) {
     BENTO_ASSIGN(table, decode_view_table(bytes));
     shown_step_ = table.step;
   }
+  if (edited) shown_step_.reset();
   if ((root.flags & kRootLiveViews) == 0) {
     // Only a lock tells of readers. Without locks, nobody would ever write over anything. That
     // there is no view now does not say that nobody has an older one open.

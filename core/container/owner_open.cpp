@@ -120,8 +120,7 @@ Result<Bytes> Owner::open_once() {
 
   BENTO_ASSIGN(const bool edited, edited_view());
   if (state_.writable) {
-    BENTO_TRY(recall_views(first));
-    if (edited) shown_step_.reset();
+    BENTO_TRY(recall_views(first, edited));
     BENTO_TRY(begin_writing(seen));
   }
 

@@ -20,8 +20,8 @@ Result<Superblock> read_superblock(File& file, const FilePlan& plan);
 /// Does the superblock lead to the view of the root, not to the one before? Errors: kIo.
 Result<bool> view_switched(File& first, const FilePlan& plan, const Root& root);
 
-/// The root without the view before, if that is in use no more: others may lie in its place. Errors:
-/// kIo.
+/// The root without the view before, if that is in use no more: others may lie in its place.
+/// Errors: kIo.
 Result<Root> in_use_of(File& first, const FilePlan& plan, Root root);
 
 /// `next` names no view yet, and as the one before it that which the superblock with this hash, the
