@@ -11,6 +11,18 @@
 
 namespace bento {
 
+std::vector<CatalogueRange> joined(std::vector<CatalogueRange> ranges) {
+  std::ranges::sort(ranges, {}, &CatalogueRange::begin);
+  std::vector<CatalogueRange> out;
+  for (const auto& range : ranges) {
+    if (out.empty() || range.begin > out.back().end)
+      out.push_back(range);
+    else
+      out.back().end = std::max(out.back().end, range.end);
+  }
+  return out;
+}
+
 void CatalogueSpace::begin_behind(Position position) {
   end_ = std::max(end_, position);
 }

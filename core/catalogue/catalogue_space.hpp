@@ -22,6 +22,9 @@ struct CatalogueRange {
   bool operator==(const CatalogueRange&) const = default;
 };
 
+/// The same positions in as few ranges as possible, ascending.
+std::vector<CatalogueRange> joined(std::vector<CatalogueRange> ranges);
+
 class CatalogueSpace {
  public:
   CatalogueSpace() = default;

@@ -20,10 +20,6 @@ auto too_large(std::uint64_t bytes, std::uint64_t at) {
   return fail(Code::kCorrupt, fmt::format("{}: {} bytes at {}", kWhat, bytes, at));
 }
 
-}  // namespace
-
-namespace {
-
 void put_ranges(ByteWriter& out, std::span<const CatalogueRange> ranges) {
   out.varint(ranges.size());
   for (const auto& range : ranges) {

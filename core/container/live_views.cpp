@@ -8,23 +8,6 @@
 
 namespace bento {
 
-namespace {
-
-/// The same places in as few ranges as possible.
-std::vector<CatalogueRange> joined(std::vector<CatalogueRange> ranges) {
-  std::ranges::sort(ranges, {}, &CatalogueRange::begin);
-  std::vector<CatalogueRange> out;
-  for (const auto& range : ranges) {
-    if (out.empty() || range.begin > out.back().end)
-      out.push_back(range);
-    else
-      out.back().end = std::max(out.back().end, range.end);
-  }
-  return out;
-}
-
-}  // namespace
-
 void LiveViews::publish(std::uint64_t step, std::vector<CatalogueRange> ranges,
                         Clock::time_point now) {
   for (auto& view : views_)

@@ -63,8 +63,9 @@ Status Owner::recall_views(File& first, bool edited) {
     live_views_.recall(view.step, view.ranges, now, age(view.followed_ns));
   old_views_wait_ = table.unknown_since_ns != 0;
   if (old_views_wait_) unknown_since_ = now - age(table.unknown_since_ns);
-  // Views of closes are in no list, as above.
-  if (!table.live && files_.others_read().value_or(false)) {
+  // Views of closes are in no list, as above, and whoever reads now may have had one of them open
+  // for longer than any list says.
+  if (files_.others_read().value_or(false)) {
     old_views_wait_ = true;
     unknown_since_ = now;
   }

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/catalogue/catalogue.hpp"
+#include "core/catalogue/catalogue_space.hpp"
 #include "core/catalogue/catalogue_sweep.hpp"
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/view_table.hpp"
@@ -308,16 +309,8 @@ Result<std::uint64_t> Survey::catalogue_in_use() {
   if (!committed()) return std::uint64_t{0};
   BENTO_ASSIGN(const Root root, in_use_of(*first_, plan_.file(0), root_));
   BENTO_ASSIGN(auto ranges, ranges_in_use(*first_, plan_.file(0), root));
-  std::sort(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
-  });
   std::uint64_t bytes = 0;
-  Position end = 0;
-  for (const auto& range : ranges) {
-    const Position from = std::max(end, range.begin);
-    if (range.end > from) bytes += range.end - from;
-    end = std::max(end, range.end);
-  }
+  for (const auto& range : joined(std::move(ranges))) bytes += range.end - range.begin;
   return bytes;
 }
 

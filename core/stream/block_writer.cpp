@@ -81,11 +81,11 @@ Status BlockWriter::resume(const DeadSpace& dead) {
       hash_of_hashes_.add(var.hash);
     }
     if (!empty) return {};
-    if (dead.undated)
+    const std::uint64_t needed_before = dead.needed_before(died);
+    if (needed_before == 0)
       reuse_.add_free(std::move(shape));
-    else if (died && (*died <= dead.settled || dead.not_before != DeadSpace::kNever))
-      reuse_.add_dead(std::move(shape),
-                      *died <= dead.settled ? *died : std::max(*died, dead.not_before));
+    else if (needed_before != DeadSpace::kNever)
+      reuse_.add_dead(std::move(shape), needed_before);
     return {};
   });
 }

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/stream/container_step.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace bento {
@@ -24,6 +25,12 @@ std::optional<std::uint64_t> step_of(const fti::v11::DbVar& var, std::uint64_t n
     value = value << 8 | std::to_integer<std::uint64_t>(var.pad[i]);
   if (value == 0 || value - 1 > newest) return std::nullopt;
   return newest - (newest - (value - 1)) % kSteps;
+}
+
+std::uint64_t DeadSpace::needed_before(std::optional<std::uint64_t> died) const {
+  if (undated) return 0;
+  if (!died) return kNever;
+  return *died <= settled ? *died : std::max(*died, not_before);
 }
 
 }  // namespace bento

@@ -31,6 +31,10 @@ struct DeadSpace {
   std::uint64_t settled = 0;
   std::uint64_t newest = 0;  ///< absolute step when the session began
   std::uint64_t oldest = 0;  ///< the oldest absolute step that anybody may still read
+
+  /// The absolute step before which a block is needed whose containers all died by `died` (nothing
+  /// if one does not say). 0: nobody needs it. kNever: it is to be left alone.
+  [[nodiscard]] std::uint64_t needed_before(std::optional<std::uint64_t> died) const;
 };
 
 }  // namespace bento

@@ -53,11 +53,12 @@ def check_streams(report):
     """(streams checked, problems, streams with records that have no hash, largest record); the last task of each file is the
     catalogue."""
     checked, problems, unhashed, largest = 0, [], [], 0
+    root = check_identity.newest_root(report.container.files[0])
     for number, task in enumerate(report.container.tasks):
         file = report.container.files[task.file]
         if task.local == file.ntasks - 1 or not 0 < sum(task.sizes) <= LARGEST_STREAM:
             continue
-        walk = check_fti.check_stream(report.container.stream(number))
+        walk = check_fti.check_stream(report.container.stream(number), newest=root and root.step)
         checked += 1
         largest = max(largest, walk.largest)
         where = f"{file.path}: stream of task {task.local}"

@@ -52,6 +52,7 @@ xxh3 = find_xxh3()
 
 FB, HEAD, RECORD = 96, 12, 64  # bytes
 FILLER = -1
+STEPS = (1 << 24) - 1  # a record says a step modulo this
 XXH3_MARK = b"XXH3128"
 GRANULE = 1 << 20  # of longer data the hash is that of the hashes of its granules
 
@@ -220,7 +221,7 @@ def check_gate(gate, blocks, report):
             report.wrong(gate.at, f"the gate is open, but variable {variable} has no bytes")
 
 
-def check_fillers(blocks, report):
+def check_fillers(blocks, report, newest):
     gate = find_gate(blocks)
     for _, _, records in blocks:
         for position, r in enumerate(records):
@@ -232,6 +233,10 @@ def check_fillers(blocks, report):
                 report.wrong(r.at, f"id is {r.id}, no dataset number and no filler")
             if r.pad != bytes(3) and r.filler:
                 report.wrong(r.at + 13, f"the pad bytes are {r.pad.hex()}, want zeros")
+            # One more than the step from which on, or before which, somebody may need it: never one still to come.
+            step = int.from_bytes(r.pad, "little") - 1
+            if newest is not None and newest < STEPS and step > newest:
+                report.wrong(r.at + 13, f"the pad bytes say step {step}, the newest one is {newest}")
 
 
 def check_stream_order(blocks, report):
@@ -299,8 +304,9 @@ def check_hashes(data, blocks, checksum, report, rules):
             report.wrong(0, "checksum is not the XXH3-128 of the hashes of all containers with content")
 
 
-def check_stream(data, rules="stream"):
-    """Walks `data` as FTI-FF 1.1. rules: "stream" for h5bento's, "fti" for files that FTI wrote."""
+def check_stream(data, rules="stream", newest=None):
+    """Walks `data` as FTI-FF 1.1. rules: "stream" for h5bento's, "fti" for files that FTI wrote. newest: the step of the
+    container's root, if it is known."""
     data = bytes(data)
     report = Report()
     if len(data) < FB:
@@ -310,7 +316,7 @@ def check_stream(data, rules="stream"):
     blocks = read_blocks(data, report)
     check_places(blocks, report)
     if rules == "stream":
-        check_fillers(blocks, report)
+        check_fillers(blocks, report, newest)
         check_stream_order(blocks, report)
         gate = find_gate(blocks)
         if gate is not None:
@@ -457,6 +463,7 @@ def wrong_by_the_rules():
          with_bytes(live + 12, b"\0" + good[live + 13:live + 32] + bytes(8) + good[live + 40:live + 48] + empty)),
         ("a dead container that is marked live", with_bytes(other + 12, b"\1")),
         ("a container that says which steps may need it: sound", with_bytes(dead + 13, b"\5")),
+        ("a container that says a step still to come", with_bytes(dead + 13, b"\6")),
         ("a filler with the hash of something", with_bytes(FB + HEAD + 48, hashlib.md5(b"x").digest())),
         ("a live container that is not full", with_bytes(live + 32, struct.pack("<q", 49))),
         ("another hash", with_bytes(live + 48, hashlib.md5(b"y").digest())),
@@ -524,7 +531,7 @@ def self_test(folder):
         expect(report.gate == ("closed" if "closed" in what else "open"), f"stream with a gate: {what}: {report.gate}")
     rules = wrong_by_the_rules()
     for what, stream in rules:
-        expect(check_stream(stream).ok == what.endswith(": sound"), f"md5 stream, resealed: {what}")
+        expect(check_stream(stream, newest=4).ok == what.endswith(": sound"), f"md5 stream, resealed: {what}")
     expect(check_stream(reseal(build_stream("md5"))).ok, "md5 stream, resealed without a change")
 
     print("".join(f"self-test: {text}\n" for text in failures[:20]), end="")

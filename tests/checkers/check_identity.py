@@ -10,7 +10,8 @@ from collections import namedtuple
 from check_fti import xxh3
 
 SECTOR, SLOT, IDENTITY_AT, HOLDER_AT, BEFORE = 4096, 512, 1024, 2048, 8
-SESSION_AT = 3328  # in a root
+STEP_AT, SESSION_AT = 48, 3328  # in a root
+Root = namedtuple("Root", "file_id session step")
 
 Identity = namedtuple("Identity", "part turn file_id session before name")
 
@@ -27,7 +28,7 @@ def sound(sector):
 
 
 def newest_root(file):
-    """(file id, session) of the newest valid root, or None if there is none: then it is no container of ours."""
+    """The newest valid root, or None if there is none: then it is no container of ours."""
     found = None
     at = superblock_address(file.ntasks) + SECTOR
     for slot in range(2):
@@ -37,8 +38,9 @@ def newest_root(file):
             continue
         sequence = struct.unpack_from("<Q", sector, 16)[0]
         if found is None or sequence > found[0]:
-            found = sequence, sector[24:40], sector[SESSION_AT : SESSION_AT + 16]
-    return found and found[1:]
+            step = struct.unpack_from("<Q", sector, STEP_AT)[0]
+            found = sequence, Root(sector[24:40], sector[SESSION_AT : SESSION_AT + 16], step)
+    return found and found[1]
 
 
 def is_joined(file):
@@ -79,7 +81,7 @@ def check(files):
         return []
     problems = []
     found = [identity(file) for file in files]
-    known = {root[1]} | ({found[0].session} if found[0] else set())
+    known = {root.session} | ({found[0].session} if found[0] else set())
     for index, (file, said) in enumerate(zip(files, found)):
         where = "%s @ %d" % (os.path.basename(file.path), superblock_address(file.ntasks) + IDENTITY_AT)
         if said is None:
@@ -87,12 +89,12 @@ def check(files):
             continue
         if said.part != index:
             problems.append("%s: identity of part %d in physical file %d" % (where, said.part, index))
-        if said.file_id != root[0]:
+        if said.file_id != root.file_id:
             problems.append("%s: the identity's container is not that of the root" % where)
         if said.session not in known:
             problems.append("%s: written last by a session that file 0 does not know" % where)
         if not 0 < len(said.name) < 256:
             problems.append("%s: identity with a name of %d bytes" % (where, len(said.name)))
-    if found[0] and root[1] != found[0].session and root[1] not in found[0].before:
+    if found[0] and root.session != found[0].session and root.session not in found[0].before:
         problems.append("%s: the root's session is not among those of the identity" % files[0].path)
     return problems

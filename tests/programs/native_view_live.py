@@ -501,6 +501,13 @@ with h5py.File(path, "a") as file:
         file.flush()
 """
 
+
+def killed_session(pause=0):
+    """SESSION, killed in place of its close; it sleeps for `pause` seconds after each flush."""
+    end = f"        file.flush()\n        time.sleep({pause})\n    os.kill(os.getpid(), 9)\n"
+    return "import os, time" + SESSION.replace("        file.flush()\n", end)
+
+
 KEEPER = """
 import sys
 import h5py, numpy as np
@@ -565,7 +572,7 @@ def handed_on():
     # Replaced by a session with view=on that is longer than view_grace.
     for step in (1, 2):
         session("view=commit", SESSION, "x.h5", step, 1)
-    code = "import os" + SESSION.replace("        file.flush()\n", "        file.flush()\n    os.kill(os.getpid(), 9)\n")
+    code = killed_session()
     session("view=commit", code, "x.h5", 3, 1, ok=ANY)
     with subprocess.Popen([python(), "-c", LONGER, str(grace + 1.5), "4"], env=bento_env(string=f"bento view=on;view_grace={grace}")) as other:
         time.sleep(grace + 1)
@@ -656,29 +663,23 @@ def sessions():
     bytes_ = os.path.getsize("x.h5")
     check(bytes_ < 256 << 20, f"{bytes_} bytes long after 30 sessions")
     os.remove("x.h5")
+
     def killed(string, step, flushes=1):
-        code = SESSION.replace("        file.flush()\n", "        file.flush()\n        time.sleep(0.15)\n    os.kill(os.getpid(), 9)\n")
-        done = subprocess.run(
-            [python(), "-c", "import os, time" + code, "x.h5", str(step), str(flushes)], env=bento_env(string=f"bento {string}")
-        )
+        code = killed_session(pause=0.15)
+        done = subprocess.run([python(), "-c", code, "x.h5", str(step), str(flushes)], env=bento_env(string=f"bento {string}"))
         check(done.returncode == -9, f"{string}: session {step} ended with {done.returncode}")
 
     spaces("view=commit;view_grace=1.5", session, 8)
     spaces("keep=3", session)
     for string in ("view=on", "view=commit;view_grace=0.1", "keep=3"):
         spaces(string + " killed", lambda ignored, step, flushes: killed(string, step, flushes))
-    for string in ("view=on", "view=commit;view_grace=1"):
+    for string in ("view=on", "view=commit;view_grace=0.1"):
         session(string, 1)
-        with subprocess.Popen(
-            [stock_python(), "-c", KEEPER, "x.h5"], env=stock_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as keeper:
-            check(keeper.stdout.readline() == "open\n", "no reader")
+        with Keeper(locking=True) as keeper:
             for step in range(2, 6):
                 session(string, step, 3)
-                keeper.stdin.write("\n")
-                keeper.stdin.flush()
-                said = keeper.stdout.readline()
-                check(said == "1 1\n", f"{string}: after session {step} the reader of step 1 sees {said}")
+                said, _ = keeper.sees()
+                check(said == "1 1", f"{string}: after session {step} the reader of step 1 sees {said}")
         said = run([stock_python(), "-c", "import h5py; f = h5py.File('x.h5'); print(f.attrs['step'], f['x'][7])"], stock_env()).out
         check(said == "5 5\n", f"{string}: a new reader sees {said}")
         check_container("x.h5")
