@@ -167,7 +167,17 @@ Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t ele
   Record record;
   record.dataset = dataset;
   record.box = box;
-  return write_record(std::move(record), element_bytes, data, range, written);
+  SpanSource source(data);
+  return write_record(std::move(record), element_bytes, source, data.size(), range, written);
+}
+
+Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
+                        ByteSource& data, const WrittenMembers* written) {
+  Record record;
+  record.dataset = dataset;
+  record.box = box;
+  return write_record(std::move(record), element_bytes, data, box.count.bytes(element_bytes),
+                      ValueRange::everything(), written);
 }
 
 Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
@@ -185,7 +195,8 @@ Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uin
   record.box = box;
   record.encoding = Encoding::kFiltered;
   record.filter_mask = filter_mask;
-  return write_record(std::move(record), 0, stored, range, written);
+  SpanSource source(stored);
+  return write_record(std::move(record), 0, source, stored.size(), range, written);
 }
 
 std::uint64_t Container::largest_record() const {
@@ -198,8 +209,8 @@ std::uint64_t Container::largest_record() const {
   return chunk > in_front ? chunk - in_front : 0;
 }
 
-Status Container::write_record(Record record, std::uint64_t element_bytes,
-                               std::span<const std::byte> data, const ValueRange& range,
+Status Container::write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
+                               std::uint64_t bytes, const ValueRange& range,
                                const WrittenMembers* written) {
   if (comm_->size() == 1) written = nullptr;  // what the only rank sees is all there is
   if (!state_.writable)
@@ -218,11 +229,12 @@ Status Container::write_record(Record record, std::uint64_t element_bytes,
     record.order = {state_.collective, state_.clock.now_ns(), my_rank()};
     const bool may_grow = written == nullptr ||
                           member_writes_.continues(record.dataset, written->members, exchanges_);
-    done = stream_.write(record, element_bytes, data, range, may_grow);
+    done = stream_.write(record, element_bytes, data, bytes, range, may_grow);
   }
   if (done && written != nullptr)
     member_writes_.add(record, written->members, written->partial, exchanges_, stream_.grew());
-  if (!done) failures_.defer(done);
+  // Elements that cannot be made are the program's affair, as if they had never been given.
+  if (!done && !data.failed()) failures_.defer(done);
   return done;
 }
 

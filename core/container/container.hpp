@@ -127,6 +127,11 @@ class Container {
   Status write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
                std::span<const std::byte> data, const ValueRange& range = ValueRange::everything(),
                const WrittenMembers* written = nullptr);
+  /// The same of elements that are made while they are written: `data` must not write to this
+  /// container, but may read from it. Errors: those of `data`, too, which do not count at the next
+  /// commit.
+  Status write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes, ByteSource& data,
+               const WrittenMembers* written = nullptr);
   /// The same for one box whose elements went through the dataset's filters already: `stored` is
   /// kept as it is and never cut. `filter_mask` has a bit for each filter that was skipped. Errors:
   /// as write(); kNoSpace naming chunk= for more than largest_record() bytes.
@@ -221,8 +226,8 @@ class Container {
   Status fix_layout(std::uint64_t declared);
   Status store_layout();
   Status attach();
-  Status write_record(Record record, std::uint64_t element_bytes, std::span<const std::byte> data,
-                      const ValueRange& range, const WrittenMembers* written);
+  Status write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
+                      std::uint64_t bytes, const ValueRange& range, const WrittenMembers* written);
   void forget_read_records();
   // container_home.cpp
   [[nodiscard]] Status check_inherited(DatasetNumber dataset, const Lookup& fresh) const;

@@ -37,4 +37,20 @@ std::vector<Box> boxes_of_run(const Box& whole, std::uint64_t begin, std::uint64
   return boxes;
 }
 
+Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
+  while (box.elements() > limit) {
+    unsigned d = 0;
+    while (box.count[d] == 1) ++d;
+    const std::uint64_t slice = box.elements() / box.count[d];
+    const std::uint64_t rows = std::max<std::uint64_t>(1, limit / slice);
+    if (rows >= box.count[d]) break;
+    Box tail = box;
+    tail.start[d] += rows;
+    tail.count[d] -= rows;
+    box.count[d] = rows;
+    rest.push_back(tail);
+  }
+  return box;
+}
+
 }  // namespace bento

@@ -14,4 +14,9 @@ namespace bento {
 /// two per dimension.
 std::vector<Box> boxes_of_run(const Box& whole, std::uint64_t begin, std::uint64_t end);
 
+/// Cuts `box`, which is not empty, so that what is given has at most `limit` elements, at least
+/// one, and is the first run of its row-major order. What is left goes on the stack, what comes
+/// next on top.
+Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest);
+
 }  // namespace bento

@@ -113,29 +113,27 @@ std::uint64_t BlockWriter::room_behind(std::uint64_t used) const {
 }
 
 // Data, and behind that of a large plain record the hashes of its granules; sets the record's hash.
-Status BlockWriter::write_hashed(std::uint64_t address, std::span<const std::byte> data,
-                                 Record& record) {
+Status BlockWriter::write_hashed(std::uint64_t address, ByteSource& data, Record& record) {
   const fti::HashKind kind = record_kind();
-  record.hash = {};
-  if (kind == fti::HashKind::kNone) return file_->write_at(address, data);
-  if (data.size() <= kPieceBytes) {
-    record.hash = fti::chunk_hash(kind, data);
-    return file_->write_at(address, data);
-  }
+  const bool hashed = kind != fti::HashKind::kNone;
+  const std::uint64_t bytes = record.stored_bytes;
   fti::GranuleHasher granules;
   std::optional<fti::Md5> md5;
   if (kind == fti::HashKind::kMd5) md5.emplace();
-  for (std::size_t done = 0; done < data.size(); done += kPieceBytes) {
-    const auto piece = data.subspan(done, std::min(kPieceBytes, data.size() - done));
-    granules.update(piece);
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t most = hashed ? kPieceBytes : bytes;
+    BENTO_ASSIGN(const auto piece, data.take(std::min(most, bytes - done)));
+    if (hashed) granules.update(piece);
     if (md5) md5->update(piece);
     BENTO_TRY(file_->write_at(address + done, piece));
+    done += piece.size();
   }
+  record.hash = {};
+  if (!hashed) return {};
   const auto hashes = granules.hashes();
   record.hash = md5 ? md5->digest() : fti::hash_of_granules(hashes);
-  if (record.encoding != Encoding::kPlain || granule_table_bytes(rules_, data.size()) == 0)
-    return {};
-  return file_->write_at(address + data.size(), encode_granule_table(rules_, hashes, record.hash));
+  if (record.encoding != Encoding::kPlain || granule_table_bytes(rules_, bytes) == 0) return {};
+  return file_->write_at(address + bytes, encode_granule_table(rules_, hashes, record.hash));
 }
 
 DbVar BlockWriter::next_var(DatasetNumber dataset, std::uint64_t bytes, const Hash128& hash,

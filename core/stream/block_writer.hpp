@@ -15,6 +15,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/hash.hpp"
+#include "core/bytes/byte_source.hpp"
 #include "core/fti/v11.hpp"
 #include "core/io/file.hpp"
 #include "core/layout/chunk_fill.hpp"
@@ -66,8 +67,9 @@ class BlockWriter {
   /// Writes a record as one block or, cut along its slowest dimension, as several. Gives the parts
   /// with their places and hashes, in row-major order. Errors: kIo, kNoSpace (naming chunk= for an
   /// element that fits no chunk); parts that were written then are orphans.
+  /// `data` has `bytes` bytes, and fails with an error of its own.
   Result<std::vector<Record>> write_large(const Record& record, std::uint64_t element_bytes,
-                                          std::span<const std::byte> data);
+                                          ByteSource& data, std::uint64_t bytes);
 
   /// A small record, whose data lies right behind that of the one before it.
   struct SmallRecord {
@@ -114,16 +116,16 @@ class BlockWriter {
   std::optional<StreamBlockShape> take_free(const LargeSizes& sizes, Box& box,
                                             std::vector<Box>& rest);
   Result<bool> cut_to_chunk(const LargeSizes& sizes, Box& box, std::vector<Box>& rest);
-  Status write_parts(const Record& record, std::uint64_t element_bytes,
-                     std::span<const std::byte> data, std::vector<Record>& placed);
-  Status write_part(Record part, std::span<const std::byte> data, std::uint64_t capacity,
+  Status write_parts(const Record& record, std::uint64_t element_bytes, ByteSource& data,
+                     std::uint64_t bytes, std::vector<Record>& placed);
+  Status write_part(Record part, ByteSource& data, std::uint64_t capacity,
                     const StreamBlockShape* into, std::vector<Record>& placed);
   Result<std::vector<Placed>> write_block(std::span<const SmallRecord> records,
                                           std::span<const std::byte> data,
                                           const StreamBlockShape* into);
   [[nodiscard]] std::size_t fitting(std::span<const SmallRecord> records,
                                     std::uint64_t bytes) const;
-  Status write_hashed(std::uint64_t address, std::span<const std::byte> data, Record& record);
+  Status write_hashed(std::uint64_t address, ByteSource& data, Record& record);
   fti::v11::DbVar next_var(DatasetNumber dataset, std::uint64_t bytes, const Hash128& hash,
                            std::uint64_t stream_at, std::uint64_t capacity);
   Status next_chunk();

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "core/base/guarded.hpp"
+#include "core/geometry/box_run.hpp"
 #include "core/stream/block_writer.hpp"
 #include "core/stream/granule_table.hpp"
 
@@ -17,28 +19,6 @@ namespace bento {
 
 using fti::v11::DbVar;
 using fti::v11::header_bytes;
-
-namespace {
-
-// Cuts `box` so that what is given has at most `limit` elements, at least one, and is the first run
-// of its row-major order. What is left goes on the stack in reverse order.
-Box cut_front(Box box, std::uint64_t limit, std::vector<Box>& rest) {
-  while (box.elements() > limit) {
-    unsigned d = 0;
-    while (box.count[d] == 1) ++d;
-    const std::uint64_t slice = box.elements() / box.count[d];
-    const std::uint64_t rows = std::max<std::uint64_t>(1, limit / slice);
-    if (rows >= box.count[d]) break;
-    Box tail = box;
-    tail.start[d] += rows;
-    tail.count[d] -= rows;
-    box.count[d] = rows;
-    rest.push_back(tail);
-  }
-  return box;
-}
-
-}  // namespace
 
 struct BlockWriter::LargeSizes {
   StreamRules rules;
@@ -95,9 +75,9 @@ Result<bool> BlockWriter::cut_to_chunk(const LargeSizes& sizes, Box& box, std::v
   return true;
 }
 
-Status BlockWriter::write_parts(const Record& record, std::uint64_t element_bytes,
-                                std::span<const std::byte> data, std::vector<Record>& placed) {
-  const LargeSizes sizes{rules_, record.encoding == Encoding::kPlain, element_bytes, data.size(),
+Status BlockWriter::write_parts(const Record& record, std::uint64_t element_bytes, ByteSource& data,
+                                std::uint64_t bytes, std::vector<Record>& placed) {
+  const LargeSizes sizes{rules_, record.encoding == Encoding::kPlain, element_bytes, bytes,
                          room_behind(0)};
   if (sizes.smallest() > sizes.largest)
     return fail(Code::kNoSpace,
@@ -119,19 +99,17 @@ Status BlockWriter::write_parts(const Record& record, std::uint64_t element_byte
       }
     }
     part.stored_bytes = sizes.data_of(part.box);
-    const auto bytes = data.first(static_cast<std::size_t>(part.stored_bytes));
-    BENTO_TRY(write_part(part, bytes, free ? free->capacities.back() : sizes.capacity_of(part.box),
+    BENTO_TRY(write_part(part, data, free ? free->capacities.back() : sizes.capacity_of(part.box),
                          free ? &*free : nullptr, placed));
-    data = data.subspan(bytes.size());
   }
   return {};
 }
 
 Result<std::vector<Record>> BlockWriter::write_large(const Record& record,
-                                                     std::uint64_t element_bytes,
-                                                     std::span<const std::byte> data) {
+                                                     std::uint64_t element_bytes, ByteSource& data,
+                                                     std::uint64_t bytes) {
   std::vector<Record> placed;
-  auto written = write_parts(record, element_bytes, data, placed);
+  auto written = guarded([&] { return write_parts(record, element_bytes, data, bytes, placed); });
   if (written) return placed;
   for (const auto& part : placed) orphans_.push_back(part.where.offset);
   return fail(std::move(written).error());
@@ -139,7 +117,7 @@ Result<std::vector<Record>> BlockWriter::write_large(const Record& record,
 
 // Data first, then the header that describes it. A block that is used again keeps its head and the
 // capacities: only what its dbvars say of the content changes.
-Status BlockWriter::write_part(Record part, std::span<const std::byte> data, std::uint64_t capacity,
+Status BlockWriter::write_part(Record part, ByteSource& data, std::uint64_t capacity,
                                const StreamBlockShape* into, std::vector<Record>& placed) {
   const std::uint64_t begin = into != nullptr ? into->position % plan_.chunk_bytes : fill_.back();
   const Position block =

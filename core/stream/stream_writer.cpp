@@ -18,15 +18,24 @@ StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions opt
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
                            std::span<const std::byte> data, const ValueRange& range,
                            bool may_grow) {
+  SpanSource source(data);
+  return write(record, element_bytes, source, data.size(), range, may_grow);
+}
+
+Status StreamWriter::write(const Record& record, std::uint64_t element_bytes, ByteSource& data,
+                           std::uint64_t bytes, const ValueRange& range, bool may_grow) {
   grew_ = false;
   if (!may_grow) buffer_.end_growth();
-  if (!attached() || data.size() < kLargeRecordBytes) {
-    if (attached() && !buffer_.empty() && buffer_.bytes() + data.size() > buffer_bytes_)
+  if (!attached() || bytes < kLargeRecordBytes) {
+    if (attached() && !buffer_.empty() && buffer_.bytes() + bytes > buffer_bytes_)
       BENTO_TRY(flush());
-    return buffer(record, element_bytes, data, range);
+    std::vector<std::byte> room;
+    BENTO_ASSIGN(const auto whole, take_whole(data, bytes, room));
+    return buffer(record, element_bytes, whole, range);
   }
   buffer_.end_growth();
-  BENTO_ASSIGN(const std::vector<Record> placed, blocks_.write_large(record, element_bytes, data));
+  BENTO_ASSIGN(const std::vector<Record> placed,
+               blocks_.write_large(record, element_bytes, data, bytes));
   for (const auto& part : placed) {
     BENTO_ASSIGN(const std::size_t position, index_.add(part));
     uncommitted_.push_back({part.dataset, position});
@@ -144,9 +153,11 @@ Status StreamWriter::flush_buffer() {
 // A record that was written before the layout was fixed and is too large to share a block.
 Status StreamWriter::flush_large(std::size_t& done) {
   const RecordBuffer::Entry& entry = buffer_.entries()[done];
+  const auto data = buffer_.data_of(entry);
+  SpanSource source(data);
   BENTO_ASSIGN(std::vector<Record> placed,
                blocks_.write_large(index_.record(entry.slot.dataset, entry.slot.position),
-                                   entry.element_bytes, buffer_.data_of(entry)));
+                                   entry.element_bytes, source, data.size()));
   ++done;
   std::vector<WriteTimes> times(placed.size());
   std::uint64_t cut = 0;

@@ -61,6 +61,10 @@ class StreamWriter {
   /// become longer by this one.
   Status write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data,
                const ValueRange& range = ValueRange::everything(), bool may_grow = true);
+  /// The same of `bytes` bytes that are made while they are written. Errors: those of `data`, too.
+  Status write(const Record& record, std::uint64_t element_bytes, ByteSource& data,
+               std::uint64_t bytes, const ValueRange& range = ValueRange::everything(),
+               bool may_grow = true);
   /// Did the last write() make the record before it longer?
   [[nodiscard]] bool grew() const { return grew_; }
   /// When the parts of an uncommitted record that is in the stream were written. Null if it did not

@@ -22,8 +22,6 @@ Result<Dims> extent_of(hid_t space) {
   return extent;
 }
 
-namespace {
-
 Result<Box> bounds_of(hid_t space, unsigned rank) {
   std::array<hsize_t, kMaxRank> first{};
   std::array<hsize_t, kMaxRank> last{};
@@ -36,6 +34,8 @@ Result<Box> bounds_of(hid_t space, unsigned rank) {
   }
   return box;
 }
+
+namespace {
 
 // Sequences of the library's selection iterator, cut at the ends of rows. They come in selection
 // order and carry the selection's offset already.

@@ -19,6 +19,10 @@ namespace bento::vol {
 /// Extent of a simple or scalar dataspace (rank 0). Errors: kInvalidArgument for H5S_NULL.
 Result<Dims> extent_of(hid_t space);
 
+/// Smallest box around the selection of `space`, which has `rank` dimensions; its offset counts.
+/// Errors: kInvalidArgument.
+Result<Box> bounds_of(hid_t space, unsigned rank);
+
 /// What a selection covers, in one of three forms, cheapest first.
 struct SelectionShape {
   enum class Form { kEmpty, kBox, kRegular, kRuns } form = Form::kEmpty;

@@ -15,6 +15,17 @@ Status write_box(Object* object, DatasetState& state, const Box& box, const std:
                                        state.range_of(bytes), written);
 }
 
+Result<bool> writes_in_strips(Object* object, DatasetState& state, const Box& box) {
+  if (state.file->config().minmax) return false;
+  BENTO_ASSIGN(const bool filtered, is_filtered(object, state, box));
+  return !filtered;
+}
+
+Status write_box(DatasetState& state, const Box& box, ByteSource& data,
+                 const WrittenMembers* written) {
+  return state.file->container().write(state.number, box, state.element_bytes, data, written);
+}
+
 Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* to) {
   Container& container = state.file->container();
   BENTO_ASSIGN(const RecordLookup lookup, container.find(state.number, box));

@@ -147,12 +147,17 @@ class FilteredWriter {
 
 }  // namespace
 
+Result<bool> is_filtered(Object* object, DatasetState& state, const Box& box) {
+  BENTO_ASSIGN(FilterScratch* const filters, state.filters(object));
+  return filters != nullptr && box.count.bytes(state.element_bytes) >= kFilteredChunkBytes &&
+         filters->chunk().bytes(state.element_bytes) >= kFilteredChunkBytes;
+}
+
 Result<bool> write_filtered(Object* object, DatasetState& state, const Box& box,
                             const std::byte* data, const WrittenMembers* written) {
+  BENTO_ASSIGN(const bool filtered, is_filtered(object, state, box));
+  if (!filtered) return false;
   BENTO_ASSIGN(FilterScratch* const filters, state.filters(object));
-  if (filters == nullptr || box.count.bytes(state.element_bytes) < kFilteredChunkBytes ||
-      filters->chunk().bytes(state.element_bytes) < kFilteredChunkBytes)
-    return false;
   BENTO_ASSIGN(const Dims extent, state.extent(object));
   BENTO_TRY(FilteredWriter(state, *filters, extent, box, data, written).write());
   return true;

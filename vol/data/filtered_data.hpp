@@ -22,6 +22,9 @@ inline constexpr std::uint64_t kFilteredChunkBytes = 1024;
 /// would otherwise leave thousands of tiny compressed ones.
 inline constexpr std::uint64_t kFilteredPartBytes = 16u << 10;
 
+/// Does the dataset have filters, and is the box large enough for them?
+Result<bool> is_filtered(Object* object, DatasetState& state, const Box& box);
+
 /// Writes one box, row-major in the file type, through the dataset's filters; false, and nothing
 /// written, if it has none or the box is too small for them. `written` as for Container::write.
 /// Errors: those of Container::write, and kInvalidArgument for a filter that fails or is not

@@ -3,7 +3,8 @@
 #include "vol/data/transfer.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <memory>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,8 @@
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/data/selection.hpp"
 #include "vol/data/box_data.hpp"
+#include "vol/data/elements_in_memory.hpp"
+#include "vol/data/strips.hpp"
 
 namespace bento::vol {
 
@@ -18,9 +21,20 @@ namespace {
 
 /// Both sides of a transfer, checked against each other and against the dataset's extent.
 struct Plan {
-  SelectionShape shape;               ///< of the file side
-  hid_t mem_space = H5I_INVALID_HID;  ///< scattered memory; invalid if memory is one run
-  std::int64_t mem_offset = -1;       ///< first element of a single run, -1 if scattered
+  SelectionShape shape;  ///< of the file side
+  ElementsInMemory memory = ElementsInMemory::run(0, 0);
+  hid_t mem_space = H5I_INVALID_HID;  ///< what `memory` was made of, if of a selection
+};
+
+/// Bytes that are written before they are read.
+class Unwritten {
+ public:
+  explicit Unwritten(std::uint64_t bytes)
+      : bytes_(std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes))) {}
+  [[nodiscard]] std::byte* data() { return bytes_.get(); }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
 };
 
 /// A data transform of the transfer list would be left out in silence: the native connector, which
@@ -91,29 +105,25 @@ Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferAr
 
   BENTO_TRY(check_bytes(plan.shape.elements, H5Tget_size(args.mem_type), state.element_bytes));
   if (args.mem_space == H5S_BLOCK || (args.mem_space == H5S_ALL && args.file_space == H5S_ALL)) {
-    plan.mem_offset = 0;
+    plan.memory = ElementsInMemory::run(plan.shape.elements, 0);
     return plan;
   }
   const hid_t memory = args.mem_space == H5S_ALL ? args.file_space : args.mem_space;
   if (H5Sselect_valid(memory) <= 0)
     return fail(Code::kInvalidArgument, "memory selection and offset leave the dataspace's extent");
-  const auto selected = static_cast<std::uint64_t>(H5Sget_select_npoints(memory));
-  if (selected != plan.shape.elements)
-    return fail(Code::kInvalidArgument,
-                fmt::format("memory selection has {} elements, file selection {}", selected,
-                            plan.shape.elements));
-  plan.mem_offset = contiguous_offset(memory);
+  plan.memory = ElementsInMemory::of(memory);
   plan.mem_space = memory;
+  if (plan.memory.elements() != plan.shape.elements)
+    return fail(Code::kInvalidArgument,
+                fmt::format("memory selection has {} elements, file selection {}",
+                            plan.memory.elements(), plan.shape.elements));
   return plan;
 }
 
 Status gather(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const void* buffer,
               std::byte* packed) {
-  if (plan.mem_offset >= 0) {
-    std::memcpy(packed,
-                static_cast<const std::byte*>(buffer) +
-                    static_cast<std::size_t>(plan.mem_offset) * mem_bytes,
-                plan.shape.elements * mem_bytes);
+  if (plan.memory.in_parts()) {
+    plan.memory.gather(buffer, mem_bytes, 0, plan.shape.elements, packed);
     return {};
   }
   if (H5Dgather(plan.mem_space, buffer, mem_type, plan.shape.elements * mem_bytes, packed, nullptr,
@@ -136,10 +146,8 @@ herr_t give_all(const void** source, std::size_t* used, void* data) {
 
 Status scatter(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const std::byte* packed,
                void* buffer) {
-  if (plan.mem_offset >= 0) {
-    std::memcpy(
-        static_cast<std::byte*>(buffer) + static_cast<std::size_t>(plan.mem_offset) * mem_bytes,
-        packed, plan.shape.elements * mem_bytes);
+  if (plan.memory.in_parts()) {
+    plan.memory.scatter(packed, mem_bytes, 0, plan.shape.elements, buffer);
     return {};
   }
   ScatterSource source{packed, plan.shape.elements * mem_bytes};
@@ -175,8 +183,103 @@ Status read_packed(Object* object, DatasetState& state, const SelectionShape& sh
                       });
 }
 
-bool same_type(hid_t a, hid_t b) {
-  return H5Tequal(a, b) > 0;
+ElementTypes types_of(const DatasetState& state, const TransferArgs& args) {
+  ElementTypes types;
+  types.memory = args.mem_type;
+  types.memory_bytes = H5Tget_size(args.mem_type);
+  types.file = state.file_type.get();
+  types.file_bytes = state.element_bytes;
+  types.same = H5Tequal(args.mem_type, types.file) > 0;
+  types.compound = state.compound;
+  types.dxpl = args.dxpl;
+  return types;
+}
+
+/// What each box of a selection costs beside its elements, in bytes that could be written instead:
+/// a header, an entry in the index, a look-up for each of them when they are read.
+constexpr std::uint64_t kCostOfBox = 2048;
+
+/// Where no other rank writes, a box around many small ones is worth being read, and written as a
+/// whole.
+bool worth_a_whole(const DatasetState& state, const SelectionShape& shape) {
+  if (state.file->ranks() != 1) return false;
+  const std::uint64_t boxes =
+      shape.form == SelectionShape::Form::kRegular ? shape.regular.boxes() : shape.runs.size();
+  const auto elements = shape.box.count.checked_product();
+  return boxes > 8 && elements && *elements / 16 <= shape.elements &&
+         *elements * state.element_bytes / kCostOfBox <= boxes;
+}
+
+/// False: what is there cannot be read, and nothing was written.
+Result<bool> write_whole(Object* object, DatasetState& state, const SelectionShape& shape,
+                         const std::byte* packed, const WrittenMembers* written) {
+  Unwritten whole(shape.box.elements() * state.element_bytes);
+  if (!read_box(object, state, shape.box, whole.data())) return false;
+  std::vector<std::byte> scratch;
+  BENTO_TRY(for_each_box(shape, state.element_bytes,
+                         [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {
+                           scratch.resize(box.elements() * state.element_bytes);
+                           pack(packed, scratch.data());
+                           copy_box(box, box, scratch.data(), shape.box, whole.data(),
+                                    state.element_bytes);
+                           return {};
+                         }));
+  BENTO_TRY(write_box(object, state, shape.box, whole.data(), written));
+  return true;
+}
+
+/// Elements in the file type, one behind the other in the order of the selection.
+Status write_packed(Object* object, DatasetState& state, const SelectionShape& shape,
+                    const std::byte* packed, const WrittenMembers* written) {
+  if (shape.form == SelectionShape::Form::kBox)
+    return write_box(object, state, shape.box, packed, written);
+  if (worth_a_whole(state, shape)) {
+    BENTO_ASSIGN(const bool done, write_whole(object, state, shape, packed, written));
+    if (done) return {};
+  }
+  std::vector<std::byte> scratch;
+  return for_each_box(shape, state.element_bytes,
+                      [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {
+                        scratch.resize(box.elements() * state.element_bytes);
+                        pack(packed, scratch.data());
+                        return write_box(object, state, box, scratch.data(), written);
+                      });
+}
+
+/// By way of a copy of all elements that are written.
+Status write_copy(Object* object, DatasetState& state, const Plan& plan, const ElementTypes& types,
+                  const void* buffer, const WrittenMembers* written, bool keeps_members) {
+  const std::uint64_t count = plan.shape.elements;
+  Unwritten copy(count * types.larger());
+  BENTO_TRY(gather(plan, types.memory, types.memory_bytes, buffer, copy.data()));
+  if (!types.same) {
+    std::vector<std::byte> background;
+    if (types.compound) {
+      background.resize(count * types.file_bytes);
+      if (keeps_members) BENTO_TRY(read_packed(object, state, plan.shape, background.data()));
+    }
+    BENTO_TRY(convert_to_file(types, count, copy.data(), background.data()));
+  }
+  return write_packed(object, state, plan.shape, copy.data(), written);
+}
+
+/// By way of a copy of all elements that are read.
+Status read_copy(Object* object, DatasetState& state, const Plan& plan, const ElementTypes& types,
+                 void* buffer) {
+  const std::uint64_t count = plan.shape.elements;
+  Unwritten copy(count * types.larger());
+  BENTO_TRY(read_of_one_step(state.file->container(),
+                             [&] { return read_packed(object, state, plan.shape, copy.data()); }));
+  if (!types.same) {
+    // Members that the file type lacks keep their value in memory.
+    std::vector<std::byte> background;
+    if (types.compound) {
+      background.resize(count * types.memory_bytes);
+      BENTO_TRY(gather(plan, types.memory, types.memory_bytes, buffer, background.data()));
+    }
+    BENTO_TRY(convert_to_memory(types, count, copy.data(), background.data()));
+  }
+  return scatter(plan, types.memory, types.memory_bytes, copy.data(), buffer);
 }
 
 }  // namespace
@@ -189,49 +292,33 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a write of elements");
 
-  const hid_t file_type = state.file_type.get();
-  const std::size_t mem_bytes = H5Tget_size(args.mem_type);
-  const bool same = same_type(args.mem_type, file_type);
+  const ElementTypes types = types_of(state, args);
+  const std::uint64_t bytes = count * state.element_bytes;
+  // Members that the memory type lacks keep their value in the file.
   WrittenMembers some;
   const WrittenMembers* written = state.all_members();
-  if (!same && state.compound) {
+  if (!types.same && state.compound) {
     BENTO_ASSIGN(some, state.members()->written_by(args.mem_type));
     written = &some;
   }
-  std::vector<std::byte> converted;
-  const auto* packed = static_cast<const std::byte*>(buffer);
-  if (same && plan.mem_offset >= 0) {
-    packed += static_cast<std::size_t>(plan.mem_offset) * mem_bytes;
-  } else {
-    converted.resize(count * std::max(mem_bytes, state.element_bytes));
-    BENTO_TRY(gather(plan, args.mem_type, mem_bytes, buffer, converted.data()));
-    if (!same) {
-      // Members that the memory type lacks keep their value in the file.
-      std::vector<std::byte> background;
-      if (state.compound) {
-        background.resize(count * state.element_bytes);
-        if (some.partial) BENTO_TRY(read_packed(object, state, plan.shape, background.data()));
-      }
-      if (H5Tconvert(args.mem_type, file_type, count, converted.data(),
-                     background.empty() ? nullptr : background.data(), args.dxpl) < 0)
-        return fail(Code::kInvalidArgument,
-                    "the memory type cannot be converted to the dataset's type");
-    }
-    packed = converted.data();
-  }
-
-  const std::uint64_t bytes = count * state.element_bytes;
-  if (plan.shape.form == SelectionShape::Form::kBox) {
-    BENTO_TRY(write_box(object, state, plan.shape.box, packed, written));
+  const bool keeps_members = written == &some && some.partial;
+  if (types.same && plan.memory.first()) {
+    const auto* const packed =
+        static_cast<const std::byte*>(buffer) + *plan.memory.first() * types.memory_bytes;
+    BENTO_TRY(write_packed(object, state, plan.shape, packed, written));
     return bytes;
   }
-  std::vector<std::byte> scratch;
-  BENTO_TRY(for_each_box(plan.shape, state.element_bytes,
-                         [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {
-                           scratch.resize(box.elements() * state.element_bytes);
-                           pack(packed, scratch.data());
-                           return write_box(object, state, box, scratch.data(), written);
-                         }));
+  const Box& box = plan.shape.box;
+  bool in_strips = plan.shape.form == SelectionShape::Form::kBox && plan.memory.in_parts();
+  if (in_strips) {
+    BENTO_ASSIGN(in_strips, writes_in_strips(object, state, box));
+  }
+  if (in_strips) {
+    StripsToFile strips(object, state, types, plan.memory, buffer, box, keeps_members);
+    BENTO_TRY(write_box(state, box, strips, written));
+  } else {
+    BENTO_TRY(write_copy(object, state, plan, types, buffer, written, keeps_members));
+  }
   return bytes;
 }
 
@@ -243,36 +330,23 @@ Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const T
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a read of elements");
 
-  const hid_t file_type = state.file_type.get();
-  const std::size_t mem_bytes = H5Tget_size(args.mem_type);
-  const bool same = same_type(args.mem_type, file_type);
-  const std::uint64_t bytes = count * state.element_bytes;
-  const auto read_elements = [&](std::byte* to) {
-    return read_of_one_step(state.file->container(),
-                            [&] { return read_packed(object, state, plan.shape, to); });
-  };
-  if (same && plan.mem_offset >= 0) {
-    auto* const to =
-        static_cast<std::byte*>(buffer) + static_cast<std::size_t>(plan.mem_offset) * mem_bytes;
-    BENTO_TRY(read_elements(to));
-    return bytes;
+  const ElementTypes types = types_of(state, args);
+  const bool direct = types.same && plan.memory.first();
+  const bool in_strips = plan.shape.form == SelectionShape::Form::kBox &&
+                         (plan.memory.in_parts() || types.same || !types.compound);
+  if (direct) {
+    auto* const to = static_cast<std::byte*>(buffer) + *plan.memory.first() * types.memory_bytes;
+    BENTO_TRY(read_of_one_step(state.file->container(),
+                               [&] { return read_packed(object, state, plan.shape, to); }));
+  } else if (in_strips) {
+    BENTO_TRY(read_of_one_step(state.file->container(), [&] {
+      return read_in_strips(object, state, types, plan.memory, plan.mem_space, plan.shape.box,
+                            buffer);
+    }));
+  } else {
+    BENTO_TRY(read_copy(object, state, plan, types, buffer));
   }
-  std::vector<std::byte> packed(count * std::max(mem_bytes, state.element_bytes));
-  BENTO_TRY(read_elements(packed.data()));
-  if (!same) {
-    // Members that the file type lacks keep their value in memory.
-    std::vector<std::byte> background;
-    if (state.compound) {
-      background.resize(count * mem_bytes);
-      BENTO_TRY(gather(plan, args.mem_type, mem_bytes, buffer, background.data()));
-    }
-    if (H5Tconvert(file_type, args.mem_type, count, packed.data(),
-                   background.empty() ? nullptr : background.data(), args.dxpl) < 0)
-      return fail(Code::kInvalidArgument,
-                  "the dataset's type cannot be converted to the memory type");
-  }
-  BENTO_TRY(scatter(plan, args.mem_type, mem_bytes, packed.data(), buffer));
-  return bytes;
+  return count * state.element_bytes;
 }
 
 }  // namespace bento::vol

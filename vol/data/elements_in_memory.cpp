@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/data/elements_in_memory.hpp"
+
+#include <cstring>
+
+#include "core/geometry/box_run.hpp"
+#include "hdf5/data/selection.hpp"
+
+namespace bento::vol {
+
+ElementsInMemory ElementsInMemory::run(std::uint64_t elements, std::uint64_t first) {
+  ElementsInMemory made(elements);
+  made.first_ = first;
+  return made;
+}
+
+ElementsInMemory ElementsInMemory::of(hid_t space) {
+  ElementsInMemory made(static_cast<std::uint64_t>(H5Sget_select_npoints(space)));
+  const std::int64_t first = contiguous_offset(space);
+  if (first >= 0) {
+    made.first_ = static_cast<std::uint64_t>(first);
+    return made;
+  }
+  if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return made;
+  const auto extent = extent_of(space);
+  const auto bounds = extent ? bounds_of(space, extent->rank()) : Result<Box>(Box{});
+  if (!extent || !bounds || bounds->elements() != made.elements_) return made;
+  made.box_ = *bounds;
+  made.extent_ = Box::whole(*extent);
+  return made;
+}
+
+void ElementsInMemory::gather(const void* buffer, std::size_t element_bytes, std::uint64_t begin,
+                              std::uint64_t count, std::byte* to) const {
+  const auto* const from = static_cast<const std::byte*>(buffer);
+  if (first_) {
+    std::memcpy(to, from + (*first_ + begin) * element_bytes, count * element_bytes);
+    return;
+  }
+  for (const Box& part : boxes_of_run(*box_, begin, begin + count)) {
+    copy_box(part, extent_, from, part, to, element_bytes);
+    to += part.elements() * element_bytes;
+  }
+}
+
+void ElementsInMemory::scatter(const std::byte* from, std::size_t element_bytes,
+                               std::uint64_t begin, std::uint64_t count, void* buffer) const {
+  auto* const to = static_cast<std::byte*>(buffer);
+  if (first_) {
+    std::memcpy(to + (*first_ + begin) * element_bytes, from, count * element_bytes);
+    return;
+  }
+  for (const Box& part : boxes_of_run(*box_, begin, begin + count)) {
+    copy_box(part, part, from, extent_, to, element_bytes);
+    from += part.elements() * element_bytes;
+  }
+}
+
+}  // namespace bento::vol

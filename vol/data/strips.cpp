@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/data/strips.hpp"
+
+#include <algorithm>
+
+#include "core/geometry/box_run.hpp"
+#include "vol/data/box_data.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+// Of the larger of both types: what is gathered, converted, hashed and written stays in the cache.
+constexpr std::uint64_t kStripBytes = 256u << 10;
+// Where several records lie beside each other, each strip has a part of all of them, and is
+// verified by whole granules.
+constexpr std::uint64_t kLongStripBytes = 16u << 20;
+
+std::uint64_t elements_of_strip(const ElementTypes& types, std::uint64_t bytes) {
+  return std::max<std::uint64_t>(1, bytes / std::max<std::size_t>(types.larger(), 1));
+}
+
+/// Elements of a strip of `box`, if it is read.
+Result<std::uint64_t> strip_to_read(DatasetState& state, const ElementTypes& types,
+                                    const Box& box) {
+  const std::uint64_t least = elements_of_strip(types, kStripBytes);
+  if (box.elements() <= least) return least;
+  BENTO_ASSIGN(const RecordLookup seen, state.file->container().find(state.number, box));
+  return seen.records.size() <= 1 ? least : elements_of_strip(types, kLongStripBytes);
+}
+
+/// Strips that were read, in the memory type.
+class StripsFromFile {
+ public:
+  StripsFromFile(Object* object, DatasetState& state, const ElementTypes& types,
+                 const ElementsInMemory& memory, const Box& box, std::uint64_t most, void* buffer)
+      : object_(object),
+        state_(state),
+        types_(types),
+        memory_(memory),
+        buffer_(buffer),
+        strips_(box, most),
+        room_(static_cast<std::size_t>(std::min(most, box.elements()) * types.larger())) {}
+
+  /// Elements that come before this strip, and how many it has: 0 at the end.
+  [[nodiscard]] std::uint64_t begin() const { return begin_; }
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] const std::byte* elements() const { return room_.data(); }
+
+  Status next() {
+    begin_ += count_;
+    const auto part = strips_.next();
+    count_ = part ? part->elements() : 0;
+    if (!part) return {};
+    BENTO_TRY(read_box(object_, state_, *part, room_.data()));
+    if (types_.same) return {};
+    // Members that the file type lacks keep their value in memory.
+    if (types_.compound) {
+      background_.resize(static_cast<std::size_t>(count_ * types_.memory_bytes));
+      memory_.gather(buffer_, types_.memory_bytes, begin_, count_, background_.data());
+    }
+    return convert_to_memory(types_, count_, room_.data(), background_.data());
+  }
+
+ private:
+  Object* object_;
+  DatasetState& state_;
+  const ElementTypes& types_;
+  const ElementsInMemory& memory_;
+  void* buffer_;
+  StripsOfBox strips_;
+  std::uint64_t begin_ = 0;
+  std::uint64_t count_ = 0;
+  std::vector<std::byte> room_;
+  std::vector<std::byte> background_;
+};
+
+struct Scattering {
+  StripsFromFile* strips;
+  std::size_t element_bytes;
+  Status read;
+};
+
+herr_t give_strip(const void** source, std::size_t* used, void* data) {
+  auto* const scattering = static_cast<Scattering*>(data);
+  scattering->read = scattering->strips->next();
+  if (!scattering->read || scattering->strips->count() == 0) return -1;
+  *source = scattering->strips->elements();
+  *used = static_cast<std::size_t>(scattering->strips->count()) * scattering->element_bytes;
+  return 0;
+}
+
+Status convert(hid_t from, hid_t to, const ElementTypes& types, std::uint64_t count,
+               std::byte* elements, std::byte* background, const char* why) {
+  std::byte* const behind = types.compound ? background : nullptr;
+  if (H5Tconvert(from, to, static_cast<std::size_t>(count), elements, behind, types.dxpl) >= 0)
+    return {};
+  return fail(Code::kInvalidArgument, why);
+}
+
+}  // namespace
+
+Status convert_to_file(const ElementTypes& types, std::uint64_t count, std::byte* elements,
+                       std::byte* background) {
+  return convert(types.memory, types.file, types, count, elements, background,
+                 "the memory type cannot be converted to the dataset's type");
+}
+
+Status convert_to_memory(const ElementTypes& types, std::uint64_t count, std::byte* elements,
+                         std::byte* background) {
+  return convert(types.file, types.memory, types, count, elements, background,
+                 "the dataset's type cannot be converted to the memory type");
+}
+
+std::optional<Box> StripsOfBox::next() {
+  if (todo_.empty()) return std::nullopt;
+  const Box box = todo_.back();
+  todo_.pop_back();
+  return cut_front(box, most_, todo_);
+}
+
+StripsToFile::StripsToFile(Object* object, DatasetState& state, const ElementTypes& types,
+                           const ElementsInMemory& memory, const void* buffer, const Box& box,
+                           bool keeps_members)
+    : object_(object),
+      state_(state),
+      types_(types),
+      memory_(memory),
+      buffer_(buffer),
+      keeps_members_(keeps_members),
+      box_(box),
+      strips_(box, 1) {}
+
+Result<std::span<const std::byte>> StripsToFile::next(std::uint64_t most) {
+  if (strip_.empty()) BENTO_TRY(next_strip());
+  const auto taken =
+      strip_.first(static_cast<std::size_t>(std::min<std::uint64_t>(most, strip_.size())));
+  strip_ = strip_.subspan(taken.size());
+  return taken;
+}
+
+Status StripsToFile::next_strip() {
+  if (done_ == 0) {
+    std::uint64_t most = elements_of_strip(types_, kStripBytes);
+    if (keeps_members_) {
+      BENTO_ASSIGN(most, strip_to_read(state_, types_, box_));
+    }
+    strips_ = StripsOfBox(box_, most);
+    room_.resize(static_cast<std::size_t>(std::min(most, box_.elements()) * types_.larger()));
+  }
+  const auto part = strips_.next();
+  if (!part) return fail(Code::kInternal, "more bytes were asked for than a selection has");
+  const std::uint64_t count = part->elements();
+  memory_.gather(buffer_, types_.memory_bytes, done_, count, room_.data());
+  if (!types_.same) {
+    if (types_.compound) {
+      background_.assign(static_cast<std::size_t>(count) * types_.file_bytes, std::byte{0});
+      if (keeps_members_) BENTO_TRY(read_box(object_, state_, *part, background_.data()));
+    }
+    BENTO_TRY(convert_to_file(types_, count, room_.data(), background_.data()));
+  }
+  done_ += count;
+  strip_ = std::span(room_).first(static_cast<std::size_t>(count) * types_.file_bytes);
+  return {};
+}
+
+Status read_in_strips(Object* object, DatasetState& state, const ElementTypes& types,
+                      const ElementsInMemory& memory, hid_t space, const Box& box, void* buffer) {
+  BENTO_ASSIGN(const std::uint64_t most, strip_to_read(state, types, box));
+  StripsFromFile strips(object, state, types, memory, box, most, buffer);
+  if (!memory.in_parts()) {
+    Scattering scattering{&strips, types.memory_bytes, {}};
+    const herr_t done = H5Dscatter(give_strip, &scattering, types.memory, space, buffer);
+    BENTO_TRY(std::move(scattering.read));
+    if (done < 0) return fail(Code::kInternal, "H5Dscatter failed on the memory selection");
+    return {};
+  }
+  for (;;) {
+    BENTO_TRY(strips.next());
+    if (strips.count() == 0) return {};
+    memory.scatter(strips.elements(), types.memory_bytes, strips.begin(), strips.count(), buffer);
+  }
+}
+
+}  // namespace bento::vol
