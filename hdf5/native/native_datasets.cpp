@@ -125,7 +125,7 @@ Result<MadeDataset> NativeDatasets::make(hid_t from, const H5O_token_t& token, h
   } else if (layout == H5D_COMPACT) {
     return make_compact(given);
   } else if (layout == H5D_CHUNKED) {
-    BENTO_ASSIGN(made.dataset, make_chunked(given, seen));
+    return make_chunked(given, seen);
   } else {
     BENTO_ASSIGN(made.dataset, make_contiguous(given, seen));
   }
@@ -164,7 +164,21 @@ Result<MadeDataset> NativeDatasets::make_compact(const Given& given) {
   return made;
 }
 
-Result<DatasetHandle> NativeDatasets::make_chunked(const Given& given, const RecordLookup& seen) {
+// The chunks come when the dataset is linked: so many make the library forget that the header of an
+// anonymous one has no link yet, and at its close it deletes the dataset (docs/hdf5-traps.md).
+Result<MadeDataset> NativeDatasets::make_chunked(const Given& given, const RecordLookup& seen) {
+  const PlistHandle list(H5Pcopy(given->dcpl.get()));
+  if (H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0)
+    return fail(Code::kInternal, "the creation list is refused");
+  MadeDataset made;
+  made.dataset = DatasetHandle(
+      H5Dcreate_anon(file_, given->type.get(), given->space.get(), list.get(), H5P_DEFAULT));
+  if (!made.dataset.valid()) return fail(Code::kInternal, "the dataset is refused");
+  made.fill = [this, given, seen](hid_t dataset) { return add_chunks(dataset, given, seen); };
+  return made;
+}
+
+Status NativeDatasets::add_chunks(hid_t dataset, const Given& given, const RecordLookup& seen) {
   BENTO_ASSIGN(const Dims chunk, chunk_shape(given->dcpl.get(), given->extent.rank()));
   BENTO_ASSIGN(const Chunks chunks, chunks_of(*given, seen, chunk));
   std::map<std::uint64_t, std::uint64_t> stored_bytes;
@@ -177,12 +191,6 @@ Result<DatasetHandle> NativeDatasets::make_chunked(const Given& given, const Rec
       number = number * grid[d] + piece.part.start[d] / chunk[d];
     stored_bytes[number] = record.stored_bytes;
   }
-  const PlistHandle list(H5Pcopy(given->dcpl.get()));
-  if (H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0)
-    return fail(Code::kInternal, "the creation list is refused");
-  DatasetHandle dataset(
-      H5Dcreate_anon(file_, given->type.get(), given->space.get(), list.get(), H5P_DEFAULT));
-  if (!dataset.valid()) return fail(Code::kInternal, "the dataset is refused");
   DataExtent extent;
   const std::size_t first_extent = extents_.size();
   extent.dataset = static_cast<std::uint32_t>(datasets_.size());
@@ -196,10 +204,10 @@ Result<DatasetHandle> NativeDatasets::make_chunked(const Given& given, const Rec
       extent.content = DataExtent::Content::kStored;
       extent.bytes = stored_bytes[number];
     }
-    BENTO_TRY(add_chunk(dataset.get(), extent, static_cast<std::uint32_t>(mask)));
+    BENTO_TRY(add_chunk(dataset, extent, static_cast<std::uint32_t>(mask)));
   }
   note_use(datasets_[extent.dataset], seen, first_extent);
-  return dataset;
+  return {};
 }
 
 Status NativeDatasets::add_chunk(hid_t dataset, DataExtent extent, std::uint32_t mask) {
@@ -223,10 +231,14 @@ Status NativeDatasets::add_chunk(hid_t dataset, DataExtent extent, std::uint32_t
   std::ranges::copy(box.start.view(), origin.begin());
   view_.adopt_next(extent.address, extent.bytes);
   if (H5Dwrite_chunk(dataset, H5P_DEFAULT, mask, origin.data(),
-                     static_cast<std::size_t>(extent.bytes), nothing.get()) < 0 ||
-      !view_.adopted()) {
+                     static_cast<std::size_t>(extent.bytes), nothing.get()) < 0) {
     BENTO_TRY(view_.failure());
     return copy_failure(about.path, "a chunk of it is refused");
+  }
+  if (!view_.adopted()) {
+    BENTO_TRY(view_.failure());
+    return fail(Code::kInternal,
+                fmt::format("'{}': the library put a chunk where another one was", about.path));
   }
   if (!filtered.empty()) BENTO_TRY(place_.file().write_at(extent.address, filtered));
   if (extent.content == DataExtent::Content::kWritten) BENTO_TRY(note_chunk(extent, mask));

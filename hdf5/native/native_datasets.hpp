@@ -79,7 +79,8 @@ class NativeDatasets {
  private:
   using Given = std::shared_ptr<const DivertedDataset>;
   Result<DatasetHandle> make_contiguous(const Given& given, const RecordLookup& seen);
-  Result<DatasetHandle> make_chunked(const Given& given, const RecordLookup& seen);
+  Result<MadeDataset> make_chunked(const Given& given, const RecordLookup& seen);
+  Status add_chunks(hid_t dataset, const Given& given, const RecordLookup& seen);
   Result<MadeDataset> make_compact(const Given& given);
   Status add_chunk(hid_t dataset, DataExtent extent, std::uint32_t record_mask);
   Status filter_chunk(DataExtent& extent, std::uint32_t& mask, std::vector<std::byte>& filtered);

@@ -247,7 +247,7 @@ Result<const std::vector<std::byte>*> NativeFile::stored_chunk(const DataExtent&
 
 namespace {
 
-constexpr std::uint64_t kPartBytes = 8u << 20;
+constexpr std::uint64_t kPartBytes = 4u << 20;  // one is written while the next one is read
 constexpr std::size_t kHoleBytes = 64u << 10;
 // What was written is known in steps of this size.
 constexpr std::size_t kStepBytes = 256u << 10;
@@ -259,25 +259,28 @@ bool is_zero(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Status NativeFile::put(std::uint64_t address, std::span<const std::byte> bytes) {
+// In the thread that writes.
+Status NativeFile::put(const WriteBehind::Part& part, const Progress& progress) {
+  const std::span<const std::byte> bytes = part.bytes;
   std::size_t begin = 0;  // of what is to be written
-  if (address < written_before_)
-    begin =
-        static_cast<std::size_t>(std::min<std::uint64_t>(written_before_ - address, bytes.size()));
+  if (part.address < written_before_)
+    begin = static_cast<std::size_t>(
+        std::min<std::uint64_t>(written_before_ - part.address, bytes.size()));
   std::size_t at = begin;
   while (at < bytes.size()) {
     const std::size_t count = std::min(kHoleBytes, bytes.size() - at);
     const bool zero = is_zero(bytes.subspan(at, count));
     if (begin < at && (zero || at - begin >= kStepBytes)) {
-      BENTO_TRY(store_->write_at(address + begin, bytes.subspan(begin, at - begin)));
+      BENTO_TRY(store_->write_at(part.address + begin, bytes.subspan(begin, at - begin)));
       begin = at;
-      reached(address + at);
+      reached(part.address + at);
     }
     at += count;
     if (zero) begin = at;
   }
-  if (begin < at) BENTO_TRY(store_->write_at(address + begin, bytes.subspan(begin)));
-  reached(address + at);
+  if (begin < at) BENTO_TRY(store_->write_at(part.address + begin, bytes.subspan(begin)));
+  reached(part.end);
+  progress(part.counted);
   return {};
 }
 
@@ -287,10 +290,9 @@ Status NativeFile::write_data(const Progress& progress) {
   const ErrorStackKeeper keep;
   // Whoever finds another length knows that this is not the file that was written.
   BENTO_TRY(store_->truncate(bytes_));
-  for (const DataExtent& extent : extents_) {
-    BENTO_TRY(write_extent(extent, progress));
-    reached(extent.address + extent.bytes);
-  }
+  WriteBehind writer([&](const WriteBehind::Part& part) { return put(part, progress); });
+  for (const DataExtent& extent : extents_) BENTO_TRY(write_extent(extent, writer));
+  BENTO_TRY(writer.finish());
   if (journal_ != nullptr) {
     BENTO_TRY(store_->sync());
     BENTO_TRY(journal_->store());
@@ -304,37 +306,32 @@ void NativeFile::reached(std::uint64_t address) {
   if (journal_ != nullptr) journal_->set_end(address);
 }
 
-Status NativeFile::write_extent(const DataExtent& extent, const Progress& progress) {
-  const bool there = extent.address + extent.bytes <= written_before_;
-  if (there || extent.content == DataExtent::Content::kWritten) {
-    progress(extent.bytes);
-    return {};
-  }
+Status NativeFile::write_extent(const DataExtent& extent, WriteBehind& writer) {
+  const std::uint64_t end = extent.address + extent.bytes;
+  if (end <= written_before_ || extent.content == DataExtent::Content::kWritten)
+    return writer.give({end, {}, end, extent.bytes});
   if (extent.content == DataExtent::Content::kStored) {
     BENTO_TRY(read_of_one_step(*container_, [&]() -> Status {
       BENTO_TRY(stored_chunk(extent));
       return {};
     }));
-    progress(extent.bytes);
-    return store_->write_at(extent.address, stored_);
+    stored_at_ = 0;  // it is given away
+    return writer.give({extent.address, std::move(stored_), end, extent.bytes});
   }
-  const LaidOutDataset& dataset = datasets_[extent.dataset];
-  const Box box = dataset.box_of(extent);
-  return write_part(extent, box, box, progress);
+  const Box box = datasets_[extent.dataset].box_of(extent);
+  return write_part(extent, box, box, writer);
 }
 
 // Halved until it is small. What nobody wrote is not gone through piece by piece if it is zeros: a
 // dataset may be declared a thousand times larger than its file.
 Status NativeFile::write_part(const DataExtent& extent, const Box& whole, const Box& part,
-                              const Progress& progress) {
+                              WriteBehind& writer) {
   const DivertedDataset& about = *datasets_[extent.dataset].about;
   const std::uint64_t bytes = part.elements() * about.element_bytes;
   const std::uint64_t address =
       extent.address + row_major_offset(whole, part) * about.element_bytes;
-  if (address + bytes <= written_before_) {
-    progress(bytes);
-    return {};
-  }
+  const std::uint64_t end = address + bytes;
+  if (end <= written_before_) return writer.give({address, {}, end, bytes});
   const bool small = bytes <= kPartBytes || part.elements() <= 1;
   bool nothing = false;
   if (!small && is_zero(about.fill)) {
@@ -347,21 +344,15 @@ Status NativeFile::write_part(const DataExtent& extent, const Box& whole, const 
       nothing = seen.records.empty();
     }
   }
-  if (nothing) {
-    progress(bytes);
-    return {};
-  }
+  if (nothing) return writer.give({address, {}, end, bytes});
   if (!small)
-    return for_each_part(part, part.elements() / 2, [&](const Box& half) {
-      return write_part(extent, whole, half, progress);
-    });
-  buffer_.resize(static_cast<std::size_t>(bytes));
+    return for_each_part(part, part.elements() / 2,
+                         [&](const Box& half) { return write_part(extent, whole, half, writer); });
+  auto buffer = writer.buffer(static_cast<std::size_t>(bytes));
   decoded_.keep_only(container_->content_version());
-  BENTO_TRY(read_of_one_step(*container_, [&] {
-    return read_elements(records_, about, part, buffer_.data(), &decoded_);
-  }));
-  progress(bytes);
-  return put(address, buffer_);
+  BENTO_TRY(read_of_one_step(
+      *container_, [&] { return read_elements(records_, about, part, buffer.data(), &decoded_); }));
+  return writer.give({address, std::move(buffer), end, bytes});
 }
 
 }  // namespace bento::vol

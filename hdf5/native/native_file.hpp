@@ -28,6 +28,7 @@
 #include "core/base/error.hpp"
 #include "core/container/container.hpp"
 #include "core/io/assembly_journal.hpp"
+#include "core/io/write_behind.hpp"
 #include "hdf5/native/memory_store.hpp"
 #include "hdf5/native/native_datasets.hpp"
 #include "hdf5/native/source_use.hpp"
@@ -36,7 +37,8 @@
 
 namespace bento::vol {
 
-/// Not thread-safe: all of them together are used by one thread at a time, because HDF5 is.
+/// Not thread-safe: all of them together are used by one thread at a time, because HDF5 is. That
+/// thread is the only one that calls HDF5.
 class NativeFile {
  public:
   /// Of what `container`, open for reading, shows. `output`: gets the chunks that are filtered
@@ -57,7 +59,8 @@ class NativeFile {
   /// Bytes of all datasets in the file.
   [[nodiscard]] std::uint64_t data_bytes() const;
   /// Of a file that is written out: for each physical file of the container, how much of its
-  /// beginning is read no more, as far as write_data() has come.
+  /// beginning is read no more, as far as write_data() has come. While that is under way, it is for
+  /// the thread that writes: `progress`, and calls of the output.
   [[nodiscard]] std::vector<std::uint64_t> source_done() const;
 
   /// Fills `into` from `offset`; it must lie inside the file. Only without an output. Errors: kBusy
@@ -67,7 +70,10 @@ class NativeFile {
   /// Sets the output's length, writes the data of all datasets into it, and then the metadata.
   /// Places that hold zeros only are left out where 64 KiB of them come together. With a journal,
   /// what it says is written is left out, too, and the data is durable before the metadata comes.
-  /// `progress` gets the bytes gone through since its last call. Once. Errors: as assemble().
+  /// A thread of its own writes while this one reads, so the output is written, the journal told,
+  /// and `progress` called by that thread, one at a time; a journal that somebody stores is stored
+  /// by it, too. All of it has ended on return. `progress` gets the bytes gone through since its
+  /// last call. Once. Errors: as assemble().
   using Progress = std::function<void(std::uint64_t bytes)>;
   Status write_data(const Progress& progress);
 
@@ -104,10 +110,10 @@ class NativeFile {
   Status read_run(const LaidOutDataset& dataset, const Box& box, std::uint64_t skip,
                   std::span<std::byte> into);
   Result<const std::vector<std::byte>*> stored_chunk(const DataExtent& extent);
-  Status write_extent(const DataExtent& extent, const Progress& progress);
+  Status write_extent(const DataExtent& extent, WriteBehind& writer);
   Status write_part(const DataExtent& extent, const Box& whole, const Box& part,
-                    const Progress& progress);
-  Status put(std::uint64_t address, std::span<const std::byte> bytes);
+                    WriteBehind& writer);
+  Status put(const WriteBehind::Part& part, const Progress& progress);
 
   std::unique_ptr<Container> container_;
   Records records_;

@@ -49,8 +49,10 @@ Result<H5_index_t> order_of_links(hid_t group, const std::string& path) {
 }  // namespace
 
 tl::unexpected<Error> copy_failure(const std::string& path, const char* what) {
-  return fail(Code::kInternal, fmt::format("native view: '{}': {} ({})", path.empty() ? "/" : path,
-                                           what, innermost_error()));
+  const std::string why = innermost_error();
+  return fail(Code::kInternal,
+              fmt::format("native view: '{}': {} ({})", path.empty() ? "/" : path, what,
+                          why.empty() ? "the library gives no reason" : why));
 }
 
 std::string dangling_target(const std::string& why) {

@@ -4,6 +4,7 @@
 """`h5bento export`: what comes out is an ordinary HDF5 file, equal to one that the same program wrote natively.
 
     tool_export.py objects    about everything that HDF5 can hold, after one and after two sessions
+    tool_export.py chunks     datasets of very many chunks, and others of each layout behind them
     tool_export.py steps      each kept step of a file, written by 3 ranks, against a native file of that step
     tool_export.py parallel   decompositions, filters and several physical files; read by parallel stock HDF5
     tool_export.py fti        rank files of FTI 1.1 and 1.6, of plain and of compressed records
@@ -93,6 +94,34 @@ def objects():
             check_h5diff(f"native/{name}", f"exported/{name}")
         lines = len(check_h5dump(f"native/{dumped}", f"exported/{dumped}", *WITHOUT_VALUES))
         say(f"{which} session: {counts}, h5diff equal, h5dump: {lines} equal lines")
+
+
+MANY_CHUNKS = """
+import h5py, numpy as np, sys
+with h5py.File(sys.argv[1], "w") as f:
+    for i in range(2):
+        f.create_dataset(f"many{i}", (60000, 4), "f8", chunks=(1, 4))[:] = np.arange(240000).reshape(60000, 4) + i
+        f[f"contiguous{i}"] = np.arange(100) + i
+        f.create_dataset(f"chunked{i}", (100, 8), "i4", chunks=(10, 8))[:] = np.arange(800).reshape(100, 8) + i
+        f.create_dataset(f"filtered{i}", (100, 8), "i4", chunks=(10, 8), compression=4)[:] = 7 + i
+"""
+SAME_VALUES = """
+import h5py, sys
+with h5py.File(sys.argv[1]) as a, h5py.File(sys.argv[2]) as b:
+    assert list(a) == list(b) and len(a) == 8, list(b)
+    for name in a: assert (a[name][()] == b[name][()]).all() and a[name].chunks == b[name].chunks, name
+"""
+
+
+def chunks():
+    """So many that the library drops the header of the dataset from its cache while they come."""
+    run([python(), "-c", MANY_CHUNKS, "many.h5"], bento_env(string="bento"))
+    run([stock_python(), "-c", MANY_CHUNKS, "native.h5"], stock_env())
+    for out in ("out.h5", "again.h5"):
+        export("many.h5", out)
+        run([stock_python(), "-c", SAME_VALUES, "native.h5", out], stock_env())
+    check_ordinary("out.h5")
+    check(os.path.getsize("out.h5") == os.path.getsize("again.h5"), "two exports differ in length")
 
 
 def steps():
@@ -322,7 +351,7 @@ def full_disk():
 def test(what):
     if harness.REHEARSAL:
         raise harness.Skip("only containers are exported")
-    {f.__name__: f for f in (objects, steps, parallel, fti, refused, killed, full_disk)}[what]()
+    {f.__name__: f for f in (objects, chunks, steps, parallel, fti, refused, killed, full_disk)}[what]()
 
 
 if __name__ == "__main__":
