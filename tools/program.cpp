@@ -35,6 +35,9 @@ void answer_json(int argc, char** argv, const std::string& text) {
 int bento::tools::run_program(int argc, char** argv) {
   // Who reads the answer may go: an error of the write, and no death in the middle of a repair.
   std::signal(SIGPIPE, SIG_IGN);
+  // A file that may not grow so much (ulimit -f): an error with its name, which a daemon can
+  // report.
+  std::signal(SIGXFSZ, SIG_IGN);
   CLI::App app("Looks at, checks and repairs containers of the HDF5 connector h5bento.", "h5bento");
   app.require_subcommand(1);
   app.set_version_flag("--version", "h5bento " H5BENTO_VERSION);

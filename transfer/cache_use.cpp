@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -31,6 +32,11 @@ namespace bento::transfer {
 namespace {
 
 constexpr double kIdleExit = 60;  ///< seconds after which a daemon that a program started ends
+
+constexpr int kMostRestarts = 5;
+constexpr std::chrono::duration<double> kFirstRestartPause(0.25);
+/// A daemon that has lived so long has not died of its start.
+constexpr std::chrono::seconds kLongLife(60);
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -328,8 +334,39 @@ Status hand_over_share(const std::string& final_name, const std::string& path,
   return start_daemon_for(wish.transfer_file);
 }
 
+namespace {
+
+/// No daemon runs though something waits to be copied. What kills one may kill the next: so not at
+/// once, and not for ever.
+Status start_again(const std::string& final_name, const std::string& file, double seconds,
+                   Restarts& restarts) {
+  using Seconds = std::chrono::duration<double>;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - restarts.last > kLongLife) restarts = {};
+  if (restarts.in_a_row == kMostRestarts)
+    return fail(Code::kIo,
+                fmt::format("'{}' has not arrived: the daemon for '{}' has died again and again, "
+                            "after {} starts; '{}.log' may say why, and so may "
+                            "h5bento transfer run --file '{}'. The file is complete in the cache",
+                            final_name, file, restarts.in_a_row, file, file));
+  const int died = restarts.in_a_row;
+  const Seconds pause = died > 0 ? kFirstRestartPause * (1 << (died - 1)) : Seconds(0);
+  const Seconds left = pause - (now - restarts.last);
+  if (left.count() > seconds) {
+    std::this_thread::sleep_for(Seconds(seconds));
+    return {};
+  }
+  if (left.count() > 0) std::this_thread::sleep_for(left);
+  ++restarts.in_a_row;
+  auto started = start_daemon_for(file);
+  restarts.last = std::chrono::steady_clock::now();
+  return started;
+}
+
+}  // namespace
+
 Result<bool> wait_a_little(const std::string& final_name, const std::string& file, double seconds,
-                           std::string& problem) {
+                           std::string& problem, Restarts& restarts) {
   std::array<char, 4096> text{};
   const int result =
       h5bento_transfer_wait(final_name.c_str(), file.c_str(), seconds, text.data(), text.size());
@@ -340,7 +377,7 @@ Result<bool> wait_a_little(const std::string& final_name, const std::string& fil
     return fail(Code::kIo, fmt::format("'{}' has not arrived: {}", final_name, problem));
   if (DaemonLock::held(file))
     return fail(Code::kIo, fmt::format("'{}' will not arrive: {}", final_name, problem));
-  BENTO_TRY(start_daemon_for(file));
+  BENTO_TRY(start_again(final_name, file, seconds, restarts));
   return false;
 }
 
@@ -385,6 +422,15 @@ Result<std::optional<CacheFolder>> hold_wanted(const Entry& master) {
 Status settle_copy(const Entry& master) {
   BENTO_ASSIGN(auto folder, CacheFolder::of_copy(master.source));
   if (!folder) return remove_note(master.destination, master.source);
+  const std::uint64_t number = number_of_copy(master.source);
+  // Whoever began to take it away died, and has left the folder, or a part of what lay in it.
+  const bool gone = ::access(master.source.c_str(), F_OK) != 0 && errno == ENOENT;
+  if (gone && (folder->copies().empty() || folder->final_name() == master.destination)) {
+    BENTO_TRY(remove_note(master.destination, master.source));
+    BENTO_TRY(folder->remove(number));
+    folder->remove_if_empty();
+    return {};
+  }
   if (folder->final_name() != master.destination ||
       state_of_copy(master.source) == CopyState::kWritten)
     return {};
@@ -401,7 +447,6 @@ Status settle_copy(const Entry& master) {
     if (!same) return {};
   }
   BENTO_TRY(remove_note(master.destination, master.source));
-  const std::uint64_t number = number_of_copy(master.source);
   if (master.evict && master.keep == 0) {
     BENTO_TRY(folder->remove(number));
     folder->remove_if_empty();

@@ -6,6 +6,7 @@
 /// CacheFolder that is handed out is locked until it is destroyed. Source: docs/transfer.md.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -79,11 +80,17 @@ Result<bool> hand_over(const std::string& final_name, const std::string& path,
 /// submit() and start_daemon(); the share stays in the cache.
 Status hand_over_share(const std::string& final_name, const std::string& path,
                        const FlushWish& wish);
+/// The daemons that a waiting program has started in place of dead ones.
+struct Restarts {
+  int in_a_row = 0;  ///< each dead soon after its start
+  std::chrono::steady_clock::time_point last;
+};
 /// Waits a little until it has arrived. True: it has. `problem` gets what the daemon is waiting
-/// for; `transfer_file` is where it was handed over. Starts a daemon if none runs. Errors: kIo (it
-/// has failed for good; says why).
+/// for; `transfer_file` is where it was handed over. Starts a daemon if none runs, after a pause
+/// that grows with each that dies. Errors: kIo (it has failed for good, or too many have died; says
+/// why).
 Result<bool> wait_a_little(const std::string& final_name, const std::string& transfer_file,
-                           double seconds, std::string& problem);
+                           double seconds, std::string& problem, Restarts& restarts);
 
 /// The newest state of this name is not wanted any more: takes it back from the daemon, and removes
 /// it. In the cache of another node it stays, and does not arrive. Errors: kBusy (a program writes

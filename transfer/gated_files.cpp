@@ -23,10 +23,9 @@ class GatedFiles::GatedFile final : public File {
   }
   Status write_at(std::uint64_t offset, std::span<const std::byte> from) override {
     while (!from.empty()) {
-      BENTO_TRY(files_.pass());
-      const auto most = std::min(files_.gate_.piece(), files_.gate_.burst());
-      const auto piece = from.first(static_cast<std::size_t>(
-          std::min<std::uint64_t>(from.size(), std::max<std::uint64_t>(most, 1))));
+      BENTO_ASSIGN(const std::uint64_t most, files_.pass());
+      const auto piece =
+          from.first(static_cast<std::size_t>(std::min<std::uint64_t>(from.size(), most)));
       BENTO_TRY(files_.noted(file_->write_at(offset, piece)));
       written_ = true;
       BENTO_TRY(files_.count(*file_, piece.size()));
@@ -64,26 +63,32 @@ FileOpener GatedFiles::opener() {
   };
 }
 
-Status GatedFiles::pass() {
+Result<std::uint64_t> GatedFiles::pass() {
+  const std::scoped_lock lock(gate_mutex_);
   if (!stopped_) {
     BENTO_ASSIGN(const bool go_on, noted(gate_.pass()));
     stopped_ = !go_on;
   }
   if (stopped_) return fail(Code::kPeer, "told to stop");
-  return {};
+  return std::max<std::uint64_t>(std::min(gate_.piece(), gate_.burst()), 1);
 }
 
+// Others may pass while it becomes durable.
 Status GatedFiles::count(File& file, std::uint64_t bytes) {
-  gate_.copied(bytes);
-  since_ += bytes;
-  const auto now = std::chrono::steady_clock::now();
-  if (since_ < gate_.burst() && now - durable_at_ < kLongestBurst) return {};
-  since_ = 0;
-  durable_at_ = now;
+  {
+    const std::scoped_lock lock(gate_mutex_);
+    gate_.copied(bytes);
+    since_ += bytes;
+    const auto now = std::chrono::steady_clock::now();
+    if (since_ < gate_.burst() && now - durable_at_ < kLongestBurst) return {};
+    since_ = 0;
+    durable_at_ = now;
+  }
   BENTO_TRY(noted(file.sync()));
   if (!durable_) return {};
+  const std::scoped_lock lock(gate_mutex_);
   BENTO_ASSIGN(const bool go_on, noted(durable_()));
-  stopped_ = !go_on;
+  if (!go_on) stopped_ = true;
   return stopped_ ? Status(fail(Code::kPeer, "told to stop")) : Status{};
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <span>
 
@@ -15,6 +16,7 @@
 #include "core/base/hash.hpp"
 #include "core/io/file.hpp"
 #include "core/io/file_lock.hpp"
+#include "transfer/file_stamp.hpp"
 #include "transfer/kvtree.hpp"
 #include "transfer/own_folder.hpp"
 
@@ -25,9 +27,11 @@ constexpr const char* kComplete = "complete";
 constexpr const char* kCompleteNext = "complete.next";
 constexpr const char* kJournal = "journal";
 
-/// One folder for each destination, the same after a restart.
+/// One folder for each destination, the same after a restart. By the last part alone: it lies in
+/// the folder of the destination, which may have several names (symbolic links, other nodes).
 std::string work_name(const std::string& path) {
-  const Hash128 hash = hash128(std::as_bytes(std::span(path)));
+  const std::string base = base_of(path);
+  const Hash128 hash = hash128(std::as_bytes(std::span(base)));
   std::string name = ".h5bento-";
   for (std::size_t i = 0; i < 8; ++i) name += fmt::format("{:02x}", static_cast<unsigned>(hash[i]));
   return name;
@@ -80,11 +84,12 @@ Status WorkFolder::load_complete() {
   const auto tree = decode_kvtree(bytes);
   if (!tree) return {};
   complete_ = tree->value("TICKET");
-  const auto take = [&](const char* key, std::vector<std::string>& into) {
+  const auto take = [&](const char* key, Stamps& into) {
     const KvTree* const listed = tree->find(key);
     if (listed == nullptr) return;
     for (const auto& one : listed->elements())
-      if (one.key.find('/') == std::string::npos) into.push_back(one.key);
+      if (one.key.find('/') == std::string::npos)
+        into.push_back({one.key, std::string(listed->value(one.key))});
   };
   take("NAMES", names_);
   take("OUTDATED", outdated_);
@@ -138,14 +143,27 @@ Status WorkFolder::keep_copies() {
 
 Status WorkFolder::set_complete(const std::string& ticket, const std::vector<std::string>& names,
                                 const std::vector<std::string>& outdated) {
+  BENTO_TRY(sync(new_.get(), path_ + "/" + name_ + "/new"));
+  Stamps copies;
+  for (const auto& name : names) copies.push_back({name, stamp_of(new_.get(), name)});
+  Stamps old;
+  for (const auto& name : outdated) old.push_back({name, stamp_of(folder_.get(), name)});
+  BENTO_TRY(write_complete(ticket, copies, old));
+  complete_ = ticket;
+  names_ = std::move(copies);
+  outdated_ = std::move(old);
+  return {};
+}
+
+Status WorkFolder::write_complete(const std::string& ticket, const Stamps& names,
+                                  const Stamps& outdated) {
   const std::string shown = path_ + "/" + name_ + "/" + kComplete;
-  BENTO_TRY(sync(new_.get(), shown));
   KvTree tree;
   tree.append("TICKET", ticket);
   KvTree& all = tree.append("NAMES");
-  for (const auto& name : names) all.append(name);
+  for (const auto& [name, stamp] : names) all.append(name, stamp);
   KvTree& old = tree.append("OUTDATED");
-  for (const auto& name : outdated) old.append(name);
+  for (const auto& [name, stamp] : outdated) old.append(name, stamp);
   BENTO_ASSIGN(const auto bytes, encode_kvtree(tree));
   {
     BENTO_ASSIGN(const Descriptor file,
@@ -156,11 +174,7 @@ Status WorkFolder::set_complete(const std::string& ticket, const std::vector<std
   }
   if (::renameat(work_.get(), kCompleteNext, work_.get(), kComplete) != 0)
     return fail(os_error(errno, "rename of", shown));
-  BENTO_TRY(sync(work_.get(), shown));
-  complete_ = ticket;
-  names_ = names;
-  outdated_ = outdated;
-  return {};
+  return sync(work_.get(), shown);
 }
 
 bool WorkFolder::all_named(const std::vector<std::string>& names) const {
@@ -193,6 +207,50 @@ Status WorkFolder::name_one(const std::string& name) {
   return sync(folder_.get(), path_);
 }
 
+bool WorkFolder::has_begun() const {
+  return std::ranges::any_of(names_,
+                             [&](const Stamped& one) { return !is_there(new_.get(), one.name); });
+}
+
+bool WorkFolder::is_ours(const Stamped& one) const {
+  return !one.stamp.empty() && stamp_of(folder_.get(), one.name) == one.stamp;
+}
+
+// All old ones go aside before the first new one gets its name.
+std::vector<std::string> WorkFolder::put_by_others() const {
+  const bool begun = has_begun();
+  std::vector<std::string> others;
+  for (const auto& one : names_) {
+    if (!is_there(folder_.get(), one.name)) continue;
+    if (!is_there(new_.get(), one.name) && is_ours(one)) continue;
+    if (begun || is_there(old_.get(), one.name)) others.push_back(one.name);
+  }
+  return others;
+}
+
+Status WorkFolder::check_named() const {
+  if (const auto others = put_by_others(); !others.empty())
+    return fail(Code::kExists,
+                fmt::format("'{}/{}' was written anew by somebody else while '{}' was half named: "
+                            "it stays. To replace it all the same, submit it again",
+                            path_, others.front(), names_.front().name));
+  for (const auto& [name, stamp] : names_)
+    if (!is_there(new_.get(), name) && !is_there(folder_.get(), name))
+      return fail(Code::kNotFound,
+                  fmt::format("'{}/{}' was removed by somebody else while '{}' was half named; "
+                              "submit it again",
+                              path_, name, names_.front().name));
+  return {};
+}
+
+Status WorkFolder::give_name(int from, const std::string& name) {
+  if (is_there(folder_.get(), name))
+    return fail(Code::kExists, fmt::format("'{}/{}' was put there by somebody else in this moment: "
+                                           "it stays. To replace it all the same, submit it again",
+                                           path_, name));
+  return move(from, folder_.get(), name, path_);
+}
+
 Status WorkFolder::name_several(const std::vector<std::string>& names) {
   for (const auto& name : names)
     if (is_there(new_.get(), name) && is_there(folder_.get(), name))
@@ -201,38 +259,73 @@ Status WorkFolder::name_several(const std::vector<std::string>& names) {
   for (std::size_t i = names.size(); i-- > 0;) {
     // The master's name must not be there before the others' are, not even after a loss of power.
     if (i == 0) BENTO_TRY(sync(folder_.get(), path_));
-    if (is_there(new_.get(), names[i])) BENTO_TRY(move(new_.get(), folder_.get(), names[i], path_));
+    if (is_there(new_.get(), names[i])) BENTO_TRY(give_name(new_.get(), names[i]));
   }
   return sync(folder_.get(), path_);
 }
 
-void WorkFolder::put_back(const std::vector<std::string>& names) {
-  for (const auto& name : names)
-    if (!is_there(new_.get(), name) && is_there(folder_.get(), name))
-      (void)move(folder_.get(), new_.get(), name, path_);
-  for (std::size_t i = names.size(); i-- > 0;)
-    if (is_there(old_.get(), names[i])) (void)move(old_.get(), folder_.get(), names[i], path_);
+// A container that was created anew has taken the place of the old one. A part alone has not: then
+// the old one cannot be given back whole, and is kept.
+Status WorkFolder::put_back() {
+  const auto others = put_by_others();
+  const bool replaced = !others.empty() && others.front() == names_.front().name;
+  if (!others.empty() && !replaced)
+    return fail(Code::kExists,
+                fmt::format("'{}/{}' was put there by somebody else while '{}' was half named, so "
+                            "that the old container cannot get its names back: it is in "
+                            "'{}/{}/old'. Move that file away, or the old ones",
+                            path_, others.front(), names_.front().name, path_, name_));
+  for (const auto& one : names_)
+    if (!is_there(new_.get(), one.name) && is_ours(one))
+      BENTO_TRY(move(folder_.get(), new_.get(), one.name, path_));
+  if (replaced) return remove_files(old_.get(), path_ + "/" + name_ + "/old");
+  for (std::size_t i = names_.size(); i-- > 0;)
+    if (is_there(old_.get(), names_[i].name)) BENTO_TRY(give_name(old_.get(), names_[i].name));
+  return sync(folder_.get(), path_);
+}
+
+// A program may have written to the old container since they were noted.
+Status WorkFolder::note_outdated() {
+  if (names_.empty() || has_begun() || is_there(old_.get(), names_.front().name)) return {};
+  Stamps now = outdated_;
+  for (auto& [name, stamp] : now) stamp = stamp_of(folder_.get(), name);
+  if (now == outdated_) return {};
+  BENTO_TRY(write_complete(complete_, names_, now));
+  outdated_ = std::move(now);
+  return {};
 }
 
 Status WorkFolder::name_all(const std::vector<std::string>& names) {
   if (!all_named(names)) {
     BENTO_TRY(check_places(names));
+    BENTO_TRY(note_outdated());
     if (names.size() == 1) {
       BENTO_TRY(name_one(names.front()));
-    } else if (auto named = name_several(names); !named) {
-      put_back(names);
-      return named;
+    } else {
+      BENTO_TRY(check_named());
+      if (auto named = name_several(names); !named) {
+        (void)put_back();
+        return named;
+      }
     }
   }
-  for (const auto& name : outdated_)
-    if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
-      return fail(os_error(errno, "removal of the outdated", path_ + "/" + name));
+  for (const auto& one : outdated_)
+    if (is_ours(one) && ::unlinkat(folder_.get(), one.name.c_str(), 0) != 0 && errno != ENOENT)
+      return fail(os_error(errno, "removal of the outdated", path_ + "/" + one.name));
   BENTO_TRY(remove_files(old_.get(), path_ + "/" + name_ + "/old"));
   return sync(folder_.get(), path_);
 }
 
+Status WorkFolder::take_back() {
+  if (complete_.empty() || names_.empty()) return {};
+  const bool all = std::ranges::none_of(
+      names_, [&](const Stamped& one) { return is_there(new_.get(), one.name); });
+  // What they have replaced is not to come back, even if they were removed since.
+  return all ? remove_files(old_.get(), path_ + "/" + name_ + "/old") : put_back();
+}
+
 Status WorkFolder::discard() {
-  if (!complete_.empty() && !all_named(names_)) put_back(names_);
+  BENTO_TRY(take_back());
   complete_.clear();
   names_.clear();
   outdated_.clear();
@@ -257,7 +350,7 @@ Status WorkFolder::remove() {
 }
 
 Status WorkFolder::abandon() {
-  if (!complete_.empty() && !all_named(names_)) put_back(names_);
+  BENTO_TRY(take_back());
   BENTO_ASSIGN(const auto replaced, names_in(old_.get(), path_ + "/" + name_ + "/old"));
   for (const auto& name : replaced)
     if (!is_there(folder_.get(), name)) BENTO_TRY(move(old_.get(), folder_.get(), name, path_));

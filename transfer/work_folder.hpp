@@ -61,24 +61,49 @@ class WorkFolder {
   /// Gives the copies their names; names[0] is the master. One is named by one rename. With several
   /// the old ones go aside first, the master before all others, then come the new ones, the master
   /// last. May be called again after a crash or an error. After an error the old ones are back, as
-  /// far as the file system lets. Errors: kBusy (a program writes to the old container), kExists
-  /// (no regular file has one of the names), kPermission, kNoSpace, kIo.
+  /// far as the file system lets. What somebody else has put under a name since the first rename
+  /// stays. Errors: kBusy (a program writes to the old container), kExists (no regular file has one
+  /// of the names, or somebody else's file), kNotFound (somebody has removed what was named),
+  /// kPermission, kNoSpace, kIo.
   Status name_all(const std::vector<std::string>& names);
 
-  /// Forgets the copies: nothing of them will be taken over.
+  /// Forgets the copies: nothing of them will be taken over. Of several of which some have names
+  /// these lose them, and the old ones get theirs back, unless the container was written anew
+  /// meanwhile. Errors: kExists (a part of it was, so that neither can be); kIo.
   Status discard();
   /// Removes the folder with all that is in it.
   Status remove();
-  /// The same for a job that will never go on: what it has put aside gets its name back first.
+  /// The same for a job that will never go on: what it has put aside gets its name back first,
+  /// as in discard().
   Status abandon();
 
  private:
+  /// A file by its name and what stamp_of() said of it.
+  struct Stamped {
+    std::string name;
+    std::string stamp;
+    bool operator==(const Stamped&) const = default;
+  };
+  using Stamps = std::vector<Stamped>;
+
   WorkFolder() = default;
   Status load_complete();
   Status check_places(const std::vector<std::string>& names) const;
   Status name_one(const std::string& name);
   Status name_several(const std::vector<std::string>& names);
-  void put_back(const std::vector<std::string>& names);
+  Status put_back();
+  Status take_back();
+  Status write_complete(const std::string& ticket, const Stamps& names, const Stamps& outdated);
+  Status note_outdated();
+  Status check_named() const;
+  /// Never in the place of another file.
+  Status give_name(int from, const std::string& name);
+  [[nodiscard]] bool has_begun() const;
+  /// Is what lies under the name what was noted, and unchanged?
+  [[nodiscard]] bool is_ours(const Stamped& one) const;
+  /// Names under which something lies that neither is a copy from here nor was there before. The
+  /// master's is the first if it is one.
+  [[nodiscard]] std::vector<std::string> put_by_others() const;
 
   Descriptor folder_;  ///< of the destination
   Descriptor work_;
@@ -88,8 +113,8 @@ class WorkFolder {
   std::string path_;  ///< of the destination folder
   std::string name_;  ///< of the work folder in it
   std::string complete_;
-  std::vector<std::string> names_;  ///< of what is complete
-  std::vector<std::string> outdated_;
+  Stamps names_;  ///< of what is complete
+  Stamps outdated_;
 };
 
 /// Removes what a job that will never go on has left at its destination. Kept apart from the jobs,

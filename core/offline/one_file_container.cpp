@@ -24,7 +24,8 @@ Status check_at_rest(const Survey& survey) {
   const auto not_as_it_is = [](const std::string& why) { return fail(Code::kUnsupported, why); };
   if (!survey.problems().empty()) return not_as_it_is(survey.problems().front());
   if (!survey.committed() || !survey.settled())
-    return not_as_it_is("a program began to write it and has not closed it");
+    return not_as_it_is(
+        "a program began to write it and has not closed it, which 'h5bento repair' does");
   if (survey.view() == ViewState::kEdited)
     return not_as_it_is("another program changed it through its native view");
   return {};

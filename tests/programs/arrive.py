@@ -154,7 +154,8 @@ def each_form(*forms):
     for kind, ranks, files in forms:
         path = f"pfs/{kind}-{files}.h5"
         write(path, 9, 2, "bento chunk=1M;files=2")  # what is there before, with a part that must go
-        write(path, 3, ranks, settings(files=files, arrive=kind))
+        # A limit is kept account of by the thread that reads and by the one that writes.
+        write(path, 3, ranks, settings(files=files, arrive=kind, bw="500M"))
         arrived(path)
         check(glob.glob(path + "*") == [path], f"{glob.glob(path + '*')}")
         check(not cached() and not os.listdir("c"), f"not evicted: {cached()}")

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs that write through a cache (cache=): what dies, what else may be asked for, what is refused, a full cache.
 
-    cache_trouble.py deaths | modes | refused | full
+    cache_trouble.py deaths | evicting | modes | refused | full | restarts
 """
 
 import glob
@@ -69,6 +69,25 @@ def deaths():
         arrived(path)
         plain(path, 7)
         wait_for("it is evicted", lambda: not cached())
+
+
+def evicting():
+    """The daemon dies at each change in the cache while it takes the copy away; the next one leaves nothing of it."""
+    work = [built("bin", "h5bento"), "transfer", "run", "--until-done", "--file", os.path.abspath("t")]
+    # Names before and behind those of what else lies beside the copy.
+    for path in ("pfs/a.h5", "pfs/k.h5"):
+        at, died = 0, True
+        while died:
+            at += 1
+            fresh()
+            program(1, settings(flush="off"), path, "create=1", "close")
+            tool("submit", path, "--no-start")
+            faults = native_env(LD_PRELOAD=built("tests", "faults.so"), FAULT_NAME="/c/h5bento", FAULT_KILL=str(at))
+            died = run(work, faults, ok=ANY).status != 0
+            run(work, native_env())
+            check(os.listdir("c") == [], f"{path}, change {at}: left: {glob.glob('c/**', recursive=True)}")
+            plain(path, 1)
+        check(at > 3, f"it died at {at - 1} changes only")
 
 
 # ---- flush=, evict= ----
@@ -200,11 +219,34 @@ def full():
         run(["umount", "-l", "small"], native_env())
 
 
+# ---- a daemon that dies whenever it is started ----
+
+
+def restarts():
+    fresh()
+    starts = os.path.abspath("starts")
+    with open("dying", "w") as file:
+        file.write(f'#!/bin/sh\necho >>{starts}\nexec timeout -s KILL 0.2 {built("bin", "h5bento")} "$@"\n')
+    os.chmod("dying", 0o755)
+    env = environment(settings(flush="sync", bw="10K"))
+    env["H5BENTO_PROGRAM"] = os.path.abspath("dying")
+    result = run([python(), "-c", PROGRAM, "pfs/a.h5", "create=1", "close"], env, ok=ANY, timeout=40)
+    with open(starts) as file:
+        count = len(file.readlines())
+    check(result.status != 0 and 2 <= count <= 7, f"{count} starts, then {result.status}: {result.text}")
+    for word in ("pfs/a.h5", "has died", os.path.abspath("t"), os.path.abspath("t.log")):
+        check(word in result.text, f"no '{word}' in {result.text}")
+    holds("pfs/a.h5", 1)
+    tool("submit", "pfs/a.h5", "--bw", "0", "--wait")
+    plain("pfs/a.h5", 1)
+
+
 def main(which):
     if not os.path.exists(built("bin", "h5bento")):
         raise Skip("the program h5bento is not built")
     try:
-        {"deaths": deaths, "modes": modes, "refused": refused, "full": full}[which]()
+        parts = {"deaths": deaths, "evicting": evicting, "modes": modes, "refused": refused, "full": full, "restarts": restarts}
+        parts[which]()
     finally:
         end_all()
 

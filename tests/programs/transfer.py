@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The daemon of `h5bento transfer` as a real process, on real files and containers.
 
-    transfer.py files | containers | kill COUNT | trouble | limits SECONDS | protocol | golden
+    transfer.py files | containers | kill COUNT | trouble | anew | limits SECONDS | protocol | golden
 """
 
 import fcntl
@@ -381,6 +381,18 @@ def trouble():
         check(daemon.process.wait(timeout=30) == 0, "exit status")
     check(not os.path.exists("dst/back"), "taken back, and there")
     full_disk()
+    too_large()
+
+
+def too_large():
+    """A limit on the size of a file is an error, and no death."""
+    make("src/large", 4 * MIB, holes=False)
+    submit("src/large", "dst/large", file="l")
+    command = [built("bin", "h5bento"), "transfer", "run", "--until-done", "--file", os.path.abspath("l")]
+    result = run(["bash", "-c", 'ulimit -f 1000; exec "$@"', "bash", *command], native_env(), ok=ANY)
+    check(result.status == 1 and "large" in result.text and "errno = 27" in result.text, f"{result.status}: {result.text}")
+    check(entry("large", "l")["state"] == "failed" and "errno = 27" in entry("large", "l")["problem"], judged("l"))
+    check(not os.path.exists("dst/large"), "it is there")
 
 
 def full_disk():
@@ -402,6 +414,64 @@ def full_disk():
         nothing_left("small")
     finally:
         run(["umount", "small"], native_env())
+
+
+# ---- written anew while a daemon is dead ----
+
+
+def copy_of(folder, into):
+    """What is in a folder, in the place of what is in another one."""
+    shutil.rmtree(into, ignore_errors=True)
+    shutil.copytree(folder, into)
+
+
+def half_named(folder):
+    names = glob.glob(f"{folder}/.h5bento-*/new/*")
+    return bool(glob.glob(f"{folder}/.h5bento-*/complete")) and 0 < len(names) < 3
+
+
+def anew():
+    """Dead between two renames; then a program creates the container anew, and that one stays."""
+    for name in ("old", "src", "other", "slow"):
+        os.makedirs(name)
+    container("old/box.h5", 1, 3)
+    container("src/box.h5", 2, 3)
+    container("slow/box.h5", 4, 3)
+    for at in range(20, 80):
+        copy_of("old", "pfs")
+        for name in glob.glob("t*"):
+            os.remove(name)
+        submit("src/box.h5", "pfs")
+        faults = {"LD_PRELOAD": built("tests", "faults.so"), "FAULT_NAME": "pfs", "FAULT_KILL": str(at)}
+        with Daemon("--until-done", env=native_env(**faults)) as daemon:
+            check(daemon.process.wait(timeout=30) != 0, "never dead between two renames")
+        if half_named("pfs"):
+            break
+    container("pfs/box.h5", 3, 3)
+    result = work(ok=(1,))
+    check("box.h5" in result.text and "submit it again" in result.text, result.text)
+    read_back("pfs/box.h5", 3)
+    nothing_left("pfs")
+    # A later one for the name that does not arrive, by another name of the folder.
+    os.symlink("pfs", "link")
+    submit("slow/box.h5", "link/box.h5", "--bw", "100K", file="u")
+    with Daemon("--until-done", file="u") as daemon:
+        wait_for("some is copied", lambda: written("u") > 0)
+        check(len(glob.glob("pfs/.h5bento-*")) == 1, str(os.listdir("pfs")))
+        submit("src/box.h5", "pfs", file="v")
+        check("another daemon" in waits_for_other("v"), "two at once")
+        tool("cancel", "slow/box.h5", "--file", os.path.abspath("u"))
+        check(daemon.process.wait(timeout=30) == 0, "exit status")
+    read_back("pfs/box.h5", 3)
+    work(file="v")
+    read_back("pfs/box.h5", 2)
+    nothing_left("pfs")
+
+
+def waits_for_other(file):
+    with Daemon("--until-done", file=file) as daemon:
+        wait_for("it says why", lambda: entry("box.h5", file).get("problem") or daemon.process.poll() is not None)
+        return entry("box.h5", file).get("problem") or ""
 
 
 # ---- limits ----
@@ -643,11 +713,11 @@ def compare_with_golden(seen, steps):
 def main(which, *arguments):
     if not os.path.exists(built("bin", "h5bento")):
         raise Skip("the program h5bento is not built")
-    {"files": files, "containers": containers, "kill": kill, "trouble": trouble, "limits": limits, "protocol": protocol, "golden": golden}[which](
+    {"files": files, "containers": containers, "kill": kill, "trouble": trouble, "anew": anew, "limits": limits, "protocol": protocol, "golden": golden}[which](
         *arguments
     )
 
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    run_test(main, *sys.argv[1:], containers={"containers": 2, "kill": 2}.get(sys.argv[1], 0))
+    run_test(main, *sys.argv[1:], containers={"anew": 2, "containers": 2, "kill": 2}.get(sys.argv[1], 0))

@@ -325,10 +325,10 @@ Status hand_over_my_share(const CachedFile& file, const OpenSettings& settings,
 
 /// One look of rank 0 at what flush=sync waits for.
 Result<bool> owner_look(const CachedFile& file, const std::string& transfer_file, double seconds,
-                        std::string& told) {
+                        transfer::Restarts& restarts, std::string& told) {
   std::string problem;
   BENTO_ASSIGN(const bool arrived,
-               transfer::wait_a_little(file.final_name, transfer_file, seconds, problem));
+               transfer::wait_a_little(file.final_name, transfer_file, seconds, problem, restarts));
   // What only says how far it is has no errno in it.
   if (!arrived && problem.find("errno") != std::string::npos && problem != told) {
     fmt::print(stderr, "h5bento: flush=sync of '{}' waits: {}\n", file.final_name, problem);
@@ -340,10 +340,11 @@ Result<bool> owner_look(const CachedFile& file, const std::string& transfer_file
 Status wait_for_arrival(const CachedFile& file, const Config& config,
                         const std::string& transfer_file, Communicator& comm) {
   std::string told;
+  transfer::Restarts restarts;
   for (;;) {
     Word mine;
     if (comm.rank() == 0) {
-      auto arrived = owner_look(file, transfer_file, pause_of(config), told);
+      auto arrived = owner_look(file, transfer_file, pause_of(config), restarts, told);
       mine.arrived = arrived && *arrived;
       if (!arrived) mine.status = fail(std::move(arrived).error());
     }
