@@ -208,7 +208,7 @@ class DataCheck {
     stored_.update(c.hash);
     if (c.hascontent) content_.update(found);
     if (c.hascontent && hashes_) hashes_->add(c.hash);
-    if (c.hascontent && not_computed(c)) ++verdict_.unhashed;
+    if (c.hascontent && rules_ == Rules::kStream && c.hash == Digest{}) ++verdict_.unhashed;
     if (!ok && must_match(c)) report(c);
     return {};
   }

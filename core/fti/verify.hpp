@@ -44,7 +44,7 @@ struct Verdict {
   bool checksum_reader_rule_ok = false;  ///< 1.6: MD5 over the hashes of the chunks with content
   /// @}
   std::vector<bool> chunk_ok;  ///< stored hash is that of the chunk; all containers in file order
-  std::uint64_t unhashed = 0;  ///< containers with content that have no hash among those that do
+  std::uint64_t unhashed = 0;  ///< kStream: containers with content that have no hash
   Findings findings;
 
   /// Nothing contradicts anything. That includes 1.6 files that fit only the writer's rule.

@@ -25,10 +25,10 @@ struct StreamFinding {
 };
 
 struct StreamsVerdict {
-  std::uint64_t streams = 0;   ///< that were verified
-  std::uint64_t records = 0;   ///< of the index, compared with what their containers say
-  std::uint64_t unhashed = 0;  ///< containers with content and without a hash, among hashed ones
-  std::uint64_t count = 0;     ///< of all findings
+  std::uint64_t streams = 0;            ///< that were verified
+  std::uint64_t records = 0;            ///< of the index, compared with what their containers say
+  std::uint64_t unhashed = 0;           ///< containers with content and without a hash
+  std::uint64_t count = 0;              ///< of all findings
   std::vector<StreamFinding> findings;  ///< the first fti::Findings::kKept of each writer
 
   [[nodiscard]] bool sound() const { return count == 0; }

@@ -127,6 +127,8 @@ def environment(build, home):
     here = os.path.dirname(os.path.abspath(__file__))
     # The bootstrap's folder, which HOME would lead elsewhere.
     cache = os.path.dirname(os.path.dirname(os.path.dirname(os.environ["H5BENTO_PYTHON_NATIVE"])))
+    if env.get("H5BENTO_MPI", "openmpi") != "openmpi":
+        cache = os.path.dirname(cache)  # scripts/env goes below it again
     env.setdefault("H5BENTO_DEPS", cache)
     env.update(
         HOME=home,
@@ -163,6 +165,8 @@ def commands(body, language):
 
 
 def shell(text, env, folder):
+    # `head` may go before the command in front of it has said all.
+    text = re.sub(r"(^|; *|&& *)([^|;&\n]+) \| head\b", r"\1{ \2 || [[ $? == 141 ]]; } | head", text, flags=re.M)
     done = subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", text], env=env, cwd=folder, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120,

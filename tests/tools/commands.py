@@ -130,6 +130,10 @@ def case_good():
     check(repaired["sound"] and repaired["was_closed"] and not repaired["damage"], f"{repaired}")
     check(answer("verify", "good.h5")["files"][0]["sound"], "not sound after a needless repair")
 
+    write("unhashed.h5", 1, "bento checksum=none")
+    said = h5bento("verify", "unhashed.h5").out
+    check(re.search(r"[1-9]\d* records? written with checksum=none", said), f"data without hashes: {said}")
+
 
 def streams(layout):
     """export --format per-rank: each task's chunks, one behind the other."""
