@@ -33,6 +33,17 @@ with h5py.File("a.h5", "r+") as f:
 for name in "abc":
     with h5py.File(name + ".h5", "w") as f: print(len(f))
 """,
+    # Many small pieces with gaps were written as one box, which allocated all chunks between them.
+    "a strided write allocates the chunks that it touches": """
+import h5py, numpy
+with h5py.File("f.h5", "w") as f:
+    f.create_dataset("gaps", (1000,), "i4", chunks=(2,))[::8] = numpy.arange(125)
+    f.create_dataset("narrow", (1000,), "i4", chunks=(4,))[::4] = numpy.arange(250)
+    f.create_dataset("rows", (100, 40), "i4", chunks=(5, 10))[::10, ::2] = 3
+    chosen = numpy.arange(1000) % 97 < 2
+    f.create_dataset("chosen", (1000,), "i4", chunks=(3,))[chosen] = 5
+    for name in f: print(name, f[name].id.get_num_chunks(), f[name].id.get_storage_size(), f[name][...].sum())
+""",
     # Such reads gave fill values in place of the source's data.
     "a virtual dataset over a container is read right or refused": """
 import h5py, numpy

@@ -3,6 +3,7 @@
 #include "vol/data/transfer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -199,15 +200,32 @@ ElementTypes types_of(const DatasetState& state, const TransferArgs& args) {
 /// a header, an entry in the index, a look-up for each of them when they are read.
 constexpr std::uint64_t kCostOfBox = 2048;
 
+/// Would a write of the whole bounding box allocate chunks that the selection does not touch?
+Result<bool> touches_all_chunks(const Object* object, const SelectionShape& shape) {
+  BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+  if (H5Pget_layout(dcpl.get()) != H5D_CHUNKED) return true;
+  if (shape.form != SelectionShape::Form::kRegular) return false;
+  const RegularSelection& regular = shape.regular;
+  std::array<hsize_t, kMaxRank> chunk{};
+  if (H5Pget_chunk(dcpl.get(), static_cast<int>(chunk.size()), chunk.data()) < 0)
+    return fail(Code::kInternal, "the dataset's chunk shape cannot be asked");
+  for (unsigned d = 0; d < regular.start.rank(); ++d)
+    if (regular.count[d] > 1 && regular.stride[d] - regular.block[d] >= chunk[d]) return false;
+  return true;
+}
+
 /// Where no other rank writes, a box around many small ones is worth being read, and written as a
 /// whole.
-bool worth_a_whole(const DatasetState& state, const SelectionShape& shape) {
+Result<bool> worth_a_whole(const Object* object, const DatasetState& state,
+                           const SelectionShape& shape) {
   if (state.file->ranks() != 1) return false;
   const std::uint64_t boxes =
       shape.form == SelectionShape::Form::kRegular ? shape.regular.boxes() : shape.runs.size();
   const auto elements = shape.box.count.checked_product();
-  return boxes > 8 && elements && *elements / 16 <= shape.elements &&
-         *elements * state.element_bytes / kCostOfBox <= boxes;
+  if (boxes <= 8 || !elements || *elements / 16 > shape.elements ||
+      *elements * state.element_bytes / kCostOfBox > boxes)
+    return false;
+  return touches_all_chunks(object, shape);
 }
 
 /// False: what is there cannot be read, and nothing was written.
@@ -233,7 +251,8 @@ Status write_packed(Object* object, DatasetState& state, const SelectionShape& s
                     const std::byte* packed, const WrittenMembers* written) {
   if (shape.form == SelectionShape::Form::kBox)
     return write_box(object, state, shape.box, packed, written);
-  if (worth_a_whole(state, shape)) {
+  BENTO_ASSIGN(const bool whole, worth_a_whole(object, state, shape));
+  if (whole) {
     BENTO_ASSIGN(const bool done, write_whole(object, state, shape, packed, written));
     if (done) return {};
   }
