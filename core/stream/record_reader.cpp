@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/verified_reads.hpp"
 #include "core/fti/granules.hpp"
 #include "core/stream/granule_table.hpp"
 #include "core/stream/record_hash.hpp"
@@ -25,6 +26,10 @@ Status mismatch(const Record& record, const File& file, std::uint64_t address, s
       fmt::format("'{}': data of dataset {} at byte {} ({} bytes, written by rank {}) does not "
                   "match its checksum",
                   file.path(), record.dataset, address + from, bytes, record.order.rank));
+}
+
+Verification as_wanted(Verification asked) {
+  return VerifiedReads::wanted() ? Verification::kAll : asked;
 }
 
 /// Reads and hashes in turns, while a piece is still in the cache.
@@ -61,7 +66,7 @@ Result<std::uint64_t> RecordReader::address_of(const Record& record, const Sourc
 /// Zeros: it is not to be verified.
 Result<Hash128> RecordReader::wanted_hash(const Record& record, const Source& source,
                                           std::uint64_t address) const {
-  if (verification_ == Verification::kNone) return Hash128{};
+  if (as_wanted(verification_) == Verification::kNone) return Hash128{};
   BENTO_ASSIGN(const Hash128 wanted, stored_hash(*source.file, address, record));
   if (wanted == Hash128{} && hashes_wanted_)
     return fail(
@@ -129,7 +134,7 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes, con
 
   BENTO_ASSIGN(const Source source, locate_(record.where.task));
   const bool whole = part_bytes == record.stored_bytes;
-  if (record.stored_bytes <= kVerifyBytes && verification_ != Verification::kNone) {
+  if (record.stored_bytes <= kVerifyBytes && as_wanted(verification_) != Verification::kNone) {
     if (whole && to_contiguous)
       return read_whole(record, source, {to + to_offset, static_cast<std::size_t>(part_bytes)});
     if (cached_.empty() || !(cached_at_ == record.where)) {
@@ -150,7 +155,7 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes, con
 Result<RecordReader::Place> RecordReader::place_of(const Record& record, const Source& source) {
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
   Place place{record, source, address, {}};
-  if (verification_ != Verification::kAll) return place;
+  if (as_wanted(verification_) != Verification::kAll) return place;
   if (granules_.empty() || !(granules_at_ == record.where)) {
     granules_.clear();
     granule_.clear();

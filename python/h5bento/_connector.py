@@ -70,17 +70,24 @@ def settings_text(settings: Mapping[str, Any]) -> str:
 
 
 class Enabled:
-    """What `enable()` returns. As a context manager it restores the state before on leaving."""
+    """What `enable()` returns. As a context manager it restores the state before on leaving; who enters it again enables
+    h5bento again."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         self._thread = threading.get_ident()
+        self._entered = 0
 
     def __enter__(self) -> "Enabled":
+        if not self._entered and self not in _stack:
+            self._thread = threading.get_ident()
+            _push(self)
+        self._entered += 1
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self in _stack:
+        self._entered -= 1
+        if self in _stack and not self._entered:
             # What this thread has enabled since goes, too; other threads' contexts are theirs.
             since = _stack.index(self)
             _stack[since:] = [other for other in _stack[since:] if other._thread != self._thread]
@@ -100,6 +107,11 @@ def enable(**settings: Any) -> Enabled:
     """
     settings_text(settings)
     enabled = Enabled(dict(settings))
+    _push(enabled)
+    return enabled
+
+
+def _push(enabled: Enabled) -> None:
     _stack.append(enabled)
     try:
         _apply()
@@ -107,7 +119,6 @@ def enable(**settings: Any) -> Enabled:
         _stack.remove(enabled)
         _apply()
         raise
-    return enabled
 
 
 def disable() -> None:

@@ -6,6 +6,7 @@
     native_view_live.py plain [RANKS]   each flush is what the wheel finds next; empty right after the create; readers
                                         that keep the file open see the step that they opened, also over a reopening
     native_view_live.py beside SECONDS [RANKS]   readers that open, read slowly and close beside a writer
+    native_view_live.py reads COUNT [RANKS]      the same, so many times
     native_view_live.py several SECONDS [RANKS]  the same beside short sessions, of which some are killed
     native_view_live.py handed_on       what killed sessions have left stays for view_grace after it was replaced
     native_view_live.py kill COUNT [RANKS]       SIGKILL at random moments. BENTO_FAULT_SEED: other ones
@@ -37,7 +38,7 @@ rank, size, how = 0, 1, {}
 if {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} & os.environ.keys():  # of Open MPI and of MPICH
     from mpi4py import MPI
     rank, size, how = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size, {"driver": "mpio", "comm": MPI.COMM_WORLD}
-BIG = 40000
+BIG, ROWS = 40000, 5000
 low, high = BIG * rank // size, BIG * (rank + 1) // size
 def tell(text):
     if rank == 0:
@@ -70,9 +71,9 @@ for step in range(begin + 1, begin + 1 + steps):
     if rank == 0:
         file["packed"][:] = step + np.arange(BIG) // 100
         file["small"][:] = step
-    file["rows"].resize(step, 0)
+    file["rows"].resize((step - 1) % ROWS + 1, 0)
     if rank == size - 1:
-        file["rows"][step - 1] = step
+        file["rows"][(step - 1) % ROWS] = step
     for name in list(file):
         if name.startswith("group"):
             del file[name]
@@ -95,7 +96,7 @@ tell("closed\\n")
 CHECK = """
 import sys, time
 import h5py, numpy as np
-BIG = 40000
+BIG, ROWS = 40000, 5000
 def state(file, pause=0):
     if not len(file) and "step" not in file.attrs:
         return "empty"
@@ -106,7 +107,7 @@ def state(file, pause=0):
         return f"WRONG: step {step}: {names}"
     for name, values in (
         ("big", step % 2000 * 1000003 + np.arange(BIG)),
-        ("rows", np.repeat(np.arange(1.0, step + 1)[:, None], 100, 1)),
+        ("rows", np.repeat(np.arange(step - (step - 1) % ROWS, step + 1.0)[:, None], 100, 1)),
         ("packed", step + np.arange(BIG) // 100),
         ("small", np.full(100, step)),
         (f"group {step}/data", np.full(1000, step)),
@@ -174,11 +175,12 @@ def step_of(answer, where):
 
 
 class Writer:
-    def __init__(self, ranks=1, string="view=commit", steps=100000, talk="run", path="x.h5"):
+    def __init__(self, ranks=1, string="view=commit", steps=10000000, talk="run", path="x.h5"):
         command = [python(), "-c", WRITER, path, str(steps), talk]
         if ranks > 1:
             command = ["mpirun", "-n", str(ranks), *command]
         self.log = open("written", "w+")
+        self.read, self.flushed, self.longest = 0, [], 0
         self.errors = open("errors", "w+")
         self.process = subprocess.Popen(
             command, env=bento_env(string=f"bento {string}"), stdin=subprocess.PIPE, stdout=self.log, stderr=self.errors, text=True
@@ -216,12 +218,25 @@ class Writer:
     def end(self):
         check(self.process.wait(60) == 0, self.said("errors")[-2000:])
 
+    def flushes(self):
+        """Step, begin and end of each flush so far. Only what is new of the log is read."""
+        with open("written") as file:
+            file.seek(self.read)
+            new = file.read()
+        new = new[: new.rfind("\n") + 1]
+        self.read += len(new)
+        for line in new.splitlines():
+            if line[:1].isdigit() and line.count(" ") == 2:
+                step, begun, ended = map(float, line.split())
+                self.flushed.append((int(step), begun, ended))
+                self.longest = max(self.longest, ended - begun)
+        return self.flushed
+
     def due(self, at):
-        """The step that a reader who opens the file at this time sees at least."""
-        flushed = [tuple(map(float, line.split())) for line in self.said().splitlines() if line[:1].isdigit() and line.count(" ") == 2]
-        longest = max((ended - begun for _, begun, ended in flushed), default=0)
-        late = 0 if longest < 0.05 else 20 * longest
-        return max((int(step) for step, _, ended in flushed if ended + late < at), default=0), len(flushed) and int(flushed[-1][0])
+        """The step that a reader who opens the file at this time sees at least, and the newest one."""
+        flushed = self.flushes()
+        late = 0 if self.longest < 0.05 else 20 * self.longest
+        return next((step for step, _, ended in reversed(flushed) if ended + late < at), 0), len(flushed) and flushed[-1][0]
 
 
 # ---- each flush ----------------------------------------------------------------------------------
@@ -295,11 +310,19 @@ def without_grace(keeper):
 
 
 def beside(seconds, ranks="1"):
-    seconds, ranks, reads, last, steps = float(seconds), int(ranks), 0, 0, set()
+    reading(int(ranks), float(seconds), 1 << 60)
+
+
+def so_many(count, ranks="1"):
+    reading(int(ranks), 1e9, int(count))
+
+
+def reading(ranks, seconds, count):
+    reads, last, steps = 0, 0, set()
     with Reader() as reader, Writer(ranks, "view=commit;view_grace=20") as writer:
         writer.wait_for("opened")
         end = time.monotonic() + seconds
-        while time.monotonic() < end:
+        while reads < count and time.monotonic() < end:
             due, _ = writer.due(time.monotonic())
             found = step_of(reader("slowly" if reads % 4 == 0 else "read"), f"read {reads}")
             check(found >= max(due, last), f"read {reads}: step {found} after {last}, {due} was flushed")
@@ -691,6 +714,7 @@ if __name__ == "__main__":
     known = {
         "plain": plain,
         "beside": beside,
+        "reads": so_many,
         "several": several,
         "handed_on": handed_on,
         "kill": kill,

@@ -107,6 +107,13 @@ STATE = """
             assert make("c.h5") == "container"
         assert make("d.h5") == "container"
     assert make("e.h5") == "ordinary"
+    again = h5bento.enable()
+    for turn in range(2):
+        with again:
+            with again:
+                pass
+            assert make("again.h5") == "container"
+        assert make("again.h5") == "ordinary" and not h5bento.is_enabled()
     assert make("f.h5", h5bento.File, keep=2) == "container"
     assert make("g.h5") == "ordinary"
     for settings in (dict(kep=2), dict(keep="1;view=off")):

@@ -235,6 +235,32 @@ for mode in ("r+", "r"):
         if mode == "r+":
             for i in range(0, 80, 3): f[f"d{i}"][50:] = -i
 """,
+    # Elements are converted while their record is written: another one in the middle came to the same place.
+    "a write from inside a type conversion": """
+import ctypes, h5py, numpy
+hdf5 = ctypes.CDLL(h5py.h5p.__file__)
+small, large = numpy.arange(1 << 18, dtype="f8"), numpy.arange(1 << 18, dtype="f8")
+large[[7, 1 << 17]] = 1e300
+said = []
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64, *[ctypes.c_void_p] * 3)
+def overflow(kind, from_, to, source, target, data):
+    said.append("")
+    f[f"inner{len(said)}"][...] = small
+    f.flush()
+    ctypes.cast(target, ctypes.POINTER(ctypes.c_float))[0] = -1
+    return 1
+dxpl = h5py.h5p.create(h5py.h5p.DATASET_XFER)
+assert hdf5.H5Pset_type_conv_cb(ctypes.c_int64(dxpl.id), overflow, None) >= 0
+with h5py.File("nested.h5", "w") as f:
+    f.create_dataset("x", (1 << 18,), "f4")
+    for i in (1, 2): f.create_dataset(f"inner{i}", (1 << 18,), "f8")
+    f.flush()
+    f["x"].id.write(h5py.h5s.ALL, h5py.h5s.ALL, large, dxpl=dxpl)
+large[[7, 1 << 17]] = -1
+with h5py.File("nested.h5", "r") as f:
+    print((f["x"][...] == large.astype("f4")).all())
+    print(len(said), [bool((f[f"inner{i}"][...] == small).all()) for i in (1, 2)])
+""",
     # A chunk too small for one element made the writer skip through all blocks a file may have.
     "an element larger than a chunk is refused at once, naming the key": """
 import h5py, numpy
@@ -258,4 +284,4 @@ def test():
 
 
 if __name__ == "__main__":
-    run_test(test, containers=17, unfinished={"big.h5": "its only dataset was refused"})
+    run_test(test, containers=18, unfinished={"big.h5": "its only dataset was refused"})

@@ -119,6 +119,64 @@ def read(path, verify, bits):
     print("right")
 
 
+REWRITE = """
+import sys
+import h5py, numpy
+with h5py.File("f.h5", "r+") as file:
+    try:
+        if sys.argv[1] == "gaps":
+            file["large"][143360:147456:2] = 7
+        elif sys.argv[1] == "members":
+            file["pairs"]["a"] = 7
+        else:
+            file.copy(sys.argv[1], "copy")
+    except (OSError, RuntimeError) as error:
+        assert "does not match its checksum" in str(error), error
+        print("refused")
+"""
+REREAD = """
+import sys
+import h5py, numpy
+with h5py.File("f.h5", "r") as file:
+    part = slice(143360, 147455)  # what was written as one box
+    try:
+        values = file["large"][part] if sys.argv[1] == "large" else file["pairs"][part]["b"]
+        print((values[1::2] == numpy.arange(143361, 147455, 2)).all())
+    except OSError as error:
+        assert "does not match its checksum" in str(error), error
+        print("refused")
+"""
+
+
+def rewritten():
+    """What is written again together with other values does not get a right hash for wrong bytes."""
+    for how, name in (("gaps", "large"), ("members", "pairs"), ("large", "large")):
+        program = """
+import h5py, numpy
+with h5py.File("f.h5", "w") as file:
+    file["large"] = numpy.arange(1 << 18)
+    pairs = numpy.zeros(1 << 18, [("a", "i8"), ("b", "i8")])
+    pairs["b"] = numpy.arange(1 << 18)
+    file["pairs"] = pairs
+"""
+        run([python(), "-c", program], bento_env())
+        with open("f.h5", "rb") as file:
+            content = file.read()
+        number = 143418
+        pattern = b"".join(i.to_bytes(8, "little") for i in (number, number + 1, number + 2))
+        if how == "members":
+            pattern = b"".join(i.to_bytes(8, "little") for i in (0, number, 0, number + 1, 0))
+        at = content.find(pattern)
+        check(at > 0 and content.find(pattern, at + 1) < 0, f"{how}: the data is not there once")
+        flip("f.h5", at + (24 if how == "members" else 8), 3)
+        done = run([python(), "-c", REWRITE, how], bento_env())
+        check(how == "gaps" or done.out == "refused\n", f"{how} of a damaged record: {done.tail()}")
+        found = run([python(), "-c", REREAD, name], bento_env(H5BENTO_VERIFY="all")).out
+        check(found == "refused\n", f"{how} of a damaged record: then it is {found}")
+        say(f"{how} of a damaged record: {done.out.strip() or 'done'}, and it is still found")
+        os.remove("f.h5")
+
+
 def check_small(came):
     assert came == (sys.argv[3] == "none"), "a small record"
 
@@ -141,6 +199,7 @@ def test(bits):
         check_all_containers(".")
         os.remove("f.h5")
 
+    rewritten()
     ranks_run(1, "--write", "f.h5", H5BENTO_CHECKSUM="none")
     program = "import h5py; print(h5py.File('f.h5')['large'][7])"
     found = run([python(), "-c", program], bento_env(H5BENTO_VERIFY="all"), ok=(1,))

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/guarded.hpp"
+#include "core/base/verified_reads.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/open_files.hpp"
@@ -90,6 +91,7 @@ Status copy_elements(Object* source, DatasetState& state, const Box& whole, cons
   const std::uint64_t most = std::max<std::uint64_t>(1, kPieceBytes / state.element_bytes);
   return for_each_part(whole, most, [&](const Box& box) -> Status {
     data.resize(box.elements() * state.element_bytes);
+    const VerifiedReads verified;
     BENTO_TRY(read_of_one_step(state.file->container(),
                                [&] { return read_box(source, state, box, data.data()); }));
     return write(box, data);

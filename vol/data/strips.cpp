@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/verified_reads.hpp"
 #include "core/geometry/box_run.hpp"
 #include "vol/data/box_data.hpp"
 
@@ -156,7 +157,10 @@ Status StripsToFile::next_strip() {
   if (!types_.same) {
     if (types_.compound) {
       background_.assign(static_cast<std::size_t>(count) * types_.file_bytes, std::byte{0});
-      if (keeps_members_) BENTO_TRY(read_box(object_, state_, *part, background_.data()));
+      if (keeps_members_) {
+        const VerifiedReads verified;
+        BENTO_TRY(read_box(object_, state_, *part, background_.data()));
+      }
     }
     BENTO_TRY(convert_to_file(types_, count, room_.data(), background_.data()));
   }

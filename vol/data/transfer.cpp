@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/verified_reads.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/data/selection.hpp"
@@ -52,6 +53,15 @@ Status refuse_transform(hid_t dxpl) {
   return fail(Code::kUnsupported,
               "H5Pset_data_transform is not supported for data of a container: transform the "
               "elements in the program");
+}
+
+/// May a conversion call a function of the program, which may write to the same file or flush it?
+/// That must not happen in the middle of a record.
+bool calls_back(const ElementTypes& types) {
+  if (types.same || types.dxpl == H5P_DEFAULT) return false;
+  H5T_conv_except_func_t function = nullptr;
+  void* data = nullptr;
+  return H5Pget_type_conv_cb(types.dxpl, &function, &data) < 0 || function != nullptr;
 }
 
 Result<SelectionShape> whole_shape(const Dims& extent) {
@@ -232,7 +242,10 @@ Result<bool> worth_a_whole(const Object* object, const DatasetState& state,
 Result<bool> write_whole(Object* object, DatasetState& state, const SelectionShape& shape,
                          const std::byte* packed, const WrittenMembers* written) {
   Unwritten whole(shape.box.elements() * state.element_bytes);
-  if (!read_box(object, state, shape.box, whole.data())) return false;
+  {
+    const VerifiedReads verified;
+    if (!read_box(object, state, shape.box, whole.data())) return false;
+  }
   std::vector<std::byte> scratch;
   BENTO_TRY(for_each_box(shape, state.element_bytes,
                          [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {
@@ -275,7 +288,10 @@ Status write_copy(Object* object, DatasetState& state, const Plan& plan, const E
     std::vector<std::byte> background;
     if (types.compound) {
       background.resize(count * types.file_bytes);
-      if (keeps_members) BENTO_TRY(read_packed(object, state, plan.shape, background.data()));
+      if (keeps_members) {
+        const VerifiedReads verified;
+        BENTO_TRY(read_packed(object, state, plan.shape, background.data()));
+      }
     }
     BENTO_TRY(convert_to_file(types, count, copy.data(), background.data()));
   }
@@ -328,7 +344,8 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
     return bytes;
   }
   const Box& box = plan.shape.box;
-  bool in_strips = plan.shape.form == SelectionShape::Form::kBox && plan.memory.in_parts();
+  bool in_strips =
+      plan.shape.form == SelectionShape::Form::kBox && plan.memory.in_parts() && !calls_back(types);
   if (in_strips) {
     BENTO_ASSIGN(in_strips, writes_in_strips(object, state, box));
   }

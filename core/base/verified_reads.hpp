@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What is read in order to be written again gets a hash of its own, which would be right for wrong
+/// bytes, too. So it is verified first, whatever `verify=` says.
+#pragma once
+
+namespace bento {
+
+/// While one lives, all that this thread reads of records is held against its hash, if it has one.
+class VerifiedReads {
+ public:
+  VerifiedReads() { ++alive_; }
+  VerifiedReads(const VerifiedReads&) = delete;
+  VerifiedReads& operator=(const VerifiedReads&) = delete;
+  ~VerifiedReads() { --alive_; }
+
+  [[nodiscard]] static bool wanted() { return alive_ > 0; }
+
+ private:
+  inline static thread_local int alive_ = 0;
+};
+
+}  // namespace bento
