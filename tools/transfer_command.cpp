@@ -22,6 +22,7 @@
 #include "transfer/daemon.hpp"
 #include "transfer/h5bento_transfer.h"
 #include "transfer/kvtree_file.hpp"
+#include "transfer/spill.hpp"
 #include "transfer/submit.hpp"
 
 namespace bento::tools {
@@ -30,10 +31,6 @@ namespace {
 
 constexpr const char* kFileHelp =
     "transfer file; default: $H5BENTO_TRANSFER_FILE, else /tmp/USER/h5bento/transfer.scrinfo";
-
-std::string file_or_default(const std::string& file) {
-  return file.empty() ? transfer::default_transfer_file() : file;
-}
 
 Result<double> number(const std::string& text, const char* what) {
   double value = -1;
@@ -70,7 +67,7 @@ std::vector<std::string> split(const std::string& text) {
 
 Result<ExitStatus> run(Output& out, const RunOptions& given) {
   transfer::DaemonOptions options;
-  options.file = file_or_default(given.file);
+  options.file = named_transfer_file(given.file);
   const char* const allowed = std::getenv("H5BENTO_TRANSFER_ALLOW");
   options.allowed = split(given.allow.empty() && allowed != nullptr ? allowed : given.allow);
   BENTO_ASSIGN(options.poll, number(given.poll, "--poll"));
@@ -141,6 +138,21 @@ Status name_cached(transfer::Submission& submission, bool arrive_given) {
   return {};
 }
 
+/// The cache was full: no daemon knows of what was written elsewhere, so it is brought here and
+/// now.
+Result<ExitStatus> finish_here(Output& out, const transfer::Submission& submission,
+                               const std::string& file) {
+  transfer::FlushWish wish;
+  wish.transfer_file = file;
+  wish.evict = submission.evict;
+  wish.arrive = submission.arrive;
+  const auto tick = []() -> Status { return {}; };
+  BENTO_TRY(transfer::hand_over(submission.destination, submission.source, wish, tick));
+  out.answer()["arrived"] = true;
+  out.print("'{}' has arrived\n", submission.destination);
+  return ExitStatus::kDone;
+}
+
 Result<ExitStatus> submit(Output& out, const SubmitOptions& given) {
   transfer::Submission submission;
   submission.source = given.source;
@@ -155,7 +167,9 @@ Result<ExitStatus> submit(Output& out, const SubmitOptions& given) {
   if (!given.percent.empty()) {
     BENTO_ASSIGN(submission.cpu_percent, number(given.percent, "--percent"));
   }
-  const std::string file = file_or_default(given.file);
+  const std::string file = named_transfer_file(given.file);
+  if (submission.cached && transfer::needs_finish(submission.source))
+    return finish_here(out, submission, file);
   BENTO_ASSIGN(const auto entries, transfer::submit(file, submission));
   bool started = false;
   if (!given.no_start) {
@@ -203,7 +217,7 @@ Result<ExitStatus> wait(Output& out, const std::string& file, const std::string&
     BENTO_ASSIGN(most, number(seconds, "--seconds"));
   }
   std::array<char, 4096> why{};
-  const int result = h5bento_transfer_wait(path.c_str(), file_or_default(file).c_str(), most,
+  const int result = h5bento_transfer_wait(path.c_str(), named_transfer_file(file).c_str(), most,
                                            why.data(), why.size());
   out.answer()["path"] = path;
   out.answer()["arrived"] = result == H5BENTO_TRANSFER_ARRIVED;
@@ -257,7 +271,7 @@ void add_show(Tool& tool, Command& group) {
 Result<ExitStatus> cancel(Output& out, const std::string& file, const std::string& name) {
   std::vector<std::string> names;
   if (!name.empty()) names.push_back(name);
-  BENTO_ASSIGN(const auto taken, transfer::cancel(file_or_default(file), names));
+  BENTO_ASSIGN(const auto taken, transfer::cancel(named_transfer_file(file), names));
   out.answer()["cancelled"] = Json::array();
   for (const auto& entry : taken) {
     out.print("{}: not copied to '{}'\n", entry.source, entry.destination);

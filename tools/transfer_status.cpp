@@ -110,8 +110,8 @@ void draw(Output& out, const std::string& text, std::size_t& lines) {
   out.print("{}", text);
 }
 
-Result<ExitStatus> status(Output& out, std::string file, bool follow) {
-  if (file.empty()) file = transfer::default_transfer_file();
+Result<ExitStatus> status(Output& out, const std::string& given, bool follow) {
+  const std::string file = named_transfer_file(given);
   if (follow) return follow_transfer(out, file, "");
   BENTO_ASSIGN(const Picture picture, look(file));
   out.print("{}", text_of(file, picture));
@@ -120,6 +120,11 @@ Result<ExitStatus> status(Output& out, std::string file, bool follow) {
 }
 
 }  // namespace
+
+// The daemon works in another folder.
+std::string named_transfer_file(const std::string& given) {
+  return given.empty() ? transfer::default_transfer_file() : transfer::clean_name(given);
+}
 
 Result<ExitStatus> follow_transfer(Output& out, const std::string& file,
                                    const std::string& destination) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <span>
@@ -184,6 +185,11 @@ Result<std::optional<CacheFolder>> CacheFolder::of_copy(const std::string& copy,
   if (!folder && folder.error().code == Code::kNotFound) return std::optional<CacheFolder>();
   if (!folder) return fail(folder.error());
   return std::optional<CacheFolder>(std::move(*folder));
+}
+
+bool CacheFolder::keeps(const std::string& name) {
+  constexpr std::array kOurs = {"id", "share", "spilled", "arrived", "id.next", "arrived.next"};
+  return std::ranges::find(kOurs, name) != kOurs.end();
 }
 
 std::vector<std::uint64_t> CacheFolder::copies() const {

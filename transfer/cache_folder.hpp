@@ -39,6 +39,9 @@ class CacheFolder {
   static Result<std::optional<CacheFolder>> of_copy(
       const std::string& copy, std::chrono::milliseconds wait = std::chrono::seconds(60));
 
+  /// Is this the name of a file that lies beside a copy?
+  static bool keeps(const std::string& name);
+
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const std::string& final_name() const { return final_; }
   /// Numbers of what is there, the newest first.

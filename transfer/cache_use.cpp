@@ -99,6 +99,12 @@ std::string share_here(const std::string& final_name, const CacheNote& note) {
 }  // namespace
 
 Status check_final_name(const std::string& final_name, std::uint32_t files, bool exclusive) {
+  if (CacheFolder::keeps(base_of(final_name)))
+    return fail(
+        Code::kUnsupported,
+        fmt::format("'{}' cannot be written through a cache, which keeps a file '{}' of its "
+                    "own beside each container: give it another name, or use cache=off",
+                    final_name, base_of(final_name)));
   const std::string folder = folder_of(final_name);
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return fail(os_error(errno, "access to the folder of", final_name));
@@ -305,7 +311,14 @@ Result<bool> hand_over(const std::string& final_name, const std::string& path,
   BENTO_ASSIGN(CacheFolder folder, hold_copy(path));
   BENTO_ASSIGN(const Arrive arrive, wished_arrival(final_name, path, wish));
   BENTO_TRY(note_copy(final_name, path, wish));
-  if (has_spilled(path)) {
+  if (needs_finish(path)) {
+    // It would be taken away from whoever has opened it since.
+    if (state_of_copy(path) == CopyState::kWritten)
+      return fail(Code::kBusy,
+                  fmt::format("a program writes to '{}', and brings it to its name when it closes "
+                              "it (errno = {})",
+                              path, EBUSY),
+                  EBUSY);
     BENTO_TRY(withdraw(wish.transfer_file, final_name));
     BENTO_TRY(finish_spilled(path, final_name, tick));
     BENTO_TRY(remove_note(final_name, path));

@@ -19,14 +19,25 @@
 #include "transfer/outdated_parts.hpp"
 #include "transfer/parts_folder.hpp"
 #include "transfer/sparse_copy.hpp"
+#include "transfer/spill.hpp"
 
 namespace bento::transfer {
 namespace {
 
+/// Between the last look at a source and its removal a program may write the next one there: the
+/// name of the destination may have had to wait for somebody.
 Status remove_sources(const std::vector<Entry>& entries) {
+  for (const auto& entry : entries) {
+    if (!entry.evict || entry.cached) return {};
+    if (const std::string now = Source::stamp_of(entry.source);
+        now != entry.stamp && !now.empty()) {
+      fmt::print(stderr, "h5bento transfer: '{}' is not what arrived any more, and stays\n",
+                 entry.source);
+      return {};
+    }
+  }
   // The master last: as long as it is there, somebody can find the others.
   for (std::size_t i = entries.size(); i-- > 0;) {
-    if (!entries[i].evict || entries[i].cached) continue;
     if (::unlink(entries[i].source.c_str()) != 0 && errno != ENOENT)
       return fail(os_error(errno, "removal from the cache of", entries[i].source));
   }
@@ -116,6 +127,7 @@ Result<JobEnd> Job::run(Gate& gate, const Report& report) {
 Result<JobEnd> Job::run_in(WorkFolder& work, int folder, Gate& gate, const Report& report) {
   if (work.complete() != entries_.front().ticket) {
     if (!work.complete().empty()) BENTO_TRY(work.discard());
+    BENTO_TRY(check_lies_in_cache());
     BENTO_ASSIGN(const Source source, Source::open(sources(), is_container()));
     BENTO_TRY(source.check_is_none_of(folder, names()));
     BENTO_ASSIGN(const bool wanted, report(entries_));
@@ -138,12 +150,27 @@ Result<JobEnd> Job::run_in(WorkFolder& work, int folder, Gate& gate, const Repor
       }
     }
     BENTO_ASSIGN(const auto outdated, outdated_parts(folder, names()));
+    if (entries_.front().evict && !entries_.front().cached) {
+      for (std::size_t i = 0; i < entries_.size(); ++i) entries_[i].stamp = source.stamp(i);
+      BENTO_ASSIGN(const bool still_wanted, report(entries_));
+      if (!still_wanted) return JobEnd::kGone;
+    }
     BENTO_TRY(work.set_complete(entries_.front().ticket, names(), outdated));
   }
   BENTO_ASSIGN(const bool wanted, report(entries_));
   if (!wanted) return JobEnd::kGone;
   BENTO_TRY(finish(work, folder, report));
   return JobEnd::kDone;
+}
+
+// A program may have filled the cache since it was submitted, and died.
+Status Job::check_lies_in_cache() const {
+  const Entry& master = entries_.front();
+  if (!master.cached || !needs_finish(master.source)) return {};
+  return fail(Code::kUnsupported,
+              fmt::format("'{}' is only a part: the cache was full, and the rest lies beside '{}'. "
+                          "To bring both together: h5bento transfer submit '{}'",
+                          master.source, master.destination, master.destination));
 }
 
 Result<JobEnd> Job::copy_all(const Source& source, WorkFolder& work, Gate& gate,
@@ -246,6 +273,16 @@ Result<ArrivedDataset> Job::arrived_dataset(int folder) const {
   return dataset;
 }
 
+// The file has arrived all the same where SCR's files are another user's, or something else has
+// their names.
+Status Job::record(int folder, const ArrivedDataset& dataset) const {
+  auto recorded = record_arrival(folder, folder_of(entries_.front().destination), dataset);
+  if (recorded || is_transient(recorded.error())) return recorded;
+  fmt::print(stderr, "h5bento transfer: '{}' has arrived, and is not recorded for SCR: {}\n",
+             entries_.front().destination, recorded.error().text);
+  return {};
+}
+
 Status Job::finish(WorkFolder& work, int folder, const Report& report) {
   std::optional<CacheFolder> held;
   if (entries_.front().cached && !work.all_named(names())) {
@@ -256,7 +293,7 @@ Status Job::finish(WorkFolder& work, int folder, const Report& report) {
   const Entry& master = entries_.front();
   if (is_container() && options_.scr_files) {
     BENTO_ASSIGN(const ArrivedDataset dataset, arrived_dataset(folder));
-    BENTO_TRY(record_arrival(folder, folder_of(master.destination), dataset));
+    BENTO_TRY(record(folder, dataset));
   }
   for (auto& entry : entries_) {
     entry.written = entry.size;

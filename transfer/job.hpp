@@ -53,6 +53,7 @@ class Job {
 
  private:
   Result<JobEnd> run_in(WorkFolder& work, int folder, Gate& gate, const Report& report);
+  [[nodiscard]] Status check_lies_in_cache() const;
   Result<JobEnd> copy_all(const Source& source, WorkFolder& work, Gate& gate, const Report& report);
   Result<JobEnd> copy_one(std::size_t index, const Source& source, WorkFolder& work, Gate& gate,
                           const Report& report);
@@ -77,6 +78,7 @@ class Job {
   Result<ArrivedDataset> arrived_dataset(int folder) const;
   Status begin_anew(WorkFolder& work, const Source& source, const Report& report);
   Result<JobEnd> verify_copy(WorkFolder& work, int folder, Gate& gate, const Report& report);
+  Status record(int folder, const ArrivedDataset& dataset) const;
   Status finish(WorkFolder& work, int folder, const Report& report);
   [[nodiscard]] bool is_container() const { return !entries_.front().container.empty(); }
   [[nodiscard]] bool arrives_as_container() const {

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,9 +20,12 @@
 #include "transfer/cache_note.hpp"
 #include "transfer/overlay_copy.hpp"
 #include "transfer/source.hpp"
+#include "transfer/spill.hpp"
 
 namespace bento::transfer {
 namespace {
+
+constexpr std::size_t kSpilledPiece = std::size_t{1} << 20;
 
 /// A note that another node has written may be seen this much later, on network file systems.
 constexpr std::chrono::seconds kSeenLate(120);
@@ -74,6 +79,42 @@ Status drop_share(const Entry& entry, int folder) {
   return settle_share(entry, Fate::kOutdated);
 }
 
+/// What a full cache did not take goes over what of it was brought before, in whole blocks, zeros
+/// too: a block in which this node has written is no other node's. False if the gate says stop.
+Result<bool> bring_spilled(const Entry& entry, const NamedFile& target, Gate& gate) {
+  BENTO_ASSIGN(const SpilledRanges ranges, spilled_ranges(entry.source, entry.container));
+  if (ranges.empty()) return true;
+  const auto opener = spilling_opener(entry.source, entry.container, open_posix_file, false);
+  BENTO_ASSIGN(const auto whole, opener(entry.source, OpenMode::kRead));
+  const auto buffer = std::make_unique<std::byte[]>(kSpilledPiece);
+  std::uint64_t brought = 0;
+  for (const auto& [begin, end] : ranges) {
+    const std::uint64_t last =
+        std::min(entry.size, (end + kOverlayBlock - 1) / kOverlayBlock * kOverlayBlock);
+    for (brought = std::max(brought, begin / kOverlayBlock * kOverlayBlock); brought < last;) {
+      BENTO_ASSIGN(const bool go_on, gate.pass());
+      if (!go_on) return false;
+      const std::span<std::byte> piece(
+          buffer.get(), std::min<std::uint64_t>(
+                            {kSpilledPiece, std::max<std::uint64_t>(gate.piece(), kOverlayBlock),
+                             last - brought}));
+      BENTO_TRY(whole->read_at(brought, piece));
+      BENTO_TRY(write_whole(target.fd, brought, piece, target.name));
+      brought += piece.size();
+      gate.copied(piece.size());
+    }
+  }
+  BENTO_TRY(sync(target.fd, target.name));
+  return true;
+}
+
+/// How long a physical file is, with what the cache did not take.
+Result<std::uint64_t> size_of(const Entry& entry) {
+  const auto opener = spilling_opener(entry.source, entry.container, open_posix_file, false);
+  BENTO_ASSIGN(const auto whole, opener(entry.source, OpenMode::kRead));
+  return whole->size();
+}
+
 }  // namespace
 
 Result<bool> drop_if_outdated(const Entry& entry, int folder) {
@@ -100,7 +141,7 @@ Result<JobEnd> bring_share(std::vector<Entry>& entries, PartsFolder& parts, Gate
                  open_at(AT_FDCWD, entry.source, O_RDONLY | O_NOFOLLOW, 0, entry.source));
     struct stat about{};
     if (::fstat(source.get(), &about) != 0) return fail(os_error(errno, "fstat of", entry.source));
-    entry.size = static_cast<std::uint64_t>(about.st_size);
+    BENTO_ASSIGN(entry.size, size_of(entry));
     lengths[entry.part] = entry.size;
     const std::string name = base_of(physical_name(entry.container, entry.part));
     BENTO_ASSIGN(Descriptor target, parts.open_part(name));
@@ -113,11 +154,14 @@ Result<JobEnd> bring_share(std::vector<Entry>& entries, PartsFolder& parts, Gate
       gone = !wanted;
       return wanted;
     };
-    BENTO_ASSIGN(const bool whole,
-                 overlay_copy({source.get(), entry.source}, {target.get(), parts.part_path(name)},
-                              entry.size, entry.written, gate, durable));
+    const NamedFile here{target.get(), parts.part_path(name)};
+    BENTO_ASSIGN(const bool whole, overlay_copy({source.get(), entry.source}, here,
+                                                static_cast<std::uint64_t>(about.st_size),
+                                                entry.written, gate, durable));
     if (gone) return JobEnd::kGone;
     if (!whole) return JobEnd::kStopped;
+    BENTO_ASSIGN(const bool all, bring_spilled(entry, here, gate));
+    if (!all) return JobEnd::kStopped;
     brought.emplace_back(name, std::move(target));
   }
   for (const auto& [name, file] : brought)

@@ -113,8 +113,8 @@ Result<Source> Source::open(const std::vector<std::string>& paths, bool containe
     source.files_.push_back(std::move(one));
   }
   const std::int64_t age = now_ns() - newest;
-  if (age >= 0 && age < std::chrono::nanoseconds(kTimeStep).count())
-    std::this_thread::sleep_for(kTimeStep);
+  // Of another node's clock, which may be ahead of ours.
+  if (age < std::chrono::nanoseconds(kTimeStep).count()) std::this_thread::sleep_for(kTimeStep);
   if (container) {
     BENTO_TRY(check_not_written(paths.front()));
     BENTO_ASSIGN(source.container_, look_at_container(paths.front()));
@@ -130,10 +130,18 @@ Result<Source> Source::open(const std::vector<std::string>& paths, bool containe
   return source;
 }
 
+std::string Source::OneFile::stamp() const {
+  return fmt::format("{}:{}:{}", inode, size, modified_ns);
+}
+
+std::string Source::stamp_of(const std::string& path) {
+  const auto one = open_one(path);
+  return one ? one->stamp() : std::string{};
+}
+
 std::string Source::files_text() const {
   std::string all;
-  for (const auto& one : files_)
-    all += fmt::format(" {}:{}:{}", one.inode, one.size, one.modified_ns);
+  for (const auto& one : files_) all += " " + one.stamp();
   return all;
 }
 

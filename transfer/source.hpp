@@ -52,6 +52,9 @@ class Source {
   [[nodiscard]] unsigned mode(std::size_t index) const { return files_[index].mode; }
   /// What the files are and when they were written, beside what state_text() says.
   [[nodiscard]] std::string files_text() const;
+  /// The same of one, and of whatever lies under a name now; empty if nothing does.
+  [[nodiscard]] std::string stamp(std::size_t index) const { return files_[index].stamp(); }
+  static std::string stamp_of(const std::string& path);
   /// Of the container, ContainerState::text().
   [[nodiscard]] std::string state_text() const { return container_ ? container_->text() : ""; }
   /// Are they still what they were, and do the names still lead to them? Errors: kBusy with the
@@ -70,6 +73,7 @@ class Source {
     std::uint64_t size = 0;
     std::int64_t modified_ns = 0;
     unsigned mode = 0;
+    [[nodiscard]] std::string stamp() const;
   };
   static Result<OneFile> open_one(const std::string& path);
 

@@ -21,6 +21,7 @@
 
 #include "transfer/cache_note.hpp"
 #include "transfer/descriptor.hpp"
+#include "transfer/share.hpp"
 #include "transfer/spill_names.hpp"
 
 namespace bento::transfer {
@@ -29,8 +30,41 @@ namespace {
 /// One line of a map: bytes that are not in the cache. Read on the node that wrote it.
 using MapEntry = std::array<std::uint64_t, 2>;  // offset, length
 
+constexpr off_t kKeptRoom = 64 << 10;
+
 bool no_space(const Error& error) {
   return error.os_errno == ENOSPC || error.os_errno == EDQUOT;
+}
+
+void add(SpilledRanges& ranges, std::uint64_t begin, std::uint64_t end) {
+  auto at = ranges.upper_bound(begin);
+  if (at != ranges.begin() && std::prev(at)->second >= begin) --at;
+  while (at != ranges.end() && at->first <= end) {
+    begin = std::min(begin, at->first);
+    end = std::max(end, at->second);
+    at = ranges.erase(at);
+  }
+  ranges[begin] = end;
+}
+
+/// Adds what a map says from a byte of it on, and moves that forward.
+Status read_entries(int map, const std::string& name, std::uint64_t& from, SpilledRanges& ranges) {
+  std::array<MapEntry, 64> entries{};
+  for (;;) {
+    const ssize_t got = ::pread(map, entries.data(), sizeof entries, static_cast<off_t>(from));
+    if (got < 0) return fail(os_error(errno, "read of", name));
+    const auto count = static_cast<std::size_t>(got) / sizeof(MapEntry);
+    for (std::size_t i = 0; i < count; ++i)
+      add(ranges, entries[i][0], entries[i][0] + entries[i][1]);
+    from += count * sizeof(MapEntry);
+    if (count < entries.size()) return {};
+  }
+}
+
+/// What was written there must not be missed in silence.
+Status check_is_there(const SpillNames& names) {
+  if (::access(names.folder.c_str(), F_OK) == 0) return {};
+  return fail(os_error(errno, "looking for what the full cache did not take,", names.folder));
 }
 
 class SpillFile final : public File {
@@ -71,6 +105,7 @@ class SpillFile final : public File {
   }
 
   Result<std::uint64_t> size() override {
+    BENTO_TRY(look());
     BENTO_ASSIGN(std::uint64_t bytes, cached_->size());
     if (!beside_) return bytes;
     BENTO_ASSIGN(const std::uint64_t more, beside_->size());
@@ -108,17 +143,6 @@ class SpillFile final : public File {
     const auto [part_end, spilled] = part_at(begin, end);
     return spilled || part_end < end;
   }
-  void add(std::uint64_t begin, std::uint64_t end) {
-    auto at = ranges_.upper_bound(begin);
-    if (at != ranges_.begin() && std::prev(at)->second >= begin) --at;
-    while (at != ranges_.end() && at->first <= end) {
-      begin = std::min(begin, at->first);
-      end = std::max(end, at->second);
-      at = ranges_.erase(at);
-    }
-    ranges_[begin] = end;
-  }
-
   /// What other ranks, or an earlier session, have written beside the final name. One small read of
   /// the cache as long as nothing was.
   Status look() {
@@ -129,19 +153,11 @@ class SpillFile final : public File {
   Status read_map(bool make) {
     if (!beside_) {
       auto opened = open_beside(make);
-      if (!opened && !make && opened.error().code == Code::kNotFound) return {};  // another part's
+      if (!opened && !make && opened.error().code == Code::kNotFound)
+        return check_is_there(names_);  // it is another part's
       BENTO_TRY(std::move(opened));
     }
-    std::array<MapEntry, 64> entries{};
-    for (;;) {
-      const ssize_t got =
-          ::pread(map_.get(), entries.data(), sizeof entries, static_cast<off_t>(map_read_));
-      if (got < 0) return fail(os_error(errno, "read of", names_.map(base_)));
-      const auto count = static_cast<std::size_t>(got) / sizeof(MapEntry);
-      for (std::size_t i = 0; i < count; ++i) add(entries[i][0], entries[i][0] + entries[i][1]);
-      map_read_ += count * sizeof(MapEntry);
-      if (count < entries.size()) return {};
-    }
+    return read_entries(map_.get(), names_.map(base_), map_read_, ranges_);
   }
   Status open_beside(bool make) {
     if (make && ::mkdir(names_.folder.c_str(), 0700) != 0 && errno != EEXIST)
@@ -169,7 +185,7 @@ class SpillFile final : public File {
     const MapEntry entry{offset, from.size()};
     if (::write(map_.get(), entry.data(), sizeof entry) != ssize_t{sizeof entry})
       return fail(os_error(errno, "write to", names_.map(base_)));
-    add(offset, offset + from.size());
+    add(ranges_, offset, offset + from.size());
     const char mark = '1';
     if (::pwrite(mark_.get(), &mark, 1, 0) != 1)
       return fail(os_error(errno, "write to", names_.mark));
@@ -197,7 +213,7 @@ class SpillFile final : public File {
   std::unique_ptr<File> beside_;  ///< at the same offsets
   Descriptor map_;
   std::uint64_t map_read_ = 0;
-  std::map<std::uint64_t, std::uint64_t> ranges_;  ///< beside the final name: begin, end
+  SpilledRanges ranges_;
 };
 
 }  // namespace
@@ -206,7 +222,11 @@ SpillNames::SpillNames(const std::string& copy, const std::string& final_name)
     : mark(folder_of(copy) + "/spilled"),
       folder(fmt::format("{}.spill-{}",
                          note_name(final_name).substr(0, note_name(final_name).rfind('.')),
-                         id_of_copy(copy))) {}
+                         id_of_copy(copy))) {
+  // All shares of a container have one id.
+  if (const Share share = share_of_copy(copy); share.count > 0)
+    folder += fmt::format("-{}", share.index);
+}
 
 FileOpener spilling_opener(const std::string& copy, const std::string& final_name, FileOpener under,
                            bool may_spill) {
@@ -220,18 +240,45 @@ FileOpener spilling_opener(const std::string& copy, const std::string& final_nam
   };
 }
 
+Result<SpilledRanges> spilled_ranges(const std::string& path, const std::string& final_name) {
+  SpilledRanges ranges;
+  if (!has_spilled(path)) return ranges;
+  const SpillNames names(path, final_name);
+  BENTO_TRY(check_is_there(names));
+  const std::string name = names.map(base_of(path));
+  const auto map = open_at(AT_FDCWD, name, O_RDONLY | O_NOFOLLOW, 0, name);
+  if (!map && map.error().code == Code::kNotFound) return ranges;  // another part's
+  if (!map) return fail(map.error());
+  std::uint64_t from = 0;
+  BENTO_TRY(read_entries(map->get(), name, from, ranges));
+  return ranges;
+}
+
 Status prepare_spill(const std::string& copy) {
   const std::string name = folder_of(copy) + "/spilled";
   BENTO_ASSIGN(const Descriptor mark,
                open_at(AT_FDCWD, name, O_WRONLY | O_CREAT | O_NOFOLLOW, 0600, name));
   const char none = '0';
-  return write_whole(mark.get(), 0, std::as_bytes(std::span(&none, 1)), name);
+  BENTO_TRY(write_whole(mark.get(), 0, std::as_bytes(std::span(&none, 1)), name));
+  if (::fallocate(mark.get(), FALLOC_FL_KEEP_SIZE, 0, kKeptRoom) != 0 && errno == ENOSPC)
+    return fail(os_error(errno, "making room in", name));
+  return {};
+}
+
+void release_room(const std::string& copy) {
+  const Descriptor mark(::open((folder_of(copy) + "/spilled").c_str(), O_RDWR | O_CLOEXEC));
+  char value = '0';
+  if (mark && ::pread(mark.get(), &value, 1, 0) == 1) (void)::ftruncate(mark.get(), 1);
 }
 
 bool has_spilled(const std::string& copy) {
   const Descriptor mark(::open((folder_of(copy) + "/spilled").c_str(), O_RDONLY | O_CLOEXEC));
   char value = '0';
   return mark && ::pread(mark.get(), &value, 1, 0) == 1 && value != '0';
+}
+
+bool needs_finish(const std::string& copy) {
+  return has_spilled(copy) && share_of_copy(copy).count == 0;
 }
 
 }  // namespace bento::transfer

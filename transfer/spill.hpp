@@ -8,7 +8,9 @@
 /// docs/transfer.md.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 
 #include "core/base/error.hpp"
@@ -23,11 +25,22 @@ namespace bento::transfer {
 FileOpener spilling_opener(const std::string& copy, const std::string& final_name, FileOpener under,
                            bool may_spill);
 
-/// Prepares a new copy: a mark that can be set when no space is left. Errors: kNoSpace, kIo.
+/// What of a physical file lies beside the final name: where each run of bytes begins, and ends.
+using SpilledRanges = std::map<std::uint64_t, std::uint64_t>;
+/// The same of a physical file of a copy. Errors: kNotFound (it is gone), kIo.
+Result<SpilledRanges> spilled_ranges(const std::string& path, const std::string& final_name);
+
+/// Prepares a new copy: a mark that can be set when no space is left, and room for what has to be
+/// written then (a transfer file may lie in the cache). Errors: kNoSpace, kIo.
 Status prepare_spill(const std::string& copy);
+/// Now that has to be written.
+void release_room(const std::string& copy);
 /// Was something of this copy written beside its final name?
 bool has_spilled(const std::string& copy);
-/// Of a copy that has, and that is closed: brings all of it together, durably, and gives it its
+/// And is that so that no daemon can bring it, but only finish_spilled()? Shares of several nodes
+/// the daemons bring, with all that belongs to them.
+bool needs_finish(const std::string& copy);
+/// Of a copy that does, and that is closed: brings all of it together, durably, and gives it its
 /// name, by one rename, or as WorkFolder does for several files. `tick` is called now and then, and
 /// ends it with an error. The copy and its note are then to be removed. Errors: kNoSpace, kBusy (a
 /// daemon does not let go of the name), those of `tick`.

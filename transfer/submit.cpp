@@ -22,6 +22,7 @@
 #include "transfer/kvtree_file.hpp"
 #include "transfer/share.hpp"
 #include "transfer/source.hpp"
+#include "transfer/spill.hpp"
 
 namespace bento::transfer {
 namespace {
@@ -196,7 +197,8 @@ std::string default_transfer_file() {
   const std::string named = variable("H5BENTO_TRANSFER_FILE", "");
   if (!named.empty()) return absolute_name(named);
   const std::string user = variable("USER", fmt::format("{}", ::geteuid()));
-  return fmt::format("{}/{}/h5bento/transfer.scrinfo", variable("TMPDIR", "/tmp"), user);
+  return absolute_name(
+      fmt::format("{}/{}/h5bento/transfer.scrinfo", variable("TMPDIR", "/tmp"), user));
 }
 
 Status make_transfer_folder(const std::string& transfer_file) {
@@ -217,6 +219,7 @@ Status make_transfer_folder(const std::string& transfer_file) {
 Result<std::vector<Entry>> submit(const std::string& transfer_file, const Submission& submission) {
   BENTO_ASSIGN(auto entries, entries_for(submission));
   BENTO_TRY(make_transfer_folder(transfer_file));
+  if (submission.cached) release_room(clean_name(submission.source));
   BENTO_TRY(update_kvfile(transfer_file,
                           [&](KvTree& tree) { return put_all(tree, entries, submission); }));
   return entries;

@@ -56,6 +56,7 @@ std::optional<Entry> read_entry(const KvTree::Element& element) {
     entry.failed = ours->find("FAILED") != nullptr;
     entry.named = ours->find("NAMED") != nullptr;
     entry.evict = ours->find("EVICT") != nullptr;
+    entry.stamp = ours->value("STAMP");
     entry.cached = ours->find("CACHED") != nullptr;
     entry.arrive = ours->value("ARRIVE");
     if (entry.arrive == "container") entry.arrive.clear();
@@ -80,6 +81,7 @@ KvTree ours_of(const Entry& entry) {
   }
   if (!entry.ticket.empty()) ours.append("TICKET", entry.ticket);
   if (entry.evict) ours.append("EVICT");
+  if (!entry.stamp.empty() && !entry.named) ours.append("STAMP", entry.stamp);
   if (entry.cached) ours.append("CACHED");
   if (!entry.arrive.empty()) ours.append("ARRIVE", entry.arrive);
   if (!entry.root.empty()) ours.append("ROOT", entry.root);

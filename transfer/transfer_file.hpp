@@ -32,6 +32,7 @@ struct Entry {
   bool failed = false;  ///< never tried again unless it is submitted again
   bool named = false;   ///< it lies under its final name
   bool evict = false;   ///< the source is removed when it has arrived
+  std::string stamp;    ///< what such a source was when it was copied; see Source::stamp()
   bool cached = false;  ///< the source lies in a CacheFolder: its note goes when it has arrived
   /// As what it arrives: the name of an Arrive, empty for a container as it is. All parts of a
   /// container that is made anew have the same destination.

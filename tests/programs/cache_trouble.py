@@ -144,6 +144,10 @@ def refused():
     failing(settings("no/such"), "pfs/r.h5", "no/such", "errno = 2")
     failing(settings(), "pfs/r.h5", "H5BENTO_PROGRAM", H5BENTO_PROGRAM="/nowhere/h5bento")
     failing("bento cache=here", "pfs/r.h5", "absolute path")
+    for name in ("id", "share", "spilled", "arrived"):
+        failing(settings(), f"pfs/{name}", "cannot be written through a cache", f"'{name}'")
+        program(1, "bento", f"pfs/{name}", "create=1", "close", f"check=1")
+        os.remove(f"pfs/{name}")
     with open("file", "w"):
         pass
     failing(settings("file"), "pfs/r.h5", "file", "errno = 20")
@@ -201,6 +205,20 @@ def full():
         program(2, settings("small", flush="sync"), "pfs/f1.h5", "create=6", "close")
         plain("pfs/f1.h5", 6)
         check(not os.listdir("small") and not glob.glob("pfs/.h5bento*"), f"{os.listdir('small')} {os.listdir('pfs')}")
+        # A daemon does not bring the half of it that is in the cache; submitted, all of it arrives.
+        run(["mount", "-o", "remount,size=4m", "small"], native_env())
+        program(2, settings("small", flush="off"), "pfs/d.h5", "create=1", "close")
+        tool("submit", "pfs/d.h5", "--no-start")
+        run(["mount", "-o", "remount,size=3m", "small"], native_env())
+        check(program(2, settings("small"), "pfs/d.h5", "append", "change=2", "change=3", "change=4", "flush", "die", ok=ANY).status != 0, "alive")
+        holds("pfs/d.h5", 4)
+        result = tool("run", "--until-done", "--no-verify", ok=(1,))
+        check("the cache was full" in result.text and not os.path.exists("pfs/d.h5"), result.text)
+        tool("submit", "pfs/d.h5")
+        check(os.path.exists("pfs/d.h5"), "it has not arrived")
+        holds("pfs/d.h5", 4)
+        check(not os.listdir("small") and not glob.glob("pfs/.h5bento*"), f"{os.listdir('small')} {os.listdir('pfs')}")
+        run(["mount", "-o", "remount,size=1m", "small"], native_env())
         # Nothing at all fits in.
         with open("small/ballast", "wb") as file:
             file.write(bytes(900000))

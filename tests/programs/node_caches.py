@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs whose cache (cache=) is another folder on each node, with the real daemons behind them.
 
-    node_caches.py arrive | states | deaths | full | files | refused
+    node_caches.py arrive | states | deaths | full | full_deaths | files | refused
 
 A node is a mount namespace here, in which the folder `c` is that node's own.
 """
@@ -47,7 +47,7 @@ from mpi4py import MPI
 comm, path, f = MPI.COMM_WORLD, sys.argv[1], None
 N = 30000
 def values(v, rank):
-    return np.random.default_rng(1000 * v + rank).random(N)
+    return np.random.default_rng(1000 * v + rank).random(N) * (v != 0)
 def squeezed(v, rank):
     return (np.arange(N, dtype="i4") // 7) * v + rank
 mine = slice(N * comm.rank, N * (comm.rank + 1))
@@ -66,9 +66,10 @@ for action in sys.argv[2:]:
         with z.collective:
             z[mine] = squeezed(v, comm.rank)
     elif what == "own":
-        g = f[f"s{value}"]
-        assert np.array_equal(g["x"][mine], values(int(value), comm.rank)), "own values"
-        assert np.array_equal(g["z"][mine], squeezed(int(value), comm.rank)), "own compressed values"
+        step, _, held = value.partition(":")
+        g = f[f"s{step}"]
+        assert np.array_equal(g["x"][mine], values(int(held or step), comm.rank)), "own values"
+        assert np.array_equal(g["z"][mine], squeezed(int(step), comm.rank)), "own compressed values"
     elif what == "others":
         other = (comm.rank + comm.size // 2) % comm.size
         try:
@@ -103,7 +104,7 @@ with h5py.File(path, "r") as f:
         x, z = g["x"][:], g["z"][:]
         for rank in range(ranks):
             mine = slice(N * rank, N * (rank + 1))
-            assert np.array_equal(x[mine], np.random.default_rng(1000 * held + rank).random(N)), (step, rank)
+            assert np.array_equal(x[mine], np.random.default_rng(1000 * held + rank).random(N) * (held != 0)), (step, rank)
             assert np.array_equal(z[mine], (np.arange(N) // 7) * step + rank), (step, rank, "z")
 """
 
@@ -272,15 +273,21 @@ def states():
 def full():
     """Of two nodes one has hardly any room, or not enough."""
     path = "pfs/a.h5"
-    for size, keys, expected in (("200k", {}, "direct"), ("200k", {"cache_full": "fail"}, "create"), ("1m", {}, "write")):
+    for size, keys, expected in (
+        ("200k", {}, "direct"),
+        ("200k", {"cache_full": "fail"}, "create"),
+        ("1m", {"cache_full": "fail"}, "write"),
+        ("1m", {"flush": "sync"}, "beside"),
+    ):
         fresh()
         run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", "n1"], native_env())
         try:
-            result = program(4, 2, settings(**keys), path, "create", "step=1", "step=2", "close", ok=ANY)
-            if expected == "direct":
-                check(result.status == 0 and "full" in result.err and "written directly" in result.err, result.err)
-                check(not left(), f"left: {left()}")
-                holds(path, 4, "1:1", "2:2")
+            actions = ("create", "step=1", "flush", "overwrite=8", "step=2", "own=2", "flush", "overwrite=7", "flush", "own=2:7", "overwrite=0", "close")
+            result = program(4, 2, settings(**keys), path, *actions, ok=ANY)
+            if expected in ("direct", "beside"):
+                check(result.status == 0 and result.err.count("the cache") == 1 and "written directly" in result.err, result.err)
+                arrived(path)
+                holds(path, 4, "1:0", "2:0")
             else:
                 check(result.status != 0 and ("full" in result.err or "No space left" in result.err), result.err)
                 check(not os.path.exists(path), "half a file")
@@ -292,6 +299,52 @@ def full():
         finally:
             end_daemons()
             run(["umount", "n1"], native_env())
+
+
+def full_deaths():
+    """The same; daemons die while they bring what is in the cache and what is not, and the program after a commit."""
+    path = "pfs/a.h5"
+    fresh()
+    run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", "n1"], native_env())
+    try:
+        actions = ("create", "step=1", "flush", "overwrite=8", "step=2", "flush", "overwrite=7", "flush", "overwrite=0")
+        program(4, 2, settings(arrive="native", files=2), path, *actions, "close")
+        arrived(path)
+        run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ, path, "4", "1:0", "2:0"], native_env())
+        os.remove(path)
+        for ending in (("flush", "close"), ("flush", "step=3", "die")):
+            program(4, 2, settings(bw="300K"), path, *actions, *ending, ok=ANY)
+            if ending[-1] == "die":
+                tool_on(0, "submit", path)
+                tool_on(1, "submit", path, file="c/t1")
+            for _ in range(3):
+                time.sleep(0.7)
+                check(not os.path.exists(path), "too fast to show anything")
+                end_daemons(signal.SIGKILL)
+                for node, file in ((0, "t"), (1, "c/t1" if ending[-1] == "die" else "c/transfer-0.scrinfo")):
+                    command = [*on_node(1, str(node)), built("bin", "h5bento"), "transfer", "run", "--until-done", "--file", os.path.abspath(file)]
+                    subprocess.Popen(command, env=native_env(), start_new_session=True)
+            wait_for(f"{path} has arrived", lambda: os.path.exists(path) and not left(), 60)
+            holds(path, 4, "1:0", "2:0")
+            os.remove(path)
+        # What lies beside the name is missed, and not taken for what the cache has.
+        program(4, 2, settings(flush="off"), path, *actions, "close")
+        beside = glob.glob("pfs/.h5bento-*.spill-*-1")
+        check(len(beside) == 1, f"{left()}")
+        os.rename(beside[0], "away")
+        tool_on(0, "submit", path)
+        tool_on(1, "submit", path, file="c/t1")
+        wait_for("it is missed", lambda: "spill" in tool_on(1, "status", file="c/t1", ok=ANY).text)
+        check(not os.path.exists(path), "it arrived all the same")
+        os.rename("away", beside[0])
+        end_daemons()
+        tool_on(0, "submit", path)
+        tool_on(1, "submit", path, file="c/t1")
+        wait_for(f"{path} has arrived", lambda: os.path.exists(path) and not left(), 60)
+        holds(path, 4, "1:0", "2:0")
+    finally:
+        end_daemons()
+        run(["umount", "n1"], native_env())
 
 
 def files():
@@ -347,7 +400,7 @@ def main(which):
     if run([*on_node(1, "0"), "true"], native_env(), ok=ANY).status == 99:
         raise Skip("no mount namespaces for this user")
     try:
-        {"arrive": arrive, "states": states, "deaths": deaths, "refused": refused, "full": full, "files": files}[which]()
+        {"arrive": arrive, "states": states, "deaths": deaths, "refused": refused, "full": full, "full_deaths": full_deaths, "files": files}[which]()
     finally:
         end_daemons()
 

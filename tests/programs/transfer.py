@@ -200,8 +200,24 @@ def refused():
     check(not os.listdir("outside"), "written outside")
 
 
+def relative_names():
+    """The daemon, whose working folder is /, works through the file that was meant."""
+    submit("src/plain", "dst/relative", file="r")
+    os.makedirs("tmp/me/h5bento")
+    shutil.copy("r", "tmp/me/h5bento/transfer.scrinfo")
+    for name, variables, given in (("r", {}, ["--file", "r"]), ("tmp/me/h5bento/transfer.scrinfo", {"TMPDIR": "tmp", "USER": "me"}, [])):
+        env = native_env(**variables)
+        env.pop("H5BENTO_TRANSFER_FILE", None)
+        run([built("bin", "h5bento"), "transfer", "submit", "src/plain", "dst/relative", "--wait", *given], env)
+        check(read("src/plain") == read("dst/relative"), name)
+        os.remove("dst/relative")
+        os.kill(int(read(f"{name}.daemon")), signal.SIGTERM)
+        wait_for("the daemon has ended", lambda: not status(name)["daemon"])
+
+
 def started():
     """submit starts a daemon that outlives it, and only one."""
+    relative_names()
     make("src/more", 20 * MIB)
     file = os.path.abspath("s")
     tool("submit", "src/more", "dst/more", "--file", file, "--bw", "20M")
@@ -259,6 +275,8 @@ def containers():
         say(f"{count} files: arrived as {names}")
     damaged_source()
     written_again()
+    evicted_too_late()
+    others_records()
 
 
 def damaged_source():
@@ -289,6 +307,46 @@ def written_again():
         check(daemon.process.wait(timeout=60) == 0, "exit status")
     read_back("pfs/next.h5", 7)
     nothing_left("pfs")
+
+
+def evicted_too_late():
+    """The next job writes to the source while what was copied waits for its name: that is not removed."""
+    container("cache/late.h5", 5)
+    container("pfs/late.h5", 4)
+    for restarted in (False, True):
+        submit("cache/late.h5", "pfs", "--evict", file="l")
+        with open("pfs/late.h5", "r+b") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            with Daemon("--until-done", file="l") as daemon:
+                wait_for("it waits", lambda: "a program writes" in (entry("late.h5", "l").get("problem") or ""))
+                if restarted:
+                    daemon.end(signal.SIGKILL)
+                container("cache/late.h5", 7)
+                fcntl.flock(held, fcntl.LOCK_UN)
+                if not restarted:
+                    check(daemon.process.wait(timeout=60) == 0, "exit status")
+        if restarted:
+            work(file="l")
+        read_back("pfs/late.h5", 7 if restarted else 5)
+        check(os.path.exists("cache/late.h5"), "what was not copied was removed")
+        read_back("cache/late.h5", 7)
+    submit("cache/late.h5", "pfs", "--evict", file="l")
+    work(file="l")
+    check(not os.path.exists("cache/late.h5"), "not evicted")
+
+
+def others_records():
+    """Where SCR's files cannot be written, a container arrives all the same."""
+    os.makedirs("cache", exist_ok=True)
+    container("cache/box.h5", 5)
+    os.makedirs("there")
+    with open("there/.scr", "w"):
+        pass
+    submit("cache/box.h5", "there", file="o")
+    result = work(file="o")
+    check("not recorded" in result.text and entry("box.h5", "o")["state"] == "arrived", result.text)
+    read_back("there/box.h5", 5)
+    nothing_left("there")
 
 
 # ---- deaths ----

@@ -14,6 +14,7 @@
 #include "core/comm/agree.hpp"
 #include "core/spread/spread_communicator.hpp"
 #include "transfer/cache_use.hpp"
+#include "transfer/spill.hpp"
 #include "transfer/submit.hpp"
 
 namespace bento::vol {
@@ -103,7 +104,10 @@ Status spread_over_nodes(const BegunCopy& begun, bool seen, const Config& config
   mine.survives_power = config.power;
   auto spread = std::make_shared<SpreadCache>();
   spread->nodes = std::move(nodes);
-  spread->files = std::make_shared<SpreadFiles>(std::move(mine), open_posix_file);
+  // Only now does each rank's node know which share it has.
+  spread->files = std::make_shared<SpreadFiles>(
+      std::move(mine), transfer::spilling_opener(*path, begun.final_name, open_posix_file,
+                                                 !config.cache_full_fails));
   place.cached = CachedFile{std::move(*path), begun.final_name, std::move(spread)};
   return {};
 }
