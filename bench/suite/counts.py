@@ -16,6 +16,7 @@ PATTERNS = {"slabs": 32768, "bands": 32768, "blocks": 32768, "ghosts": 1024, "co
             "members": 1024, "interleaved": 1024, "gaps": 1024, "append": 1024}  # fmt: skip
 CALLGRIND_KIB = 1024  # at most: it is 50 times slower
 METHODS = (NATIVE[0], "bento")
+SYNCED = "bento durability=power"
 CALL = re.compile(r"^(?:\d+\s+)?(\w+)\((.*)\)\s+= (-?\d+|0x[0-9a-f]+)")
 MARK = re.compile(r'^(?:\d+\s+)?(access|faccessat2?)\(.*"(write \{|read \{|close \{|\})"')
 TRANSFERS = {"write": ("write", "pwrite64", "writev", "pwritev", "pwritev2"), "read": ("read", "pread64", "readv", "preadv", "preadv2")}
@@ -64,7 +65,7 @@ class Counts:
     def all(self, patterns, note):
         found = []
         for name in [each for each in patterns if each in PATTERNS]:
-            for method in METHODS:
+            for method in (*METHODS, SYNCED) if True in self.options.synced else METHODS:
                 note(f"counting: {name}, {method}")
                 found.append(self.one(OF_NAME[name], method_of(method)))
         return found

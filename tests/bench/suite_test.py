@@ -8,6 +8,7 @@ The parts of bench/run that measure nothing: statistics, verdicts, the plan of t
 import os
 import sys
 import tempfile
+import time
 import types
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -143,6 +144,37 @@ class Plans(unittest.TestCase):
         self.assertIn("no end after 9 s", done.not_measured[0]["reason"])
         for rates in ({"bento": RunFailed("no end after 9 s")}, {NATIVE[0]: RunFailed("1 values are wrong")}):
             self.assertRaises(RunFailed, self.run_plan, rates)
+
+    def test_failure_later(self):
+        """What was measured until then is kept, and the failure is told."""
+
+        class Failing(FakeRuns):
+            def measure(self, group, method, verify):
+                if len(self.asked) == 20:
+                    raise RunFailed("late")
+                return super().measure(group, method, verify)
+
+        options = options_of()
+        done = plan.Plan(Failing({}), groups_of(options), options)
+        done.measure()
+        self.assertEqual(done.failed, "late")
+        self.assertEqual(sum(len(each) for methods in done.samples.values() for each in methods.values()), 20 - done.count())
+
+    def test_time_is_over(self):
+        class Slow(FakeRuns):
+            def measure(self, group, method, verify):
+                time.sleep(0.01 if verify else 0.03)  # slower than it looked at first
+                return super().measure(group, method, verify)
+
+        options = options_of(repetitions=None, minutes=1.5 / 60)
+        done = plan.Plan(Slow({}), groups_of(options), options)
+        done.measure()
+        self.assertIn(len(done.samples[groups_of(options)[0]]["raw"]), (3, 4))
+
+    def test_subfiling_is_not_synced(self):
+        done, asked = self.run_plan({}, synced=[True], tuned=True)
+        self.assertFalse([1 for _, method, _ in asked if method == "subfiling"])
+        self.assertEqual(len(done.not_measured), 2)
 
     def test_groups(self):
         everything = {"patterns": list(NAMES), "where": ["tmpfs", "disk"], "synced": [False, True], "cold": [False, True]}
