@@ -5,18 +5,12 @@
 import json
 import os
 import platform
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-VARIABLES = {"slabs": 8, "bands": 8, "pieces": 1}
 NATIVE = ("native independent", "native collective")
-# A method this much slower than the best of its kind in the first repetition is not repeated: its
-# median could not become the faster one.
-HOPELESS = 3.0
 
 
 class RunFailed(Exception):
@@ -54,50 +48,6 @@ class Bench:
             k: v for k, v in self.environment.items() if k != "HDF5_PLUGIN_PATH"
         }
 
-    def measure(self, method, pattern, verify):
-        """Runs one method once in an empty folder, and returns what the program printed."""
-        work = tempfile.mkdtemp(dir=self.folder)
-        try:
-            # The path is the name of a file in the folder, so that whatever lies beside it goes
-            # with it.
-            path = os.path.join(work, "data")
-            command = [
-                "mpirun",
-                "-n",
-                str(self.options.ranks),
-                self.program,
-                *method.arguments,
-                "--pattern",
-                pattern,
-            ]
-            command += ["--variables", str(self.variables(pattern)), "--kib", str(self.options.kib)]
-            command += (
-                ["--piece-bytes", str(self.options.piece_bytes)]
-                + (["--verify"] if verify else [])
-                + [path]
-            )
-            environment = self.native_environment
-            stats = os.path.join(work, "stats")
-            if method.connector:
-                environment = dict(self.environment, HDF5_VOL_CONNECTOR=method.connector)
-                if verify:
-                    environment["H5BENTO_STATS"] = stats
-            result = self.call(command, environment)
-            if method.connector:
-                self.check_container(path)
-                if verify:
-                    self.check_stats(stats, result["bytes"])
-            if verify and result["wrong"] != 0:
-                raise RunFailed(f"{result['wrong']} values are wrong")
-            return result
-        except RunFailed as error:
-            raise RunFailed(f"{method.name}, {pattern}: {error}") from None
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
-
-    def variables(self, pattern):
-        return self.options.variables or VARIABLES[pattern]
-
     def call(self, command, environment):
         process = subprocess.Popen(
             command,
@@ -128,18 +78,9 @@ class Bench:
             if file.read(4) != b"sion":
                 raise RunFailed("the file written is not a container: is the plugin there?")
 
-    @staticmethod
-    def check_stats(path, wanted):
-        with open(path) as file:
-            lines = [json.loads(line) for line in file if line.strip()]
-        for key in ("bytes_written", "bytes_read"):
-            diverted = sum(line["diverted"][key] for line in lines)
-            if diverted != wanted:
-                raise RunFailed(f"{key}: {diverted} of {wanted} were diverted")
-
 
 def rates(samples, operation):
-    return [s["bytes"] / s[f"{operation}_s"] / 2**20 for s in samples]
+    return [s[f"{operation}_bytes"] / s[f"{operation}_s"] / 2**20 for s in samples]
 
 
 def summary(samples):
@@ -156,38 +97,19 @@ def summary(samples):
     return result
 
 
-def measure_all(bench, methods, options):
-    """{pattern: {method name: [sample]}}"""
-    results = {}
-    for pattern in options.patterns:
-        note(f"{pattern}: checking values")
-        for method in methods:
-            bench.measure(method, pattern, verify=True)
-        results[pattern] = {method.name: [] for method in methods}
-        running = list(methods)
-        for repetition in range(options.repetitions):
-            note(f"{pattern}: repetition {repetition + 1} of {options.repetitions}")
-            turn = repetition % len(running)
-            for method in running[turn:] + running[:turn]:
-                results[pattern][method.name].append(bench.measure(method, pattern, verify=False))
-            if repetition == 0:
-                running = without_hopeless(running, results[pattern])
+def measure_all(measure, methods, repetitions):
+    """{method name: [sample]} of interleaved runs, in an order that rotates; before them one of each that checks values and does not count."""
+    note("checking values")
+    for method in methods:
+        measure(method, verify=True)
+    results = {method.name: [] for method in methods}
+    for repetition in range(repetitions):
+        note(f"repetition {repetition + 1} of {repetitions}")
+        turn = repetition % len(methods)
+        for method in methods[turn:] + methods[:turn]:
+            results[method.name].append(measure(method, verify=False))
     note("")
     return results
-
-
-def without_hopeless(methods, samples):
-    natives = [m for m in methods if m.name in NATIVE]
-    if len(natives) < 2:
-        return methods
-    dropped = []
-    for slow, fast in (natives, natives[::-1]):
-        if all(
-            samples[slow.name][0][f"{o}_s"] > HOPELESS * samples[fast.name][0][f"{o}_s"]
-            for o in ("write", "read")
-        ):
-            dropped.append(slow)
-    return [m for m in methods if m not in dropped]
 
 
 def note(text):

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The h5bento developers
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Plain pwrite and pread: a file for each writer, or one in which each writer has a region.
+
+#include <fcntl.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "methods.h"
+
+typedef struct {
+  const Options* options;
+  int* descriptors;  // of each writer's file, or the first for all of them
+  int flags;
+} Files;
+
+static Files open_files(const Options* options, int flags) {
+  Files files = {options, allocate((uint64_t)options->writers * sizeof(int)), flags};
+  for (int w = 0; w < options->writers; ++w) files.descriptors[w] = -1;
+  return files;
+}
+
+static int file_of(Files* files, uint64_t writer) {
+  const bool shared = files->options->method == kRawShared;
+  int* descriptor = &files->descriptors[shared ? 0 : writer];
+  if (*descriptor >= 0) return *descriptor;
+  char path[4096];
+  if (shared)
+    snprintf(path, sizeof path, "%s", files->options->path);
+  else
+    snprintf(path, sizeof path, "%s.%d", files->options->path, (int)writer);
+  *descriptor = open(path, files->flags, 0644);
+  CHECK_POSIX(*descriptor);
+  return *descriptor;
+}
+
+static void each_file(Files* files, int (*call)(int), const char* name) {
+  for (int w = 0; w < files->options->writers; ++w)
+    if (files->descriptors[w] >= 0) check_posix(call(files->descriptors[w]), name, __LINE__);
+}
+
+// Bytes at `position` of a variable, counted over all writers.
+static void move(Files* files, int variable, uint64_t position, char* data, uint64_t bytes) {
+  const Options* o = files->options;
+  while (bytes > 0) {
+    const uint64_t writer = position / o->variable_bytes, inside = position % o->variable_bytes;
+    const uint64_t left = o->variable_bytes - inside, most = bytes < left ? bytes : left;
+    const uint64_t before =
+        o->method == kRaw ? 0 : writer * (uint64_t)o->variables * o->variable_bytes;
+    const off_t offset = (off_t)(before + (uint64_t)variable * o->variable_bytes + inside);
+    const int fd = file_of(files, writer);
+    const ssize_t done =
+        files->flags == O_RDONLY ? pread(fd, data, most, offset) : pwrite(fd, data, most, offset);
+    CHECK_POSIX(done);
+    if (done == 0) fail("pread: end of file", __LINE__);
+    data += done, position += (uint64_t)done, bytes -= (uint64_t)done;
+  }
+}
+
+static void move_all(Files* files, const Shape* shape, uint64_t** buffers, Clock* clock) {
+  const uint64_t request = shape->bytes / shape->requests;
+  for (int v = 0; v < files->options->variables; ++v) {
+    for (uint64_t i = 0; i < shape->requests; ++i) {
+      const double begin = MPI_Wtime();
+      move(files, v, shape->first_byte + i * request, (char*)buffers[v] + i * request, request);
+      clock->calls += MPI_Wtime() - begin;
+    }
+  }
+}
+
+static void close_files(Files* files, Clock* clock) {
+  clock->close_begin = MPI_Wtime();
+  each_file(files, close, "close");
+  free(files->descriptors);
+}
+
+void write_raw(const Options* options, const Shape* shape, uint64_t** buffers, Clock* clock) {
+  Files files = open_files(options, O_CREAT | O_WRONLY);
+  for (int pass = 0; pass < shape->passes; ++pass) {
+    if (pass > 0) set_version(options, shape, buffers, pass);
+    move_all(&files, shape, buffers, clock);
+    if (options->sync) each_file(&files, fsync, "fsync");
+  }
+  close_files(&files, clock);
+}
+
+void read_raw(const Options* options, const Shape* shape, uint64_t** buffers, Clock* clock) {
+  Files files = open_files(options, O_RDONLY);
+  move_all(&files, shape, buffers, clock);
+  close_files(&files, clock);
+}

@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is held against what, and the targets."""
+
+import statistics
+
+from measuring import NATIVE
+
+from suite.patterns import OF_NAME, TUNED
+from suite.results import judged, rate
+from suite.runs import WRITING
+
+EQUAL = 0.97  # "not slower"
+FILES_2, NO_HASH = "bento files=2", "bento files=2;checksum=none"
+
+# pattern, operation, method, held against, target
+RATIOS = (
+    ("slabs", "write", "bento", "raw-shared", 0.95),
+    ("slabs", "write", FILES_2, "raw", 0.85),
+    ("slabs", "write", NO_HASH, "raw", 0.95),
+    ("slabs", "read", "bento", "raw", 0.95),
+    ("slabs", "read", FILES_2, "raw", 0.95),
+    *((pattern, *more) for pattern in ("bands", "blocks") for more in (
+        ("write", "bento", "raw-shared", 0.90),
+        ("write", FILES_2, "raw", 0.75),
+        ("read", "bento", "raw", 0.90),
+    )),
+    *((pattern, "write", FILES_2, "native", 2.0) for pattern in ("pieces-4k", "pieces-512")),
+    ("pieces-4k", "read", "bento", "native", 1.2),
+    ("pieces-4k", "read", "bento", "raw", 0.6),
+    ("deflate-1", "write", "bento", "filter", 0.9),
+    ("deflate-6", "write", "bento", "filter", 0.9),
+    ("restart-same", "read", "bento", "raw", 0.8),
+    ("restart-other", "read", "bento", "raw", 0.8),
+    ("view", "read", "bento", "native", 0.9),
+)  # fmt: skip
+# What has a target of its own beside native.
+OWN = {(pattern, operation) for pattern, operation, method, base, _ in RATIOS if (method, base) == ("bento", "native")}
+COPIES = {"ghosts": "blocks", "conversion": "slabs"}  # a pattern, and what it is without its copy in memory
+PIECES = ("pieces-4k", "pieces-512")
+
+
+def fastest_native(methods, operation):
+    """The name of the native mode with the best median, tuned or not; of those that were measured as often as any."""
+    names = [name for name in (*NATIVE, *TUNED) if methods.get(name)]
+    most = max((len(methods[name]) for name in names), default=0)
+    names = [name for name in names if len(methods[name]) == most]
+    return max(names, key=lambda name: statistics.median(rate(s, operation) for s in methods[name]), default=None)
+
+
+def values_of(methods, name, operation, measure="s"):
+    if name == "native":
+        name = fastest_native(methods, operation)
+    return [rate(sample, operation, measure) for sample in methods.get(name) or []]
+
+
+def named(methods, name, operation):
+    fastest = fastest_native(methods, operation) if name == "native" else None
+    return fastest.replace("native", "native,") if fastest else name
+
+
+class Comparisons:
+    """All comparisons that the samples {group: {method: [sample]}} allow."""
+
+    def __init__(self, samples):
+        self.samples, self.found = samples, []
+        for group, methods in samples.items():
+            if group.pattern == "small":
+                self.small(group, methods)
+                continue
+            for operation in OF_NAME[group.pattern].operations:
+                if (group.pattern, operation) not in OWN:
+                    self.ratio(group, operation, "bento", "native", EQUAL)
+                if group.pattern in PIECES and operation == "write":
+                    self.pieces(group)
+                if group.pattern in COPIES:
+                    self.copy(group, operation)
+            for pattern, operation, method, base, target in RATIOS:
+                if pattern == group.pattern:
+                    self.ratio(group, operation, method, base, target)
+
+    def add(self, group, operation, title, values, target, headline=False):
+        if not values:
+            return
+        entry = {"pattern": group.pattern, "operation": operation, "condition": group.condition, "size": group.size, "title": title}
+        self.found.append(entry | judged(values, target) | {"values": values, "headline": headline})
+
+    def ratio(self, group, operation, method, base, target):
+        methods = self.samples[group]
+        above, below = values_of(methods, method, operation), values_of(methods, base, operation)
+        title = f"{method} / {named(methods, base, operation)}"
+        self.add(group, operation, title, [a / b for a, b in zip(above, below)], target, headline=base == "native")
+
+    def other(self, group, pattern):
+        """The samples of another pattern under the same conditions; its size may be another."""
+        for each, methods in self.samples.items():
+            if each.pattern == pattern and each.condition == group.condition:
+                return methods
+        return {}
+
+    def pieces(self, group):
+        """The smaller of twice native, and 0.95 of the same method's slabs."""
+        methods, slabs = self.samples[group], self.other(group, "slabs")
+        for name in ("bento", FILES_2):
+            rates = [values_of(methods, name, "write"), values_of(methods, "native", "write"), values_of(slabs, name, "write")]
+            values = [mine / min(2 * native, 0.95 * slab) for mine, native, slab in zip(*rates)]
+            self.add(group, "write", f"{name} / the smaller of 2 x native and 0.95 x its slabs", values, 1.0)
+
+    def copy(self, group, operation):
+        """Native's calls take longer than without the copy in memory; so much longer than its own calls without it may ours take."""
+        methods, without = self.samples[group], self.other(group, COPIES[group.pattern])
+        rates = [
+            values_of(each, name, operation, "calls_s")
+            for each, name in ((methods, "bento"), (methods, "native"), (without, "native"), (without, "bento"))
+        ]
+        values = [mine * (max(0.0, 1 / native - 1 / plain) + 1 / ours) for mine, native, plain, ours in zip(*rates)]
+        self.add(group, operation, f"bento / native's copy and bento's {COPIES[group.pattern]}, calls alone", values, 0.9)
+
+    def small(self, group, methods):
+        native = methods.get(NATIVE[0]) or []
+        for name, writing in (("bento view=off", EQUAL), ("bento", 1 / 1.5)):
+            mine = methods.get(name) or []
+
+            def times(total, mine=mine):
+                return [total(b) / total(a) for a, b in zip(mine, native)]
+
+            self.add(group, "write", f"{name}, create to close / native", times(lambda s: sum(s["phases"][p] for p in WRITING)), writing, True)
+            self.add(group, "read", f"{name}, H5Dread / native", times(lambda s: s["phases"]["read"]), EQUAL)
+            self.add(group, "read", f"{name}, H5Dopen / native", times(lambda s: s["phases"]["open"]), EQUAL)
+            self.add(group, "write", f"{name}, native's peak memory / bento's", times(lambda s: s["phases"]["peak_kib"]), 0.8)
+            more = [(b["phases"]["one"] - a["phases"]["one"]) * 1e3 for a, b in zip(mine, native)]
+            self.add(group, "write", f"{name}, one dataset and a flush: ms below native's", more, -1.0)
