@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace bento {
 
@@ -13,8 +14,13 @@ class GrowingClock {
  public:
   /// Nanoseconds since 1970; more than at any call before.
   std::uint64_t now_ns();
+  /// From now on the steady clock of the node, which nobody sets, and this offset.
+  void follow_steady(std::int64_t offset_ns) { offset_ns_ = offset_ns; }
+  /// What the time of day is ahead of the steady clock now.
+  static std::int64_t steady_offset_ns();
 
  private:
+  std::optional<std::int64_t> offset_ns_;
   std::uint64_t last_ns_ = 0;
 };
 

@@ -117,6 +117,12 @@ Status set_view(Config& config, std::string_view value) {
   return {};
 }
 
+Status set_visible(Config& config, std::string_view value) {
+  if (value != "write" && value != "commit") return bad_value("visible", value, "write or commit");
+  config.visible_writes = value == "write";
+  return {};
+}
+
 Status set_view_grace(Config& config, std::string_view value) {
   return set_seconds(config.view_grace, "view_grace", value, "a number of seconds");
 }
@@ -380,6 +386,11 @@ constexpr std::array kTable = {
     ConfigKey{{"view_maps", Scope::kSession},
               set_view_maps,
               [](const Config& config) { return fmt::format("{}", config.view_maps); }},
+    ConfigKey{{"visible", Scope::kSession},
+              set_visible,
+              [](const Config& config) {
+                return std::string(config.visible_writes ? "write" : "commit");
+              }},
 };
 
 }  // namespace

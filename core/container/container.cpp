@@ -93,6 +93,7 @@ DatasetNumber Container::declare(const std::array<std::byte, 16>& token,
 
 void Container::remove(DatasetNumber dataset) {
   stream_.forget(dataset);
+  if (boards_) boards_->others().remove(dataset);
   member_writes_.forget(dataset);
   state_.index.remove(dataset);
   state_.pending.deleted.push_back(dataset);
@@ -102,6 +103,7 @@ Status Container::set_extent(DatasetNumber dataset, const Dims& extent) {
   BENTO_TRY(check_home());
   const ExtentEvent event{dataset, state_.collective, extent};
   BENTO_TRY(state_.index.clip(event));
+  if (boards_) BENTO_TRY(boards_->others().clip(event));
   member_writes_.clip(dataset, extent);
   state_.pending.extents.push_back(event);
   return {};
@@ -153,6 +155,7 @@ Status Container::attach() {
   const std::uint32_t writer = my_writer();
   const std::uint32_t index = state_.plan.file_of(writer);
   BENTO_ASSIGN(File* const handle, files_.stream_file(index));
+  if (boards_) boards_->mine().set_chunk_bytes(state_.plan.file(index).chunk_bytes);
   ChunkFill fill = writer < state_.fills.size() ? state_.fills[writer] : ChunkFill{};
   return stream_.attach(state_.plan.file(index), state_.plan.local_task(writer), *handle,
                         std::move(fill), dead_);
@@ -258,12 +261,12 @@ Result<CommittedIndex*> Container::committed() {
 Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection) {
   RecordLookup out;
   std::vector<Box> open;
-  BENTO_ASSIGN(Lookup fresh, state_.index.find(dataset, selection));
+  BENTO_ASSIGN(Lookup fresh, find_uncommitted(dataset, selection));
   std::map<std::size_t, std::size_t> place;
   if (!fresh.pieces.empty() && inherited()) BENTO_TRY(check_inherited(dataset, fresh));
   for (auto& piece : fresh.pieces) {
     const auto [at, added] = place.try_emplace(piece.record, out.records.size());
-    if (added) out.records.push_back(state_.index.record(dataset, piece.record));
+    if (added) out.records.push_back(uncommitted_record(dataset, piece.record));
     out.pieces.push_back({at->second, std::move(piece.part)});
   }
   open = std::move(fresh.uncovered);
@@ -290,16 +293,12 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
   return out;
 }
 
-Result<std::vector<std::byte>> Container::read_stored(const Record& record) {
-  return reader_.read_stored(record);
-}
-
 // Who writes holds the lock, so nobody else goes on. A reader asks whether the root is still the
 // same: its first slot is what a commit writes first. A container that another program creates in
 // its place counts its roots from the beginning again, so the number alone would not tell.
 Result<bool> Container::confirm_read(bool well) {
   constexpr unsigned kMostAgain = 100;
-  if (state_.writable && !inherited()) return true;
+  if (state_.writable && !inherited()) return !std::exchange(others_moved_, false);
   BENTO_ASSIGN(File* const first, files_.file(0));
   RootMark mark{};
   BENTO_TRY(first->read_at(state_.plan.file(0).root_address(0) + kRootMarkAt, mark));

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/board/boards.hpp"
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/paged_image.hpp"
 #include "core/comm/communicator.hpp"
@@ -76,7 +77,7 @@ class Container {
   [[nodiscard]] AbsoluteStep oldest_step() const { return AbsoluteStep(state_.root.oldest); }
   /// What is committed, for questions about steps. Task-local. Errors: kCorrupt, kIo.
   Result<CommittedIndex*> committed();
-  [[nodiscard]] Communicator& comm() { return *comm_; }
+  [[nodiscard]] Communicator& comm() const { return *comm_; }
   [[nodiscard]] PagedImage& skeleton() { return state_.skeleton; }
   [[nodiscard]] const ContainerPlan& plan() const { return state_.plan; }
   /// All datasets that exist, this session's included; by ascending number.
@@ -147,16 +148,21 @@ class Container {
   /// Apparent size of all physical files: what a record says of its size is held against it.
   /// Task-local. Errors: kNotFound, kIo.
   Result<std::uint64_t> room() { return files_.room(); }
+  /// What this rank has written so far is finished: others that share uncommitted data see it from
+  /// now on, all at once. Task-local. Errors: kNoSpace (memory).
+  Status publish();
+  /// Why ranks do not see each other's uncommitted data though the options want it; else empty.
+  /// Equal on all ranks.
+  [[nodiscard]] const std::string& not_shared_because() const { return not_shared_because_; }
   /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
-  /// or exchange. Task-local. Errors: kCorrupt, kIo.
+  /// or exchange, and, where they are shared, all that is published. Task-local. Errors: kCorrupt,
+  /// kIo.
   Result<RecordLookup> find(DatasetNumber dataset, const Box& selection);
   /// Reads the part `part` of a record that find() returned into the row-major buffer of `to_box`.
   /// Task-local. Errors: kIo, kCorrupt; kInternal for a filtered record, which only read_stored()
   /// gives out.
   Status read(const Record& record, const Box& part, std::uint64_t element_bytes, const Box& to_box,
-              std::byte* to) {
-    return reader_.read(record, element_bytes, part, to_box, to);
-  }
+              std::byte* to);
   /// The bytes of a record as they are stored, held against its hash. Task-local.
   Result<std::vector<std::byte>> read_stored(const Record& record);
   /// From now on everything that has a hash is held against it when it is read, and granules of
@@ -229,6 +235,14 @@ class Container {
   Status write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
                       std::uint64_t bytes, const ValueRange& range, const WrittenMembers* written);
   void forget_read_records();
+  // container_board.cpp
+  Status open_boards();
+  Result<bool> others_wrote(DatasetNumber dataset);
+  Result<Lookup> find_uncommitted(DatasetNumber dataset, const Box& selection);
+  [[nodiscard]] Record uncommitted_record(DatasetNumber dataset, std::size_t number) const;
+  template <class FromBuffer, class FromFile>
+  Status read_of_other(const Record& record, const FromBuffer& from_buffer,
+                       const FromFile& from_file);
   // container_home.cpp
   [[nodiscard]] Status check_inherited(DatasetNumber dataset, const Lookup& fresh) const;
   // container_commit.cpp
@@ -261,6 +275,10 @@ class Container {
   StreamWriter stream_;
   RecordReader reader_;
   std::unique_ptr<Owner> owner_;  ///< on rank 0 only
+
+  std::unique_ptr<Boards> boards_;  ///< null: other ranks see what is committed
+  std::string not_shared_because_;
+  bool others_moved_ = false;  ///< since confirm_read(): something was not what it was
 
   bool layout_fixed_ = false;
   bool layout_stored_ = true;     ///< META1 says so too, as far as this rank writes it

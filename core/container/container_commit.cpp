@@ -164,6 +164,7 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     state_.index.clear_records();
     member_writes_.clear();
     forget_read_records();
+    if (boards_) boards_->next_epoch();
     state_.skeleton.clear_dirty();
     if (closing) return {};
     stream_.forget_unseen(plan, state_.root.step, free_before);

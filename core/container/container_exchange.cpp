@@ -157,6 +157,7 @@ Status Container::exchange() {
     until = std::max(until, record.order.time_ns);
   }
   stream_.mark_told();
+  if (boards_) boards_->next_epoch();
   return {};
 }
 

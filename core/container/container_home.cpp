@@ -19,10 +19,10 @@ Status Container::check_home() const {
 }
 
 // The process that wrote them may write them anew at any time; only what still gathers in memory is
-// the child's own copy.
+// the child's own copy, unless ranks share it.
 Status Container::check_inherited(DatasetNumber dataset, const Lookup& fresh) const {
   for (const auto& piece : fresh.pieces)
-    if (!StreamWriter::buffered(state_.index.where(dataset, piece.record)))
+    if (boards_ || !StreamWriter::buffered(state_.index.where(dataset, piece.record)))
       return fail(Code::kPermission,
                   fmt::format("'{}': dataset {} was written since the last H5Fflush by process {}; "
                               "process {}, a forked child of it, can read only what was committed "

@@ -17,6 +17,7 @@ Result<std::unique_ptr<Container>> Container::create(const std::string& path, bo
                                                      const ContainerOptions& options,
                                                      std::shared_ptr<Communicator> comm) {
   auto container = std::unique_ptr<Container>(new Container(path, true, options, std::move(comm)));
+  BENTO_TRY(container->open_boards());
   Result<Bytes> made;
   if (container->owner_) made = container->owner_->create(exclusive);
   BENTO_ASSIGN(const Bytes blob, container->from_owner(made));
@@ -56,6 +57,7 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
                                                    std::shared_ptr<Communicator> comm) {
   auto container =
       std::unique_ptr<Container>(new Container(path, writable, options, std::move(comm)));
+  BENTO_TRY(container->open_boards());
   Result<Bytes> opened;
   if (container->owner_) opened = container->owner_->open();
   BENTO_ASSIGN(const Bytes blob, container->from_owner(opened));

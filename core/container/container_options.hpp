@@ -40,6 +40,10 @@ struct ContainerOptions {
   /// one.
   bool view_at_commits = false;
   double view_grace = 60;
+  /// Ranks see what others have written before it is committed, where they can.
+  bool share_uncommitted = false;
+  /// Where they cannot, the file is not opened.
+  bool must_share = false;
   bool minmax = false;  ///< keep smallest and largest value of each record that brings them
   /// Bytes that a physical file should not grow beyond: data goes on in new ones.
   std::uint64_t logical_limit = kMaxLogicalBytes;

@@ -245,7 +245,17 @@ std::optional<Dims> Index::clip_of(DatasetNumber dataset) const {
 
 Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
   Lookup out;
+  std::vector<Candidate> found;
+  BENTO_TRY(candidates(dataset, selection, found));
   if (selection.empty()) return out;
+  QueryBudget budget;
+  BENTO_TRY(resolve_latest(selection, std::move(found), budget, out));
+  return out;
+}
+
+Status Index::candidates(DatasetNumber dataset, const Box& selection,
+                         std::vector<Candidate>& out) const {
+  if (selection.empty()) return {};
   const auto found = datasets_.find(dataset);
   if (found == datasets_.end())
     return fail(Code::kCorrupt, fmt::format("index: dataset {} is not declared", dataset));
@@ -254,12 +264,9 @@ Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
     return fail(Code::kInvalidArgument,
                 fmt::format("a selection of {} dimensions in dataset {}, which has {}",
                             selection.rank(), dataset, entry.rank()));
-  std::vector<Candidate> candidates;
   for (const std::size_t at : entry.candidates(selection))
-    candidates.push_back({at, entry.meta[at].order, entry.box_at(entry.visible, at)});
-  QueryBudget budget;
-  BENTO_TRY(resolve_latest(selection, std::move(candidates), budget, out));
-  return out;
+    out.push_back({at, entry.meta[at].order, entry.box_at(entry.visible, at)});
+  return {};
 }
 
 std::vector<DatasetNumber> Index::datasets() const {

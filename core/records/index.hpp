@@ -62,6 +62,9 @@ class Index {
   /// * log hits) once the dataset's tree is built; the tree is rebuilt lazily after additions.
   Result<Lookup> find(DatasetNumber dataset, const Box& selection) const;
 
+  /// Appends the records that may hold some of `selection`, by their positions. Errors: as find().
+  Status candidates(DatasetNumber dataset, const Box& selection, std::vector<Candidate>& out) const;
+
   [[nodiscard]] std::vector<DatasetNumber> datasets() const;
 
  private:

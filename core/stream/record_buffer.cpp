@@ -12,10 +12,13 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
                                               std::uint64_t element_bytes,
                                               std::span<const std::byte> data, RecordSlot& slot) {
   const std::uint64_t key = hash_of(record.box, record.dataset);
-  if (const auto found = by_box_.find(key); found != by_box_.end()) {
+  // Of what went through filters another rank must not read one half of each.
+  const bool stays = board_ != nullptr && record.encoding != Encoding::kPlain;
+  if (const auto found = by_box_.find(key); found != by_box_.end() && !stays) {
     Entry& entry = entries_[found->second];
     if (replace(entry, record, data)) {
       entry.times.clear();
+      if (board_ != nullptr) board_->replaced(entry.number, record.order);
       growing_ = found->second + 1 == entries_.size();
       slot = entry.slot;
       return Added::kReplaced;
@@ -35,7 +38,8 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   added.stored_bytes = data.size();
   BENTO_ASSIGN(const std::size_t position, index_.add(added));
   entry.slot = {record.dataset, position};
-  buffer_.insert(buffer_.end(), data.begin(), data.end());
+  buffer_.append(data);
+  if (board_ != nullptr) entry.number = board_->buffered(added, entry.offset, {});
   by_box_[key] = entries_.size();
   slot = entry.slot;
   entries_.push_back(std::move(entry));
@@ -50,7 +54,7 @@ bool RecordBuffer::replace(const Entry& entry, const Record& record,
   if (old.dataset != record.dataset || old.box != record.box || entry.bytes != data.size() ||
       old.encoding != record.encoding || old.filter_mask != record.filter_mask)
     return false;
-  std::memcpy(buffer_.data() + entry.offset, data.data(), data.size());
+  buffer_.overwrite(entry.offset, data);
   old.order = record.order;
   index_.replace(old.dataset, entry.slot.position, old);
   return true;
@@ -63,14 +67,18 @@ bool RecordBuffer::grow(const Record& record, std::span<const std::byte> data) {
   if (grown.encoding != Encoding::kPlain || grown.order.collective != record.order.collective ||
       !append_row_major(grown.box, record.box))
     return false;
-  buffer_.insert(buffer_.end(), data.begin(), data.end());
+  buffer_.append(data);
   last.bytes += data.size();
   grown.stored_bytes = last.bytes;
   if (keep_times_) {
     const std::uint64_t more = record.box.elements();
-    if (last.times.empty()) last.times.add(grown.box.elements() - more, grown.order.time_ns);
+    if (last.times.empty()) {
+      last.times.add(grown.box.elements() - more, grown.order.time_ns);
+      grown_[{last.slot.dataset, last.slot.position}] = entries_.size() - 1;
+    }
     last.times.add(more, record.order.time_ns);
   }
+  if (board_ != nullptr) board_->grew(last.number, record.box, grown.box, record.order.time_ns);
   index_.replace(grown.dataset, last.slot.position, grown);
   by_box_.erase(last.key);
   last.key = hash_of(grown.box, grown.dataset);
@@ -85,8 +93,14 @@ Status RecordBuffer::compact() {
   std::vector<Entry> kept;
   for (const auto& [dataset, group] : groups)
     BENTO_TRY(compact_dataset(dataset, group, fresh, kept));
-  buffer_ = std::move(fresh);
+  BENTO_TRY(buffer_.become(std::move(fresh)));
   entries_ = std::move(kept);
+  if (board_ != nullptr) {
+    board_->restart();
+    for (Entry& entry : entries_)
+      entry.number = board_->buffered(index_.record(entry.slot.dataset, entry.slot.position),
+                                      entry.offset, entry.times);
+  }
   compacted_bytes_ = buffer_.size();
   growing_ = false;
   find_anew();
@@ -115,7 +129,7 @@ Status RecordBuffer::compact_dataset(DatasetNumber dataset, std::span<const Entr
     if (found == by_position.end()) continue;
     Entry entry = *found->second;
     Record record = index_.record(dataset, piece.record);
-    const std::byte* from = buffer_.data() + entry.offset;
+    const std::byte* from = buffer_.view().data() + entry.offset;
     entry.offset = fresh.size();
     if (entry.element_bytes == 0) {  // filtered: cannot be cut, kept whole, once
       if (std::find(whole_done.begin(), whole_done.end(), piece.record) != whole_done.end())
@@ -148,13 +162,20 @@ Status RecordBuffer::compact_dataset(DatasetNumber dataset, std::span<const Entr
 
 void RecordBuffer::read(const Location& where, std::uint64_t skip,
                         std::span<std::byte> into) const {
-  std::memcpy(into.data(), buffer_.data() + (where.offset & ~kBufferedBit) + skip, into.size());
+  std::memcpy(into.data(), buffer_.view().data() + (where.offset & ~kBufferedBit) + skip,
+              into.size());
 }
 
-void RecordBuffer::drop_first(std::size_t count) {
+Status RecordBuffer::drop_first(std::size_t count) {
   entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(count));
-  if (entries_.empty()) buffer_.clear();
   find_anew();
+  return entries_.empty() ? buffer_.clear() : Status{};
+}
+
+const WriteTimes* RecordBuffer::times_of(DatasetNumber dataset, std::size_t position) const {
+  const auto found = grown_.find({dataset, position});
+  if (found == grown_.end() || entries_[found->second].times.empty()) return nullptr;
+  return &entries_[found->second].times;
 }
 
 void RecordBuffer::forget(DatasetNumber dataset) {
@@ -167,9 +188,12 @@ void RecordBuffer::forget(DatasetNumber dataset) {
 void RecordBuffer::find_anew() {
   by_box_.clear();
   held_.clear();
+  grown_.clear();
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     by_box_[entries_[i].key] = i;
     ++held_[entries_[i].slot.dataset];
+    const auto& [dataset, position] = entries_[i].slot;
+    if (!entries_[i].times.empty()) grown_[{dataset, position}] = i;
   }
 }
 

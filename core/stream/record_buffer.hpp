@@ -8,11 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/board/gathered_bytes.hpp"
 #include "core/records/index.hpp"
 #include "core/records/write_times.hpp"
 
@@ -33,6 +36,7 @@ class RecordBuffer {
     std::uint64_t element_bytes = 0;  ///< 0: filtered, cannot be cut
     std::uint64_t key = 0;            ///< hash of dataset and box
     WriteTimes times;                 ///< of its parts, if it grew and they are kept
+    std::uint64_t number = 0;         ///< on the board
   };
   enum class Added { kNew, kReplaced, kGrew };
 
@@ -40,6 +44,11 @@ class RecordBuffer {
 
   /// Remembers when the parts of records that grow were written.
   void keep_times() { keep_times_ = true; }
+  /// Other ranks may read what is here, and learn what becomes of it. Before anything is.
+  void share(Board* board) {
+    board_ = board;
+    buffer_.share(board);
+  }
   /// The next write starts a record of its own: one that grew across another write would claim to
   /// be as late as its first part.
   void end_growth() { growing_ = false; }
@@ -66,15 +75,17 @@ class RecordBuffer {
   /// In the order of their data.
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   [[nodiscard]] std::span<const std::byte> data_of(const Entry& entry) const {
-    return std::span(buffer_).subspan(static_cast<std::size_t>(entry.offset),
-                                      static_cast<std::size_t>(entry.bytes));
+    return buffer_.view().subspan(static_cast<std::size_t>(entry.offset),
+                                  static_cast<std::size_t>(entry.bytes));
   }
   /// The bytes from this entry on.
   [[nodiscard]] std::span<const std::byte> data_from(const Entry& entry) const {
-    return std::span(buffer_).subspan(static_cast<std::size_t>(entry.offset));
+    return buffer_.view().subspan(static_cast<std::size_t>(entry.offset));
   }
-  /// The first `count` entries are in the stream now.
-  void drop_first(std::size_t count);
+  /// When the parts of a record that is here were written; null if it did not grow.
+  [[nodiscard]] const WriteTimes* times_of(DatasetNumber dataset, std::size_t position) const;
+  /// The first `count` entries are in the stream now. Errors: as Board::publish().
+  Status drop_first(std::size_t count);
   /// Drops what there is of a dataset that was deleted.
   void forget(DatasetNumber dataset);
 
@@ -88,10 +99,12 @@ class RecordBuffer {
   void find_anew();
 
   Index& index_;
-  std::vector<std::byte> buffer_;
+  Board* board_ = nullptr;
+  GatheredBytes buffer_;
   std::vector<Entry> entries_;
   std::unordered_map<std::uint64_t, std::size_t> by_box_;  ///< key -> entries_
   std::unordered_map<DatasetNumber, std::uint64_t> held_;  ///< dataset -> its records here
+  std::map<std::pair<DatasetNumber, std::size_t>, std::size_t> grown_;  ///< entries_ with times
   std::uint64_t compacted_bytes_ = 0;
   bool growing_ = false;  ///< the last write's record may become longer by the next one
   bool keep_times_ = false;

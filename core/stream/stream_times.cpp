@@ -17,6 +17,11 @@ const WriteTimes* StreamWriter::times_of(const Slot& slot) const {
   return found == times_.end() ? nullptr : &found->second;
 }
 
+const WriteTimes* StreamWriter::any_times_of(const Slot& slot) const {
+  const WriteTimes* const times = times_of(slot);
+  return times != nullptr ? times : buffer_.times_of(slot.dataset, slot.position);
+}
+
 // The last part first, so that a failure leaves the times of the others, which are still to be
 // written.
 Status StreamWriter::write_parts_of(const Slot& slot, const ReadRecord& read) {

@@ -38,6 +38,7 @@ Status StreamWriter::write(const Record& record, std::uint64_t element_bytes, By
                blocks_.write_large(record, element_bytes, data, bytes));
   for (const auto& part : placed) {
     BENTO_ASSIGN(const std::size_t position, index_.add(part));
+    if (board_ != nullptr) board_->placed(part);
     uncommitted_.push_back({part.dataset, position});
     note_range(uncommitted_.back(), range);
   }
@@ -146,8 +147,8 @@ Status StreamWriter::flush_buffer() {
   while (done < buffer_.entries().size() && status)
     status =
         blocks_.is_small(buffer_.entries()[done].bytes) ? flush_small(done) : flush_large(done);
-  buffer_.drop_first(done);
-  return status;
+  auto dropped = buffer_.drop_first(done);
+  return status ? dropped : status;
 }
 
 // A record that was written before the layout was fixed and is too large to share a block.
@@ -159,6 +160,7 @@ Status StreamWriter::flush_large(std::size_t& done) {
                blocks_.write_large(index_.record(entry.slot.dataset, entry.slot.position),
                                    entry.element_bytes, source, data.size()));
   ++done;
+  if (board_ != nullptr) board_->moved(entry.number, placed);
   std::vector<WriteTimes> times(placed.size());
   std::uint64_t cut = 0;
   for (std::size_t i = 0; i < placed.size() && !entry.times.empty(); ++i) {
@@ -194,6 +196,7 @@ Status StreamWriter::flush_small(std::size_t& done) {
       record.where = {writer(), place.position};
       record.header_distance = place.header_distance;
       record.hash = place.hash;
+      if (board_ != nullptr) board_->moved(entry.number, {&record, 1});
       index_.replace(entry.slot.dataset, entry.slot.position, record);
       note_times(entry.slot, entry.times);
     }

@@ -38,6 +38,12 @@ class StreamWriter {
   /// The container's, whatever the options say; before anything is written.
   void set_rules(const StreamRules& rules) { blocks_.set_rules(rules); }
 
+  /// Other ranks may read what is not committed yet: it is told on the board. Before anything is
+  /// written.
+  void share(Board* board) {
+    board_ = board;
+    buffer_.share(board);
+  }
   /// Other ranks write, too: remembers when the parts of records that grow were written, until they
   /// are committed.
   void keep_times() { buffer_.keep_times(); }
@@ -70,6 +76,8 @@ class StreamWriter {
   /// When the parts of an uncommitted record that is in the stream were written. Null if it did not
   /// grow; its order is that of the first part.
   [[nodiscard]] const WriteTimes* times_of(const Slot& slot) const;
+  /// The same, also of a record that still gathers.
+  [[nodiscard]] const WriteTimes* any_times_of(const Slot& slot) const;
   using ReadRecord = std::function<Result<std::vector<std::byte>>(const Record&)>;
   /// Writes all parts but the first of the records of these datasets that grew once more, each as
   /// a record of its own, as late as it is: so the records say which of several ranks' writes is
@@ -141,6 +149,7 @@ class StreamWriter {
   std::uint64_t buffer_bytes_;  ///< StreamOptions
   BlockWriter blocks_;
   RecordBuffer buffer_;
+  Board* board_ = nullptr;  ///< null if nobody else reads
   bool grew_ = false;
   std::vector<Slot> uncommitted_;
   std::size_t told_ = 0;  ///< the first so many of uncommitted_ other ranks know

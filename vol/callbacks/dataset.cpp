@@ -234,7 +234,7 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void*
     BENTO_ASSIGN(DatasetState* const state, resolve(object));
     if (state->home == Home::kDiverted) {
       BENTO_ASSIGN(const bool answered, diverted_optional(object, *state, args, dxpl));
-      if (answered) return {};
+      if (answered) return state->file->container().publish();
     }
     if (H5VLdataset_optional(object->under, object->under_vol_id, args, dxpl, req) < 0)
       return fail(native_failed("dataset operation"));

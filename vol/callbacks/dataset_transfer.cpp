@@ -193,13 +193,25 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
   return {};
 }
 
+// Also what there is of a write that failed, as natively.
+Status publish(std::size_t count, void* dset[]) {
+  for (std::size_t i = 0; i < count; ++i) {
+    BENTO_ASSIGN(DatasetState* const state, resolve(static_cast<Object*>(dset[i])));
+    if (state->home == Home::kDiverted) BENTO_TRY(state->file->container().publish());
+  }
+  return {};
+}
+
 }  // namespace
 
 herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
                      hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
   return guard<herr_t>("dataset write", [&]() -> Status {
     const std::uint64_t refused = refused_writes().count;
-    BENTO_TRY(write(count, dset, mem_type, mem_space, file_space, dxpl, buf, req));
+    const Status wrote = write(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+    const Status published = publish(count, dset);
+    BENTO_TRY(wrote);
+    BENTO_TRY(published);
     if (refused_writes().count == refused) return {};
     return fail(Code::kPermission, refused_writes().last);
   });

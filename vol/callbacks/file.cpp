@@ -79,6 +79,8 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
 ContainerOptions options_of(const AgreedFile& file, const CachePlace& place, hid_t fapl) {
   ContainerOptions options = container_options(file.settings.requested.config, fapl);
   options.lock = static_cast<decltype(options.lock)>(file.decision.locking);
+  options.must_share =
+      options.share_uncommitted && file.settings.requested.given.contains("visible");
   // The daemon asks the lock whether the copy in the cache is complete.
   if (place.cached && options.lock == Locking::kOff) options.lock = Locking::kBestEffort;
   if (place.cached) {
@@ -155,6 +157,7 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   if (!created && give_up_place(place, request, file, created.error())) created = create_there();
   BENTO_ASSIGN(auto container, std::move(created));
   warn_of_locks(name, *container);
+  tell_of_visibility(name, *container);
   auto context =
       std::make_shared<FileContext>(name, std::move(file.settings), file.access, file.comm,
                                     std::move(container), std::move(place.cached));
@@ -181,6 +184,7 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
   BENTO_ASSIGN(auto container, Container::open(place.name_or(name), writable,
                                                options_of(file, place, fapl), file.comm));
   warn_of_locks(name, *container);
+  tell_of_visibility(name, *container);
   if (container->view_edited() && file.comm->rank() == 0)
     fmt::print(
         stderr,

@@ -92,6 +92,7 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   options.keep = config.keep;
   if (config.step != 0) options.step = AbsoluteStep(config.step);
   options.minmax = config.minmax;
+  options.share_uncommitted = config.visible_writes;
   options.view_at_commits = config.view_commits;
   options.view_grace = config.view_grace;
   options.lock = locking_wanted(fapl);
@@ -103,6 +104,17 @@ void warn_of_locks(const std::string& name, const Container& container) {
   static auto* const told = new std::set<std::uint64_t>;
   if (container.lock_warning().empty() || !told->insert(container.identity().first).second) return;
   fmt::print(stderr, "h5bento: warning: '{}': {}\n", name, container.lock_warning());
+}
+
+void tell_of_visibility(const std::string& name, const Container& container) {
+  static bool told = false;
+  if (told || container.not_shared_because().empty()) return;
+  told = true;
+  if (container.comm().rank() == 0)
+    fmt::print(stderr,
+               "h5bento: '{}': what a rank writes is visible to others after H5Fflush or in "
+               "collective reads only, as with visible=commit: {}\n",
+               name, container.not_shared_because());
 }
 
 // Whatever cannot be opened is left to the native connector, whose errors applications know.

@@ -25,6 +25,10 @@ void set_file_opener(FileOpener opener);
 /// Tells the user, once for each file system, what is wrong with its locks; on rank 0, if anything.
 void warn_of_locks(const std::string& name, const Container& container);
 
+/// Tells the user, once, why ranks do not see each other's writes before they are committed, though
+/// visible=write holds; on rank 0.
+void tell_of_visibility(const std::string& name, const Container& container);
+
 /// Does the file hold a valid root of ours? Missing files do not. Errors: kUnsupported (a newer
 /// format version), kCorrupt and kInvalidArgument (refuse_damaged()). Task-local.
 Result<bool> is_ours(const char* name);

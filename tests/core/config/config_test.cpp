@@ -91,6 +91,7 @@ TEST_CASE("config: a bad value names the key, the value and what is accepted", "
       {"timeout=5s", "seconds"},
       {"timeout=inf", "seconds"},
       {"timeout=nan", "seconds"},
+      {"visible=flush", "write or commit"},
   }));
   CAPTURE(text);
   const auto config = parse_config(text);
@@ -123,6 +124,13 @@ TEST_CASE("config: what this version does not have is refused, not ignored", "[c
   CHECK(config.error().code == Code::kUnsupported);
   CHECK_THAT(config.error().text, ContainsSubstring("not available in this version") &&
                                       ContainsSubstring(text.substr(0, text.find('='))));
+}
+
+TEST_CASE("config: what other ranks see", "[core][config]") {
+  CHECK_FALSE(Config{}.visible_writes);
+  CHECK(parse_config("visible=write")->visible_writes);
+  CHECK_FALSE(parse_config("visible=write;visible=commit")->visible_writes);
+  CHECK(value_text(*parse_config("visible=write"), "visible") == "write");
 }
 
 TEST_CASE("config: the cache and its flush", "[core][config]") {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/board/board.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace bento {
+
+namespace {
+/// Memory of a log or an area that stays when it is emptied.
+constexpr std::uint64_t kKeptBytes = std::uint64_t{8} << 20;
+}  // namespace
+
+Board::Board(int descriptor, std::uint32_t index, NodeHead& node, RankHead& mine)
+    : descriptor_(descriptor),
+      node_(&node),
+      mine_(&mine),
+      log_window_(descriptor, log_offset(index), kMostBoardBytes, true),
+      areas_{SharedWindow(descriptor, area_offset(index, 0), kMostBoardBytes, true),
+             SharedWindow(descriptor, area_offset(index, 1), kMostBoardBytes, true)} {}
+
+std::byte* Board::reach(std::uint64_t bytes) {
+  if (!areas_[area_].reach(bytes)) throw std::bad_alloc();
+  return areas_[area_].data();
+}
+
+Status Board::empty_area() {
+  BENTO_TRY(publish());
+  mine_->generation[area_].fetch_add(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  areas_[area_].give_back(kKeptBytes);
+  return {};
+}
+
+// What is published then leads nobody to the other area.
+Status Board::switch_area() {
+  BENTO_TRY(publish());
+  area_ = 1 - area_;
+  mine_->generation[area_].fetch_add(1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  return {};
+}
+
+std::uint64_t Board::buffered(const Record& record, std::uint64_t offset, const WriteTimes& times) {
+  const std::uint64_t generation = mine_->generation[area_].load(std::memory_order_relaxed);
+  log_.buffered(record, {area_, generation, offset}, times);
+  return next_++;
+}
+
+void Board::grew(std::uint64_t number, const Box& by, const Box& grown, std::uint64_t time_ns) {
+  unsigned d = 0;
+  while (by.count[d] == grown.count[d]) ++d;
+  log_.grew(number, d, by.count[d], time_ns);
+}
+
+void Board::placed(const Record& record) {
+  log_.placed(record);
+  ++next_;
+}
+
+// Either the reader, who says what it has looked at before it looks, finds the new head, or this
+// rank finds that somebody has looked.
+Status Board::publish() {
+  const auto fresh = log_.view();
+  if (fresh.empty()) return {};
+  BENTO_TRY(log_window_.reach(head_.bytes + fresh.size()));
+  std::memcpy(log_window_.data() + head_.bytes, fresh.data(), fresh.size());
+  head_.bytes += fresh.size();
+  log_.clear();
+  mine_->log.store(head_.word(), std::memory_order_seq_cst);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (node_->seen.load(std::memory_order_relaxed) >= node_->counter.load(std::memory_order_relaxed))
+    node_->counter.fetch_add(1, std::memory_order_seq_cst);
+  return {};
+}
+
+void Board::next_epoch() {
+  log_.begin();
+  head_ = {LogHead::after(head_.epoch), 0};
+  next_ = 0;
+  mine_->log.store(head_.word(), std::memory_order_seq_cst);
+  log_window_.give_back(kKeptBytes);
+}
+
+}  // namespace bento

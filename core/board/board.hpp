@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What a rank has written and no commit has stored yet, laid out for the other ranks of its node
+/// to read without its help. Never waits for anybody. Task-local.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/base/error.hpp"
+#include "core/board/board_log.hpp"
+#include "core/board/board_memory.hpp"
+#include "core/io/shared_memory.hpp"
+#include "core/records/record.hpp"
+
+namespace bento {
+
+class Board {
+ public:
+  /// That of the `index`-th rank of the node. `descriptor` and the heads must outlive it.
+  Board(int descriptor, std::uint32_t index, NodeHead& node, RankHead& mine);
+
+  // The bytes of small records.
+
+  /// `bytes` bytes of the area in use. Valid until the next call. Throws std::bad_alloc.
+  std::byte* reach(std::uint64_t bytes);
+  [[nodiscard]] const std::byte* data() const { return areas_[area_].data(); }
+  /// Nobody needs what is in the area any more, now that the log says where it is instead. Errors:
+  /// as publish().
+  Status empty_area();
+  /// What gathers from now on does so in the other area; what is in this one stays. Errors: as
+  /// publish().
+  Status switch_area();
+
+  // What becomes of records. Others learn of it when it is published.
+
+  /// A record whose bytes are at `offset` of the area. Returns its number.
+  std::uint64_t buffered(const Record& record, std::uint64_t offset, const WriteTimes& times);
+  /// It is now `grown`, by this box behind what it was.
+  void grew(std::uint64_t number, const Box& by, const Box& grown, std::uint64_t time_ns);
+  void replaced(std::uint64_t number, const Order& order) { log_.replaced(number, order); }
+  void placed(const Record& record);
+  void moved(std::uint64_t number, std::span<const Record> placed) { log_.moved(number, placed); }
+  /// All records so far are told of once more, or are gone.
+  void restart() { log_.restart(); }
+
+  /// Others see what there is from now on. Errors: kNoSpace (the log is full, or memory is).
+  Status publish();
+  /// The layout of the container is fixed.
+  void set_chunk_bytes(std::uint64_t bytes) { mine_->chunk_bytes.store(bytes); }
+  /// After a commit or an exchange: everybody knows all that was written before. Nothing may gather
+  /// in the area.
+  void next_epoch();
+
+ private:
+  int descriptor_;
+  NodeHead* node_;
+  RankHead* mine_;
+  SharedWindow log_window_;
+  SharedWindow areas_[2];
+  unsigned area_ = 0;
+  LogWriter log_;  ///< not published yet
+  LogHead head_;
+  std::uint64_t next_ = 0;  ///< number of the next record
+};
+
+}  // namespace bento

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What lies where in the memory that the ranks of a node share, and by which rules it changes.
+///
+/// Each rank has a *log* of what it has written since the last commit or exchange, and two *areas*
+/// in which the bytes of its small records gather. Only it writes there; all others read.
+///
+/// - A log grows at its end. What its head covers does not change; the head moves once a call, so
+///   that all pieces of a write appear together.
+/// - A commit or an exchange, which every rank has entered before any comes out, begins a new
+///   *epoch*: logs are empty then. Who reads a head of another epoch than its own ignores it: that
+///   rank has not come out yet, and what it wrote is known.
+/// - An area has a *generation*. It grows before anything in the area is written over, and by then
+///   the log says where those bytes are instead. So a reader copies, and holds the generation
+///   against what it was; if it has grown, the log leads on.
+/// - A *counter* of the node grows when something new was published and somebody has looked since
+///   it grew last. Who finds the counter as it was knows that nothing is new; who publishes while
+///   nobody reads writes to no memory that others write to.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace bento {
+
+/// Bytes of a log or of an area at most, and of all that one rank has.
+inline constexpr std::uint64_t kMostBoardBytes = std::uint64_t{1} << 38;
+inline constexpr std::uint64_t kRankBoardBytes = std::uint64_t{1} << 40;
+
+struct NodeHead {
+  alignas(64) std::atomic<std::uint64_t> counter;
+  alignas(64) std::atomic<std::uint64_t> seen;  ///< the largest counter that anybody has looked at
+};
+
+struct alignas(64) RankHead {
+  std::atomic<std::uint64_t> log;  ///< LogHead
+  std::array<std::atomic<std::uint64_t>, 2> generation;
+  std::atomic<std::uint64_t> chunk_bytes;  ///< of the container's layout; 0 until it is fixed
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
+
+/// Bytes of a log that are published, and the epoch that they belong to, in one word.
+struct LogHead {
+  static constexpr unsigned kBits = 40;
+  std::uint32_t epoch = 0;  ///< 24 bits
+  std::uint64_t bytes = 0;
+
+  [[nodiscard]] std::uint64_t word() const { return std::uint64_t{epoch} << kBits | bytes; }
+  static LogHead of(std::uint64_t word) {
+    return {static_cast<std::uint32_t>(word >> kBits), word & ((std::uint64_t{1} << kBits) - 1)};
+  }
+  static std::uint32_t after(std::uint32_t epoch) { return (epoch + 1) & 0xFFFFFFu; }
+};
+static_assert(kMostBoardBytes < std::uint64_t{1} << LogHead::kBits);
+
+/// Where the parts of the `index`-th rank of the node begin; the heads lie at the beginning.
+inline std::uint64_t log_offset(std::uint32_t index) {
+  return (std::uint64_t{index} + 1) * kRankBoardBytes;
+}
+inline std::uint64_t area_offset(std::uint32_t index, unsigned area) {
+  return log_offset(index) + (1 + area) * kMostBoardBytes;
+}
+inline std::uint64_t head_bytes(std::uint32_t ranks) {
+  return sizeof(NodeHead) + std::uint64_t{ranks} * sizeof(RankHead);
+}
+inline std::uint64_t board_bytes(std::uint32_t ranks) {
+  return log_offset(ranks);
+}
+
+}  // namespace bento

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/board/other_records.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace bento {
+
+OtherRecords::Other::Other(int descriptor, std::uint32_t rank_number, std::uint32_t index)
+    : rank(rank_number),
+      log(descriptor, log_offset(index), kMostBoardBytes, false),
+      areas{SharedWindow(descriptor, area_offset(index, 0), kMostBoardBytes, false),
+            SharedWindow(descriptor, area_offset(index, 1), kMostBoardBytes, false)} {}
+
+OtherRecords::OtherRecords(int descriptor, NodeHead& node, std::span<RankHead> heads,
+                           std::vector<std::uint32_t> ranks, std::uint32_t mine, Metadata metadata)
+    : node_(&node), metadata_(std::move(metadata)) {
+  for (std::uint32_t index = 0; index < ranks.size(); ++index) {
+    if (index == mine) continue;
+    if (place_of_.size() <= ranks[index]) place_of_.resize(ranks[index] + 1, kNone);
+    place_of_[ranks[index]] = others_.size();
+    others_.emplace_back(descriptor, ranks[index], index).head = &heads[index];
+  }
+  counter_ = ~node.counter.load();  // to be looked at
+}
+
+std::uint64_t OtherRecords::chunk_bytes() const {
+  for (const Other& other : others_)
+    if (const std::uint64_t bytes = other.head->chunk_bytes.load(); bytes != 0) return bytes;
+  return 0;
+}
+
+// A writer that finds that somebody has looked lets the counter grow; so this rank says that it
+// looks before it does. The largest count stays: others may have looked at a later one.
+Status OtherRecords::read_logs(std::uint64_t counter) {
+  std::uint64_t seen = node_->seen.load();
+  while (seen < counter && !node_->seen.compare_exchange_weak(seen, counter)) {
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  for (Other& other : others_) BENTO_TRY(read_log(other));
+  counter_ = counter;
+  return {};
+}
+
+// A head of another epoch: the rank has not come out of the commit or exchange yet that this one
+// has left.
+Status OtherRecords::read_log(Other& other) {
+  const LogHead head = LogHead::of(other.head->log.load(std::memory_order_acquire));
+  if (head.epoch != epoch_ || head.bytes == other.read) return {};
+  BENTO_TRY(other.log.reach(head.bytes));
+  ByteReader in(std::span<const std::byte>(other.log.data(), static_cast<std::size_t>(head.bytes))
+                    .subspan(static_cast<std::size_t>(other.read)),
+                std::endian::little, "log of a rank");
+  LogEntry entry;
+  while (in.remaining() != 0) {
+    BENTO_TRY(other.reader.read(in, entry));
+    BENTO_TRY(apply(other, entry));
+  }
+  other.read = head.bytes;
+  return {};
+}
+
+Status OtherRecords::apply(Other& other, LogEntry& entry) {
+  switch (entry.kind) {
+    case LogEntryKind::kRestart:
+      restart(other);
+      return {};
+    case LogEntryKind::kBuffered:
+    case LogEntryKind::kPlaced:
+      return add(other, entry);
+    case LogEntryKind::kGrew:
+      return grow(other, entry);
+    case LogEntryKind::kReplaced:
+      return replace(other, entry);
+    case LogEntryKind::kMoved:
+      return move(other, entry);
+  }
+  return {};
+}
+
+// Of a dataset that this rank has not made yet all that is known is what the record shows.
+Result<std::size_t> OtherRecords::put(const Record& record) {
+  if (index_.find(record.dataset) == nullptr) {
+    index_.declare({record.dataset, {}, 0, record.box.rank(), 0});
+    for (const auto& event : metadata_.extents())
+      if (event.dataset == record.dataset) BENTO_TRY(index_.clip(event));
+  }
+  return index_.add(record);
+}
+
+Status OtherRecords::add(Other& other, const LogEntry& entry) {
+  Known one;
+  one.dataset = entry.record.dataset;
+  one.place = entry.place;
+  one.buffered = entry.kind == LogEntryKind::kBuffered;
+  const std::uint64_t number = other.first + other.known.size();
+  if (!metadata_.removed(one.dataset)) {
+    Record record = entry.record;
+    if (one.buffered) record.where = {other.rank, kOtherBuffer | number};
+    BENTO_ASSIGN(one.position, put(record));
+    if (one.buffered && !entry.times.empty()) times_[{one.dataset, one.position}] = entry.times;
+  }
+  other.known.push_back(one);
+  return {};
+}
+
+Result<OtherRecords::Known*> OtherRecords::known(Other& other, std::uint64_t number) {
+  if (number < other.first || number - other.first >= other.known.size())
+    return fail(Code::kCorrupt,
+                fmt::format("log of rank {}: record {} is not known", other.rank, number));
+  return &other.known[static_cast<std::size_t>(number - other.first)];
+}
+
+Status OtherRecords::grow(Other& other, const LogEntry& entry) {
+  BENTO_ASSIGN(const Known* const found, known(other, entry.number));
+  const Known& one = *found;
+  if (one.position == kNone) return {};
+  Record record = index_.record(one.dataset, one.position);
+  if (entry.dimension >= record.box.rank() || record.box.count[entry.dimension] == 0)
+    return fail(Code::kCorrupt,
+                fmt::format("log of rank {}: dimension {}", other.rank, entry.dimension));
+  const std::uint64_t before = record.box.elements();
+  const std::uint64_t element_bytes = record.stored_bytes / before;
+  record.box.count[entry.dimension] += entry.added;
+  const std::uint64_t more = record.box.elements() - before;
+  record.stored_bytes += more * element_bytes;
+  WriteTimes& times = times_[{one.dataset, one.position}];
+  if (times.empty()) times.add(before, record.order.time_ns);
+  times.add(more, entry.time_ns);
+  index_.replace(one.dataset, one.position, record);
+  return {};
+}
+
+Status OtherRecords::replace(Other& other, const LogEntry& entry) {
+  BENTO_ASSIGN(const Known* const one, known(other, entry.number));
+  if (one->position == kNone) return {};
+  Record record = index_.record(one->dataset, one->position);
+  record.order = entry.order;
+  times_.erase({one->dataset, one->position});
+  index_.replace(one->dataset, one->position, record);
+  return {};
+}
+
+// As the stream does it: a record that was cut takes the times of its parts along.
+Status OtherRecords::move(Other& other, LogEntry& entry) {
+  BENTO_ASSIGN(Known* const one, known(other, entry.number));
+  one->buffered = false;
+  if (one->position == kNone || entry.placed.empty()) return {};
+  const Record before = index_.record(one->dataset, one->position);
+  const auto grown = times_.find({one->dataset, one->position});
+  const WriteTimes times = grown == times_.end() ? WriteTimes{} : grown->second;
+  if (grown != times_.end()) times_.erase(grown);
+  std::uint64_t cut = 0;
+  for (std::size_t i = 0; i < entry.placed.size(); ++i) {
+    Record& part = entry.placed[i];
+    part.dataset = before.dataset;
+    part.order = before.order;
+    part.encoding = before.encoding;
+    part.filter_mask = before.filter_mask;
+    WriteTimes of_part;
+    if (!times.empty()) {
+      of_part = times.slice(cut, cut + part.box.elements());
+      part.order.time_ns = of_part.first_time();
+      cut += part.box.elements();
+    }
+    std::size_t position = one->position;
+    if (i == 0) {
+      index_.replace(one->dataset, position, part);
+    } else {
+      BENTO_ASSIGN(position, put(part));
+    }
+    if (!of_part.empty()) times_[{one->dataset, position}] = std::move(of_part);
+  }
+  return {};
+}
+
+// The record stays where it is in the index, but nothing of it is seen.
+void OtherRecords::hide(const Known& one) {
+  Record record = index_.record(one.dataset, one.position);
+  for (unsigned d = 0; d < record.box.rank(); ++d) record.box.count[d] = 0;
+  record.order = {};
+  index_.replace(one.dataset, one.position, record);
+  times_.erase({one.dataset, one.position});
+}
+
+void OtherRecords::restart(Other& other) {
+  for (const Known& one : other.known)
+    if (one.position != kNone) hide(one);
+  other.first += other.known.size();
+  other.known.clear();
+}
+
+const OtherRecords::Known* OtherRecords::find(const Location& where) const {
+  if (where.task >= place_of_.size() || place_of_[where.task] == kNone) return nullptr;
+  const Other& other = others_[place_of_[where.task]];
+  const std::uint64_t number = where.offset & ~kOtherBuffer;
+  if (number < other.first || number - other.first >= other.known.size()) return nullptr;
+  return &other.known[static_cast<std::size_t>(number - other.first)];
+}
+
+const WriteTimes* OtherRecords::times_of(DatasetNumber dataset, std::size_t position) const {
+  const auto found = times_.find({dataset, position});
+  return found == times_.end() ? nullptr : &found->second;
+}
+
+std::optional<Record> OtherRecords::now(const Location& where) const {
+  const Known* const one = find(where);
+  if (one == nullptr || one->position == kNone) return std::nullopt;
+  return index_.record(one->dataset, one->position);
+}
+
+Result<bool> OtherRecords::with_bytes(const Location& where,
+                                      const std::function<void(std::span<const std::byte>)>& use) {
+  const Known* const one = find(where);
+  if (one == nullptr || one->position == kNone || !one->buffered) return false;
+  Other& other = others_[place_of_[where.task]];
+  const std::uint64_t bytes = index_.record(one->dataset, one->position).stored_bytes;
+  const auto& generation = other.head->generation[one->place.area];
+  SharedWindow& area = other.areas[one->place.area];
+  BENTO_TRY(area.reach(one->place.offset + bytes));
+  if (generation.load(std::memory_order_acquire) != one->place.generation) return false;
+  use({area.data() + one->place.offset, static_cast<std::size_t>(bytes)});
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return generation.load(std::memory_order_relaxed) == one->place.generation;
+}
+
+Status OtherRecords::clip(const ExtentEvent& event) {
+  return index_.find(event.dataset) == nullptr ? Status{} : index_.clip(event);
+}
+
+void OtherRecords::remove(DatasetNumber dataset) {
+  if (index_.find(dataset) == nullptr) return;
+  index_.remove(dataset);
+  std::erase_if(times_, [&](const auto& each) { return each.first.first == dataset; });
+  for (Other& other : others_)
+    for (Known& one : other.known)
+      if (one.dataset == dataset) one.position = kNone;
+}
+
+void OtherRecords::next_epoch() {
+  epoch_ = LogHead::after(epoch_);
+  counter_ = ~node_->counter.load();
+  index_ = Index();
+  times_.clear();
+  for (Other& other : others_) {
+    other.reader.begin();
+    other.read = 0;
+    other.first = 0;
+    other.known.clear();
+  }
+}
+
+}  // namespace bento

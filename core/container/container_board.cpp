@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What other ranks have written and no commit or exchange has brought yet.
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "core/comm/agree.hpp"
+#include "core/container/container.hpp"
+#include "core/records/part_candidates.hpp"
+
+namespace bento {
+
+// Collective.
+Status Container::open_boards() {
+  if (!state_.options.share_uncommitted || !state_.writable || comm_->size() == 1) return {};
+  OtherRecords::Metadata metadata;
+  metadata.removed = [this](DatasetNumber dataset) {
+    return dataset < state_.next_dataset && state_.index.find(dataset) == nullptr;
+  };
+  metadata.extents = [this] { return std::span<const ExtentEvent>(state_.pending.extents); };
+  BENTO_ASSIGN(Boards::Opened opened, Boards::open(*comm_, std::move(metadata)));
+  not_shared_because_ = std::move(opened.why);
+  boards_ = std::move(opened.boards);
+  if (boards_ == nullptr) {
+    const bool refused = state_.options.must_share;
+    return agree(*comm_, refused ? fail(Code::kUnsupported,
+                                        fmt::format("'{}': visible=write is not available here: {}",
+                                                    state_.path, not_shared_because_))
+                                 : Status{});
+  }
+  state_.clock.follow_steady(opened.clock_ns);
+  stream_.share(&boards_->mine());
+  return {};
+}
+
+Status Container::publish() {
+  if (boards_ == nullptr || inherited()) return {};
+  return boards_->mine().publish();
+}
+
+Result<bool> Container::others_wrote(DatasetNumber dataset) {
+  if (boards_ == nullptr || inherited()) return false;
+  OtherRecords& others = boards_->others();
+  BENTO_TRY(others.catch_up());
+  return others.any(dataset);
+}
+
+// This rank's records have their positions in the index as numbers, those of others come behind.
+Result<Lookup> Container::find_uncommitted(DatasetNumber dataset, const Box& selection) {
+  BENTO_ASSIGN(const bool others_too, others_wrote(dataset));
+  if (!others_too) return state_.index.find(dataset, selection);
+  // Another rank may have come to a call that fixes the layout before this one does.
+  if (!layout_fixed_)
+    if (const std::uint64_t chunk = boards_->others().chunk_bytes(); chunk != 0)
+      state_.plan.set_chunk_bytes(chunk);
+  const OtherRecords& others = boards_->others();
+  PartCandidates candidates(selection);
+  BENTO_TRY(candidates.add(state_.index, dataset, [&](std::size_t position) {
+    return stream_.any_times_of({dataset, position});
+  }));
+  BENTO_TRY(candidates.add(others.index(), dataset, [&](std::size_t position) {
+    return others.times_of(dataset, position);
+  }));
+  return std::move(candidates).resolve();
+}
+
+Record Container::uncommitted_record(DatasetNumber dataset, std::size_t number) const {
+  const std::size_t own = state_.index.size(dataset);
+  if (number < own) return state_.index.record(dataset, number);
+  return boards_->others().index().record(dataset, number - own);
+}
+
+// What gathered with its rank when it was found may have gone to the file since. If it is not what
+// it was at all, all of the read is done again.
+template <class FromBuffer, class FromFile>
+Status Container::read_of_other(const Record& record, const FromBuffer& from_buffer,
+                                const FromFile& from_file) {
+  OtherRecords& others = boards_->others();
+  for (bool again = false;; again = true) {
+    BENTO_ASSIGN(const bool there, others.with_bytes(record.where, from_buffer));
+    if (there) return {};
+    BENTO_TRY(others.catch_up());
+    const std::optional<Record> now = others.now(record.where);
+    if (!now || !contains(now->box, record.box)) {
+      others_moved_ = true;
+      return fail(Code::kBusy, "a record of another rank is not what it was");
+    }
+    if (!OtherRecords::in_buffer(now->where)) return from_file(*now);
+    if (again)
+      return fail(Code::kInternal,
+                  fmt::format("'{}': what rank {} wrote to dataset {} is not where its board says",
+                              state_.path, record.where.task, record.dataset));
+  }
+}
+
+Status Container::read(const Record& record, const Box& part, std::uint64_t element_bytes,
+                       const Box& to_box, std::byte* to) {
+  if (!OtherRecords::in_buffer(record.where))
+    return reader_.read(record, element_bytes, part, to_box, to);
+  return read_of_other(
+      record,
+      [&](std::span<const std::byte> bytes) {
+        copy_box(part, record.box, bytes.data(), to_box, to, element_bytes);
+      },
+      [&](const Record& now) { return reader_.read(now, element_bytes, part, to_box, to); });
+}
+
+Result<std::vector<std::byte>> Container::read_stored(const Record& record) {
+  if (!OtherRecords::in_buffer(record.where)) return reader_.read_stored(record);
+  std::vector<std::byte> out;
+  const auto first = [&](std::span<const std::byte> bytes) {
+    bytes = bytes.first(static_cast<std::size_t>(record.stored_bytes));
+    out.assign(bytes.begin(), bytes.end());
+  };
+  BENTO_TRY(read_of_other(record, first, [&](const Record& now) -> Status {
+    BENTO_ASSIGN(const auto bytes, reader_.read_stored(now));
+    first(bytes);
+    return {};
+  }));
+  return out;
+}
+
+}  // namespace bento

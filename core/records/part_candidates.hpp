@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Finding in several indexes at once, in which records of different ranks may overlap that became
+/// longer by several writes: where they do, each part counts for itself.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/records/index.hpp"
+#include "core/records/resolve.hpp"
+#include "core/records/write_times.hpp"
+
+namespace bento {
+
+class PartCandidates {
+ public:
+  explicit PartCandidates(const Box& selection) : selection_(selection) {}
+
+  /// When the parts of the record at this position were written; null if it did not grow.
+  using TimesOf = std::function<const WriteTimes*(std::size_t position)>;
+  /// Adds the records of one index. They have their positions there as numbers, and behind those of
+  /// the indexes before. Errors: as Index::find().
+  Status add(const Index& index, DatasetNumber dataset, const TimesOf& times_of);
+  /// Which records hold the selection. Errors: as Index::find().
+  Result<Lookup> resolve() &&;
+
+ private:
+  struct Grown {
+    std::size_t candidate;
+    Box whole;
+    const WriteTimes* times;
+  };
+  [[nodiscard]] std::vector<bool> beside_other_ranks() const;
+
+  Box selection_;
+  std::size_t base_ = 0;
+  std::vector<Candidate> candidates_;
+  std::vector<Grown> grown_;
+};
+
+}  // namespace bento

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Random parallel programs in which a rank writes, all pass a barrier, and other ranks read independently what it
+wrote; nobody flushes. Each read must give what was written last. The same programs run natively, too.
+
+    visible_writes.py [--first N] [SEEDS]                 the test
+    mpirun ... visible_writes.py --run FIRST COUNT MODE   its program; MODE is bento or native
+"""
+
+import glob
+import os
+import sys
+
+STEPS = 40
+
+
+def box_of(rng, shape, whole):
+    if whole:
+        return tuple(slice(0, extent) for extent in shape)
+    box = []
+    for extent in shape:
+        start = rng.randrange(extent)
+        box.append(slice(start, min(extent, start + rng.randint(1, max(1, extent // 4)))))
+    return tuple(box)
+
+
+class Program:
+    """What all ranks do; every decision that they share comes from one generator."""
+
+    def __init__(self, file, comm, seed, filters):
+        import random
+
+        self.file, self.comm, self.filters = file, comm, filters
+        self.rng, self.own = random.Random(seed), random.Random(f"{seed} {comm.rank}")
+        self.wanted = {}
+        self.names = 0
+        self.value = 0
+        self.log = []
+
+    def create(self, name=None):
+        import numpy as np
+
+        rng = self.rng
+        self.names += 1
+        name = name or f"d{self.names}"
+        rows = rng.choice([1, 3, 40, 300])
+        shape = rng.choice([(rows,), (rows, 5), (rows, 130), (rows, 300)])
+        options = {"fillvalue": -1}
+        if rng.random() < 0.5:
+            options["chunks"] = tuple(rng.randint(1, extent) for extent in shape)
+            options["maxshape"] = (None,) + shape[1:]
+            if rng.random() < 0.5 and self.filters:
+                options["chunks"] = (rows,) + shape[1:]
+                options["compression"], options["compression_opts"] = "gzip", 1
+        self.file.create_dataset(name, shape, "i4", **options)
+        self.wanted[name] = np.full(shape, -1, "i4")
+        self.log.append(("create", name, shape, options))
+
+    def write(self):
+        import numpy as np
+
+        rng = self.rng
+        turn = rng.randrange(self.comm.size)
+        for _ in range(rng.randint(1, 4)):
+            name = rng.choice(sorted(self.wanted))
+            wanted = self.wanted[name]
+            where = box_of(rng, wanted.shape, rng.random() < 0.15)
+            if rng.random() < 0.2:  # row after row: small pieces that become one record
+                where = (slice(where[0].start, where[0].stop),) + tuple(slice(0, n) for n in wanted.shape[1:])
+            self.value += 1
+            wanted[where] = self.value
+            self.log.append(("write", turn, name, [(one.start, one.stop) for one in where], self.value))
+            if turn != self.comm.rank:
+                continue
+            if rng_of(self.value) < 0.3:
+                for row in range(where[0].start, where[0].stop):
+                    self.file[name][(slice(row, row + 1),) + where[1:]] = self.value
+            else:
+                self.file[name][where] = np.full(wanted[where].shape, self.value, "i4")
+
+    def resize(self):
+        import numpy as np
+
+        name = self.rng.choice(sorted(self.wanted))
+        data, wanted = self.file[name], self.wanted[name]
+        rows = self.rng.choice([1, wanted.shape[0], 2 * wanted.shape[0], 77])
+        if data.chunks is None:
+            return
+        self.log.append(("resize", name, rows))
+        data.resize((rows,) + wanted.shape[1:])
+        new = np.full((rows,) + wanted.shape[1:], -1, "i4")
+        kept = min(rows, wanted.shape[0])
+        new[:kept] = wanted[:kept]
+        self.wanted[name] = new
+
+    def delete(self):
+        name = self.rng.choice(sorted(self.wanted))
+        self.log.append(("delete", name))
+        del self.file[name]
+        del self.wanted[name]
+        self.create(name if self.rng.random() < 0.7 else None)
+
+    def read(self, where="independent"):
+        name = self.own.choice(sorted(self.wanted))
+        wanted = self.wanted[name]
+        box = box_of(self.own, wanted.shape, self.own.random() < 0.3)
+        found = self.file[name][box]
+        assert (found == wanted[box]).all(), (
+            f"rank {self.comm.rank}, {where}, {name} {box}: {self.log}\n{found}\n{wanted[box]}"
+        )
+
+    def run(self):
+        for _ in range(2):
+            self.create()
+        for _ in range(STEPS):
+            kind = self.rng.random()
+            if kind < 0.06:
+                self.create()
+            elif kind < 0.1:
+                self.delete()
+            elif kind < 0.16:
+                self.resize()
+            elif kind < 0.18 and self.filters:
+                self.log.append(("flush",))
+                self.file.flush()
+            else:
+                self.write()
+            self.comm.barrier()
+            for _ in range(2):
+                self.read()
+            self.comm.barrier()
+
+
+def rng_of(value):
+    import random
+
+    return random.Random(value).random()
+
+
+def program(first, count, mode):
+    import h5py
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    for seed in range(first, first + count):
+        name = f"{seed}.h5"
+        with h5py.File(name, "w", driver="mpio", comm=comm) as file:
+            work = Program(file, comm, seed, mode == "bento")
+            try:
+                work.run()
+            except BaseException as error:
+                print(f"seed {seed}: {error}", flush=True)
+                comm.Abort(1)
+        with h5py.File(name, "r", driver="mpio", comm=comm) as file:
+            for each, wanted in work.wanted.items():
+                assert (file[each][...] == wanted).all(), f"seed {seed}: {each} after a new open"
+        comm.barrier()
+        if comm.rank == 0 and seed + 1 < first + count:
+            for part in glob.glob(f"{name}*"):
+                os.remove(part)
+    print("right")
+
+
+def test():
+    arguments = sys.argv[1:]
+    first = int(arguments.pop(1)) if arguments[:1] == ["--first"] else 1
+    if arguments[:1] == ["--first"]:
+        arguments.pop(0)
+    seeds = int(arguments[0]) if arguments else 12
+    script = os.path.abspath(__file__)
+    for at, ranks in enumerate((2, 3, 5)):
+        share = seeds // 3
+        begin = first + at * share
+        command = [python(), "-B", script, "--run", begin, share]
+        if at == 0:
+            found = mpirun(ranks, command + ["native"], native_env(), timeout=60 + 10 * share)
+            check(found.out.count("right") == ranks, found.tail())
+        for settings in ({}, {"H5BENTO_FILES": "2", "H5BENTO_BUFFER": "64K"}):
+            env = bento_env(H5BENTO_VISIBLE="write", **settings)
+            found = mpirun(ranks, command + ["bento"], env, timeout=60 + 10 * share)
+            check(found.out.count("right") == ranks, found.tail())
+        say(f"{ranks} ranks, {share} programs: what others wrote was read")
+    refused = mpirun(2, command + ["bento"], bento_env(H5BENTO_VISIBLE="write", H5BENTO_TEST_NODES="2"), ok=None)
+    check("visible=write is not available here: the ranks are on 2 nodes" in refused.tail(), refused.tail())
+    say("2 nodes: refused")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"]:
+        program(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+        sys.exit(0)
+    from harness import bento_env, check, mpirun, native_env, python, run_test, say
+
+    run_test(test)
