@@ -186,18 +186,35 @@ Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t ele
 Status Container::write_filtered(DatasetNumber dataset, const Box& box, std::uint32_t filter_mask,
                                  std::span<const std::byte> stored, const ValueRange& range,
                                  const WrittenMembers* written) {
-  // Known now and not only at the commit, while data still gathers in memory.
-  if (state_.writable && stored.size() > largest_record())
-    return fail(Code::kNoSpace,
-                fmt::format("'{}': a filtered piece of {} bytes fits no chunk, which holds {}; use "
-                            "a larger chunk= (errno = {})",
-                            state_.path, stored.size(), largest_record(), EFBIG),
-                EFBIG);
   Record record;
   record.dataset = dataset;
   record.box = box;
   record.encoding = Encoding::kFiltered;
   record.filter_mask = filter_mask;
+  return write_uncut(std::move(record), stored, range, written);
+}
+
+Status Container::write_variable(DatasetNumber dataset, const Box& box,
+                                 std::span<const std::byte> stored, const WrittenMembers* written) {
+  Record record;
+  record.dataset = dataset;
+  record.box = box;
+  record.encoding = Encoding::kVariable;
+  return write_uncut(std::move(record), stored, ValueRange::everything(), written);
+}
+
+Status Container::write_uncut(Record record, std::span<const std::byte> stored,
+                              const ValueRange& range, const WrittenMembers* written) {
+  // Known now and not only at the commit, while data still gathers in memory.
+  if (state_.writable && stored.size() > largest_record())
+    return fail(Code::kNoSpace,
+                fmt::format("'{}': a {} of {} bytes fits no chunk, which holds {}; use "
+                            "a larger chunk= (errno = {})",
+                            state_.path,
+                            record.encoding == Encoding::kFiltered ? "filtered piece"
+                                                                   : "variable-length element",
+                            stored.size(), largest_record(), EFBIG),
+                EFBIG);
   SpanSource source(stored);
   return write_record(std::move(record), 0, source, stored.size(), range, written);
 }

@@ -140,6 +140,10 @@ class Container {
                         std::span<const std::byte> stored,
                         const ValueRange& range = ValueRange::everything(),
                         const WrittenMembers* written = nullptr);
+  /// The same for one box of a dataset of variable-length elements (kVariableElements), whose
+  /// elements are in `stored` as docs/format.md, "Variable-length records", says.
+  Status write_variable(DatasetNumber dataset, const Box& box, std::span<const std::byte> stored,
+                        const WrittenMembers* written = nullptr);
   /// Most bytes that a record which cannot be cut may have; before the layout is fixed a number
   /// that holds for any layout it may get. 0 in a container that is open for reading.
   [[nodiscard]] std::uint64_t largest_record() const;
@@ -234,6 +238,8 @@ class Container {
   Status attach();
   Status write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
                       std::uint64_t bytes, const ValueRange& range, const WrittenMembers* written);
+  Status write_uncut(Record record, std::span<const std::byte> stored, const ValueRange& range,
+                     const WrittenMembers* written);
   void forget_read_records();
   // container_board.cpp
   Status open_boards();

@@ -113,6 +113,8 @@ Status Owner::commit(const CommitMessage& message, bool closing, const ViewBuild
   next.groups.assign(plan.groups().begin(), plan.groups().end());
   next.flags &= ~static_cast<std::uint32_t>(kRootProvisional | kRootClosed);
   if (state_.counted_references) next.flags |= kRootCountedReferences;
+  for (const auto& dataset : pending.datasets)
+    if ((dataset.flags & kVariableElements) != 0) next.version = kVersionWithVariableElements;
   if (state_.skeleton.any_dirty() || next.skeleton.bytes == 0) {
     BENTO_ASSIGN(next.skeleton, catalogue.store(state_.skeleton, places, space_.space()));
     next.skeleton_bytes = state_.skeleton.size();

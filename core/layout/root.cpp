@@ -138,10 +138,10 @@ Result<Root> decode_root(std::span<const std::byte> sector) {
   const Hash128 hash = hash128(sector.first(kHashAt));
   if (!std::equal(hash.begin(), hash.end(), sector.begin() + kHashAt))
     return fail(Code::kCorrupt, "root: checksum does not match");
-  if (version < kOldestFormatVersion || version > kFormatVersion)
+  if (version < kOldestFormatVersion || version > kVersionWithVariableElements)
     return fail(Code::kUnsupported,
                 fmt::format("container format version {}, this h5bento reads versions {} to {}",
-                            version, kOldestFormatVersion, kFormatVersion));
+                            version, kOldestFormatVersion, kVersionWithVariableElements));
   Root root;
   root.version = version;
   BENTO_ASSIGN(root.flags, in.u32());

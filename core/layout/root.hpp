@@ -24,6 +24,9 @@ namespace bento {
 
 /// What new containers have.
 inline constexpr std::uint32_t kFormatVersion = 4;
+/// What a container has from the commit on that first has a dataset of variable-length elements
+/// (kVariableElements); not if it has an older version than new ones.
+inline constexpr std::uint32_t kVersionWithVariableElements = 5;
 /// The oldest that is read. A container that is written on keeps its version.
 inline constexpr std::uint32_t kOldestFormatVersion = 3;
 /// From here on streams with MD5 are laid out for FTI; all else is as before.

@@ -76,6 +76,10 @@ class Exporter {
         record.stored_bytes > file.chunk_bytes - record.where.offset % file.chunk_bytes)
       return fail(Code::kCorrupt,
                   fmt::format("{} does not lie in one chunk of {}", where(), file.chunk_bytes));
+    if (record.encoding == Encoding::kVariable)
+      return fail(
+          Code::kUnsupported,
+          fmt::format("{} holds elements of variable length, which FTI does not know", where()));
     if (record.encoding != Encoding::kPlain && !options_.decode)
       return fail(Code::kUnsupported,
                   fmt::format("{} is filtered (compressed): FTI knows no filters, and nothing is "

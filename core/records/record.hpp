@@ -35,6 +35,7 @@ struct Order {
 enum class Encoding : std::uint8_t {
   kPlain = 0,     ///< the elements in row-major order of the box, in the dataset's file type
   kFiltered = 1,  ///< the same, run through the dataset's filter pipeline
+  kVariable = 2,  ///< elements of variable length: lengths and values, one element after the other
 };
 
 /// Where bytes lie: a task of the container and an offset in its logical stream.
@@ -64,6 +65,10 @@ struct ExtentEvent {
   std::uint64_t collective = 0;
   Dims extent;
 };
+
+/// All records of such a dataset are Encoding::kVariable: a bit of DatasetDeclaration::flags. The
+/// other bits are the connector's. Persistent: never renumber.
+inline constexpr std::uint32_t kVariableElements = 4;
 
 /// A dataset whose raw data is diverted into records.
 struct DatasetDeclaration {

@@ -60,7 +60,7 @@ Result<Record> from_row(const RowShape& shape, DatasetNumber dataset,
   const std::uint64_t rank = at(kFieldTask) + at(kFieldRankGap);
   sound = sound && at(kFieldTask) >> 32 == 0 && rank >> 32 == 0 && at(kFieldPosition) >> 63 == 0 &&
           at(kFieldDistance) >> 32 == 0 && at(kFieldMask) >> 32 == 0 &&
-          at(kFieldEncoding) <= static_cast<std::uint64_t>(Encoding::kFiltered);
+          at(kFieldEncoding) <= static_cast<std::uint64_t>(Encoding::kVariable);
   if (!sound)
     return fail(Code::kCorrupt, fmt::format("step index: an impossible record of dataset {} "
                                             "(task {}, position {})",

@@ -169,7 +169,7 @@ Status get_group(ByteReader& in, std::vector<Record>& records) {
   BENTO_TRY(each([](Record& r, std::uint64_t v) { return r.stored_bytes = v, true; }));
   BENTO_TRY(each([](Record& r, std::uint64_t v) {
     r.encoding = static_cast<Encoding>(v);
-    return v <= static_cast<std::uint64_t>(Encoding::kFiltered);
+    return v <= static_cast<std::uint64_t>(Encoding::kVariable);
   }));
   BENTO_TRY(each([](Record& r, std::uint64_t v) {
     return r.filter_mask = static_cast<std::uint32_t>(v), v >> 32 == 0;

@@ -18,6 +18,7 @@ namespace {
 
 // Each one costs about a hundred bytes of memory; HDF5 itself is slow long before.
 constexpr std::size_t kMostChunks = std::size_t{16} << 20;
+constexpr std::uint64_t kMostVariableBytes = std::uint64_t{1} << 30;
 
 /// The chunks of a dataset that hold something: number in the grid -> filter mask of the record
 /// that is the chunk as it would be stored, or kInParts.
@@ -119,6 +120,7 @@ Result<MadeDataset> NativeDatasets::make(hid_t from, const H5O_token_t& token, h
   const bool written =
       std::ranges::any_of(seen.pieces, [](const Piece& piece) { return !piece.part.empty(); });
   MadeDataset made;
+  if (given->variable) return make_variable(given, seen);
   if (!written) {
     made.dataset = DatasetHandle(
         H5Dcreate_anon(file_, type, given->space.get(), given->dcpl.get(), H5P_DEFAULT));
@@ -131,6 +133,18 @@ Result<MadeDataset> NativeDatasets::make(hid_t from, const H5O_token_t& token, h
   }
   if (!made.dataset.valid()) return fail(Code::kInternal, "the dataset is refused");
   return made;
+}
+
+// The library puts their values among its metadata, which is in memory while the file is made.
+Result<MadeDataset> NativeDatasets::make_variable(const Given& given, const RecordLookup& seen) {
+  const std::uint64_t bytes = stored_bytes(seen);
+  if (bytes > kMostVariableBytes - std::min(variable_bytes_, kMostVariableBytes))
+    return fail(Code::kUnsupported,
+                fmt::format("'{}': the variable-length elements have more than {} bytes, which are "
+                            "too many to be held in memory: use h5repack",
+                            given->path, kMostVariableBytes));
+  variable_bytes_ += bytes;
+  return make_variable_copy(records_, given, file_);
 }
 
 Result<DatasetHandle> NativeDatasets::make_contiguous(const Given& given,

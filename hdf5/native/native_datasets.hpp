@@ -78,6 +78,7 @@ class NativeDatasets {
 
  private:
   using Given = std::shared_ptr<const DivertedDataset>;
+  Result<MadeDataset> make_variable(const Given& given, const RecordLookup& seen);
   Result<DatasetHandle> make_contiguous(const Given& given, const RecordLookup& seen);
   Result<MadeDataset> make_chunked(const Given& given, const RecordLookup& seen);
   Status add_chunks(hid_t dataset, const Given& given, const RecordLookup& seen);
@@ -95,7 +96,8 @@ class NativeDatasets {
   hid_t file_;
   ObjectTimes times_;
   WrittenOut* out_;
-  std::size_t chunks_known_ = 0;  ///< of those that the journal names, in its order
+  std::uint64_t variable_bytes_ = 0;  ///< of such elements so far
+  std::size_t chunks_known_ = 0;      ///< of those that the journal names, in its order
   DecodedCache decoded_;
   std::vector<LaidOutDataset> datasets_;
   std::vector<DataExtent> extents_;

@@ -36,6 +36,8 @@ Result<std::vector<std::byte>> RecordDecoder::decode(const Record& record,
   const LibraryState state;
   const QuietErrors quiet;
   const auto dataset = datasets_.find(record.dataset);
+  if (record.encoding != Encoding::kFiltered)
+    return fail(Code::kUnsupported, "a record of variable-length elements, which have no size");
   if (dataset == datasets_.end() || !dataset->second->filters)
     return fail(Code::kCorrupt, "a filtered record of a dataset without filters");
   FilterScratch& filters = *dataset->second->filters;

@@ -20,6 +20,9 @@ constexpr std::uint64_t kCopyPieceBytes = 8u << 20;
 // A view must be there soon at a commit, but whole at a close.
 constexpr std::uint64_t kMinCopyBudget = 1u << 30;
 constexpr std::uint64_t kMinCopyBudgetAtCommits = 64u << 20;
+// Elements of variable length are always copied, so they have a budget of their own. A slow disk
+// takes that much before the other ranks stop waiting (timeout=).
+constexpr std::uint64_t kVariableBudget = std::uint64_t{8} << 30;
 
 std::string lacks(const std::string& filter) {
   return fmt::format("the HDF5 library that builds the view has no {}", filter);
@@ -50,6 +53,9 @@ DatasetViews::DatasetViews(const ViewSettings& settings, ViewJob& job, SourceFil
                   ? settings.copy_bytes
                   : std::max(job.closing ? kMinCopyBudget : kMinCopyBudgetAtCommits,
                              job.data_bytes / 10)),
+      variable_budget_(settings.copy_bytes != 0
+                           ? settings.copy_bytes
+                           : (job.closing ? kVariableBudget : kMinCopyBudgetAtCommits)),
       diverted_(job.datasets),
       records_(job) {}
 
@@ -69,6 +75,7 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
 Result<MadeDataset> DatasetViews::make_diverted(
     const std::shared_ptr<const DivertedDataset>& given) {
   const DivertedDataset& subject = *given;
+  if (subject.variable) return make_variable(given);
   BENTO_ASSIGN(RecordLookup seen, job_.committed.find(subject.number, Box::whole(subject.extent)));
   BENTO_ASSIGN(const ViewPieces pieces, view_pieces(std::move(seen), job_.plan));
   const std::uint64_t bytes = subject.extent.bytes(subject.element_bytes);
@@ -103,6 +110,21 @@ Result<MadeDataset> DatasetViews::make_diverted(
       subject,
       fmt::format("{} pieces (limit {}), and a copy of {} bytes is beyond what view_copy= allows",
                   pieces.mappings.size(), settings_.max_mappings, bytes));
+}
+
+Result<MadeDataset> DatasetViews::make_variable(
+    const std::shared_ptr<const DivertedDataset>& given) {
+  const std::string missing = missing_filter(given->dcpl.get());
+  if (!missing.empty()) return left_out(*given, lacks(missing));
+  BENTO_ASSIGN(const RecordLookup seen,
+               job_.committed.find(given->number, Box::whole(given->extent)));
+  const std::uint64_t bytes = stored_bytes(seen);
+  if (bytes > variable_budget_)
+    return left_out(*given, fmt::format("its variable-length elements have {} bytes, and {} of "
+                                        "such copies are left (view_copy=)",
+                                        bytes, variable_budget_));
+  variable_budget_ -= bytes;
+  return make_variable_copy(records_, given, main_);
 }
 
 // Without a filter that a creation list calls for, the library refuses the list.

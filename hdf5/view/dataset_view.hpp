@@ -52,6 +52,7 @@ class DatasetViews {
   };
 
   Result<MadeDataset> make_diverted(const std::shared_ptr<const DivertedDataset>& given);
+  Result<MadeDataset> make_variable(const std::shared_ptr<const DivertedDataset>& given);
   Result<DatasetHandle> make_mapped(const DivertedDataset& subject, const ViewPieces& pieces);
   /// `missing` names a filter that the library has not; empty if it has all.
   Result<MadeDataset> made_in_place(const DivertedDataset& subject, Result<DatasetHandle> dataset,
@@ -67,6 +68,7 @@ class DatasetViews {
   SourceFiles& sources_;
   hid_t main_;
   std::uint64_t budget_;
+  std::uint64_t variable_budget_;
   DivertedDatasets diverted_;
   Records records_;
   std::vector<std::string> notes_;

@@ -60,6 +60,8 @@ Status read_elements(RecordSource& source, const DivertedDataset& dataset, const
   for (const Box& hole : lookup.uncovered) fill_box(hole, box, to, dataset.fill);
   for (const Piece& piece : lookup.pieces) {
     const Record& record = lookup.records[piece.record];
+    if (record.encoding == Encoding::kVariable)
+      return fail(Code::kUnsupported, "elements of variable length are not read like others");
     if (record.encoding == Encoding::kPlain)
       BENTO_TRY(source.read(record, dataset.element_bytes, piece.part, box, to));
     else
@@ -108,9 +110,14 @@ Result<std::shared_ptr<DivertedDataset>> describe_diverted(hid_t from, DatasetNu
                 fmt::format("native view: the index and the skeleton disagree on the elements or "
                             "dimensions of '{}'",
                             path));
-  BENTO_TRY(read_fill_value(*dataset, type));
+  if (declared != nullptr && (declared->flags & kVariableElements) != 0) {
+    BENTO_ASSIGN(auto variable, VariableElements::of(type));
+    dataset->variable = std::make_unique<VariableElements>(std::move(variable));
+  } else {
+    BENTO_TRY(read_fill_value(*dataset, type));
+  }
   const int filters = H5Pget_nfilters(dataset->dcpl.get());
-  if (filters > 0) {
+  if (filters > 0 && !dataset->variable) {
     BENTO_ASSIGN(dataset->filters, FilterScratch::make(dataset->dcpl.get(), type));
   }
   if (filters < 0 || H5Iinc_ref(type) < 0)

@@ -21,6 +21,7 @@
 #include "hdf5/base/handle.hpp"
 #include "hdf5/data/decoded_cache.hpp"
 #include "hdf5/data/filter_scratch.hpp"
+#include "hdf5/data/variable_elements.hpp"
 #include "hdf5/view/tree_copy.hpp"
 
 namespace bento::vol {
@@ -47,6 +48,9 @@ struct DivertedDataset {
   bool extendible = false;
   std::uint64_t element_bytes = 0;
   std::vector<std::byte> fill;  ///< one element
+  /// How elements of variable length are stored; null for those of fixed size, which alone
+  /// read_elements() reads.
+  std::unique_ptr<VariableElements> variable;
   std::string path;
 };
 
@@ -56,6 +60,14 @@ struct DivertedDataset {
 /// available).
 Status read_elements(RecordSource& source, const DivertedDataset& dataset, const Box& box,
                      std::byte* to, DecodedCache* cache = nullptr);
+
+/// The bytes of all records that `seen` shows: what a copy of variable-length elements holds.
+std::uint64_t stored_bytes(const RecordLookup& seen);
+
+/// Makes the copy, anonymous in `to`, of a dataset of variable-length elements. What was written is
+/// copied record by record when it is linked; `source` must live until then.
+Result<MadeDataset> make_variable_copy(RecordSource& source,
+                                       std::shared_ptr<const DivertedDataset> dataset, hid_t to);
 
 /// The diverted datasets of a skeleton, by object token.
 class DivertedDatasets {

@@ -91,6 +91,7 @@ Status TreeCopy::run() {
     const ObjectHandle to(H5Oopen_by_token(to_, pending_[i].to));
     if (!from.valid() || !to.valid()) return copy_failure("object", "cannot be opened again");
     if (pending_[i].data) BENTO_TRY(copy_data(from.get(), to.get()));
+    if (pending_[i].fill) BENTO_TRY(pending_[i].fill(to.get(), translator_));
     BENTO_TRY(copy_attributes(from.get(), to.get()));
   }
   return release_types();
@@ -100,7 +101,7 @@ Status TreeCopy::note(const H5O_token_t& from, hid_t copy, bool data) {
   H5O_info2_t info{};
   if (H5Oget_info3(copy, &info, H5O_INFO_BASIC) < 0) return copy_failure("object", "has no token");
   objects_.add(from, info.token);
-  pending_.push_back({from, info.token, data});
+  pending_.push_back({from, info.token, data, {}});
   return {};
 }
 
@@ -189,6 +190,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
                                            const std::string& path) {
   ObjectHandle made;
   bool data = false;
+  std::function<Status(hid_t, ReferenceTranslator&)> fill_last;
   switch (H5Iget_type(from)) {
     case H5I_GROUP: {
       const PlistHandle list(H5Pcreate(H5P_GROUP_CREATE));
@@ -215,6 +217,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
       }
       data = dataset->data_needed;
       fill_ = std::move(dataset->fill);
+      fill_last = std::move(dataset->fill_last);
       made = ObjectHandle(dataset->dataset.release());
       break;
     }
@@ -224,6 +227,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
   if (!made.valid())
     return fail(Code::kInternal, fmt::format("native view: '{}' cannot be made", path));
   BENTO_TRY(note(token, made.get(), data));
+  pending_.back().fill = std::move(fill_last);
   return made;
 }
 

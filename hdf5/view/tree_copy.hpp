@@ -28,6 +28,8 @@ struct MadeDataset {
   bool data_needed =
       false;  ///< its data is to be copied from the old dataset once all objects exist
   std::function<Status(hid_t dataset)> fill;  ///< or it is written by this, once it is linked
+  /// Or by this, once all objects exist.
+  std::function<Status(hid_t dataset, ReferenceTranslator& references)> fill_last;
 };
 
 class TreeCopy {
@@ -66,6 +68,7 @@ class TreeCopy {
     H5O_token_t from;
     H5O_token_t to;
     bool data = false;
+    std::function<Status(hid_t dataset, ReferenceTranslator& references)> fill;
   };
 
   Status copy_links(const H5O_token_t& from, const H5O_token_t& to, const std::string& path);
@@ -84,7 +87,7 @@ class TreeCopy {
   Status copy_attributes(hid_t from, hid_t to);
   Status copy_attribute(hid_t from, hid_t to);
   Status copy_data(hid_t from, hid_t to);
-  Status copy_all_at_once(hid_t from, hid_t to, hid_t type, hid_t space, std::size_t count);
+  Status copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space);
 
   hid_t from_;
   hid_t to_;

@@ -119,7 +119,7 @@ Status TreeCopy::copy_data(hid_t from, hid_t to) {
     return copy_failure("dataset", "its storage is unreadable");
   if (layout != H5D_VIRTUAL && status == H5D_SPACE_STATUS_NOT_ALLOCATED) return {};
   if (has_variable_length(type.get()) || has_reference(type.get()))
-    return copy_all_at_once(from, to, type.get(), space.get(), count);
+    return copy_in_parts(from, to, type.get(), space.get());
   const std::size_t size = H5Tget_size(type.get());
   if (size == 0) return copy_failure("dataset", "its type is unreadable");
   constexpr std::size_t kPieceBytes = 8u << 20;
@@ -140,18 +140,25 @@ Status TreeCopy::copy_data(hid_t from, hid_t to) {
       });
 }
 
-Status TreeCopy::copy_all_at_once(hid_t from, hid_t to, hid_t type, hid_t space,
-                                  std::size_t count) {
+// Values of variable length may be large: few elements at a time bound what is in memory.
+Status TreeCopy::copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space) {
+  constexpr std::size_t kElements = 4096;
   const std::size_t size = H5Tget_size(type);
   if (size == 0) return copy_failure("dataset", "its type is unreadable");
-  Values values(type, space, count * size);
-  if (H5Dread(from, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
-    return copy_failure("dataset", "its data cannot be read");
-  values.filled();
-  BENTO_TRY(translator_.translate(type, values.data(), count));
-  if (H5Dwrite(to, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) < 0)
-    return copy_failure("dataset", "its data cannot be written");
-  return {};
+  BENTO_ASSIGN(const Dims extent, extent_of(space));
+  return for_each_part(Box::whole(extent), kElements, [&](const Box& box) -> Status {
+    const SpaceHandle memory = simple_space(box.count);
+    if (!memory.valid()) return copy_failure("dataset", "its data cannot be read");
+    if (box.rank() > 0) BENTO_TRY(select_box(space, box));
+    Values values(type, memory.get(), box.elements() * size);
+    if (H5Dread(from, type, memory.get(), space, H5P_DEFAULT, values.data()) < 0)
+      return copy_failure("dataset", "its data cannot be read");
+    values.filled();
+    BENTO_TRY(translator_.translate(type, values.data(), box.elements()));
+    if (H5Dwrite(to, type, memory.get(), space, H5P_DEFAULT, values.data()) < 0)
+      return copy_failure("dataset", "its data cannot be written");
+    return {};
+  });
 }
 
 }  // namespace bento::vol

@@ -30,12 +30,24 @@ namespace {
 // --- create and open
 // --------------------------------------------------------------------------------------
 
-/// Stored where? Everything of fixed size with a simple or scalar extent, whatever its layout, is
-/// diverted; virtual and external layouts describe other files and stay with the native code.
-Result<bool> divertable(hid_t type, hid_t space, hid_t dcpl) {
+/// Are its elements not of fixed size, or do they lead to objects?
+bool is_variable(hid_t type) {
+  return has_variable_length(type) || has_reference(type);
+}
+
+/// Can records hold such elements? Only in a file of ranks, which have no other way: those of a
+/// serial program lie in its skeleton. Containers of older versions have none.
+bool takes_variable(FileContext& file, hid_t type) {
+  return file.access().parallel && file.container().root().version >= kFormatVersion &&
+         VariableElements::of(type).has_value();
+}
+
+/// Stored where? Everything with a simple or scalar extent, whatever its layout, is diverted;
+/// virtual and external layouts describe other files and stay with the native code.
+Result<bool> divertable(FileContext& file, hid_t type, hid_t space, hid_t dcpl) {
   if (H5Sget_simple_extent_type(space) == H5S_NULL) return false;
   if (H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0) return false;
-  return !has_variable_length(type) && !has_reference(type);
+  return !is_variable(type) || takes_variable(file, type);
 }
 
 struct CreationList {
@@ -80,6 +92,8 @@ Status declare(const TokenBytes& token, const std::shared_ptr<FileContext>& file
     H5Sget_simple_extent_dims(space, now.data(), limit.data());
     for (unsigned d = 0; d < extent.rank(); ++d) unlimited = unlimited || limit[d] == H5S_UNLIMITED;
   }
+  // How long values are is not known before they are written, so room is made for many.
+  unlimited = unlimited || (flags & kVariableElements) != 0;
   file->declare(token, element_bytes, extent.rank(), flags, extent.bytes(element_bytes), unlimited);
   return {};
 }
@@ -94,9 +108,10 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
                        type_text(type), creation_text(dcpl, type));
   });
   if (destination.container) {
-    BENTO_ASSIGN(divert, divertable(type, space, dcpl));
+    BENTO_ASSIGN(divert, divertable(*destination.container, type, space, dcpl));
     if (divert) {
       BENTO_ASSIGN(list, creation_list(dcpl));
+      if (is_variable(type)) list.flags |= kVariableElements;
     }
   }
   void* const under =

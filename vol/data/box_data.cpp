@@ -31,6 +31,8 @@ Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* 
   BENTO_ASSIGN(const RecordLookup lookup, container.find(state.number, box));
   for (const auto& piece : lookup.pieces) {
     const Record& record = lookup.records[piece.record];
+    if (record.encoding == Encoding::kVariable)
+      return fail(Code::kCorrupt, "variable-length elements in a dataset of fixed-size ones");
     if (record.encoding == Encoding::kFiltered)
       BENTO_TRY(read_filtered(object, state, record, piece.part, box, to));
     else

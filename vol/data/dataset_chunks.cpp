@@ -14,6 +14,7 @@
 #include "hdf5/base/chunk_arguments.hpp"
 #include "hdf5/data/filtered_record.hpp"
 #include "vol/data/box_data.hpp"
+#include "vol/data/variable_transfer.hpp"
 
 namespace bento::vol {
 
@@ -265,7 +266,8 @@ Result<ChunkInfo> chunk_info(Object* object, DatasetState& state, const Grid& gr
   const Dims at = grid.coordinates(index);
   for (unsigned d = 0; d < at.rank(); ++d) info.offset[d] = at[d] * grid.chunk[d];
   info.bytes = chunk_bytes(grid, state);
-  if (H5Pget_nfilters(grid.dcpl.get()) <= 0) return info;
+  // As natively, what is said of elements of variable length does not count their values.
+  if (state.variable || H5Pget_nfilters(grid.dcpl.get()) <= 0) return info;
   BENTO_ASSIGN(const auto record, record_of_chunk(state, grid, at));
   if (record) {
     info.bytes = record->stored_bytes;
@@ -330,7 +332,7 @@ Result<Allocation> allocation_of(Object* object, DatasetState& state) {
   if (layout == H5D_CHUNKED) {
     BENTO_ASSIGN(const Grid grid, grid_of(object, state));
     BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));
-    if (H5Pget_nfilters(dcpl.get()) > 0) {
+    if (H5Pget_nfilters(dcpl.get()) > 0 && !state.variable) {
       for (std::uint64_t i = 0; i < chunks.size(); ++i) {
         BENTO_ASSIGN(const ChunkInfo info, chunk_info(object, state, grid, chunks[i]));
         result.bytes += info.bytes;
@@ -356,7 +358,19 @@ Result<bool> diverted_optional(Object* object, DatasetState& state, H5VL_optiona
                                hid_t dxpl) {
   (void)dxpl;
   auto* const native = static_cast<H5VL_native_dataset_optional_args_t*>(args->args);
+  if (state.variable && (args->op_type == H5VL_NATIVE_DATASET_CHUNK_READ ||
+                         args->op_type == H5VL_NATIVE_DATASET_CHUNK_WRITE))
+    return fail(Code::kUnsupported,
+                "chunks of variable-length elements are no bytes of a container: use H5Dread and "
+                "H5Dwrite");
   switch (args->op_type) {
+    case H5VL_NATIVE_DATASET_GET_VLEN_BUF_SIZE: {
+      if (!state.variable) return false;
+      const auto& asked = native->get_vlen_buf_size;
+      BENTO_ASSIGN(*asked.size,
+                   variable_buffer_bytes(object, state, asked.type_id, asked.space_id));
+      return true;
+    }
     case H5VL_NATIVE_DATASET_GET_NUM_CHUNKS: {
       BENTO_ASSIGN(const Grid grid, grid_of(object, state));
       BENTO_ASSIGN(const auto chunks, allocated_chunks(state, grid));

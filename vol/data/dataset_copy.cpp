@@ -15,6 +15,7 @@
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 #include "vol/data/box_data.hpp"
+#include "vol/data/variable_records.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/opened_object.hpp"
 #include "vol/file/refresh.hpp"
@@ -136,6 +137,10 @@ Status copy_to_ordinary(Object* source, DatasetState& from, const Dims& extent, 
     return write_native(target, from.file_type.get(), extent, box, data.data());
   };
   const Box whole = Box::whole(extent);
+  if (from.variable)
+    return for_each_written(from, whole, [&](const Box& box, const std::byte* elements) {
+      return write_native(target, from.file_type.get(), extent, box, elements);
+    });
   BENTO_ASSIGN(const RecordLookup written, read_of_one_step(from.file->container(), [&] {
                  return from.file->container().find(from.number, whole);
                }));
@@ -160,10 +165,14 @@ Status copy_one(Object* source, Object* target) {
   }
   BENTO_ASSIGN(const Dims extent, from->extent(source));
   if (!file) return copy_to_ordinary(source, *from, extent, target);
+  if (from->variable && file->container().root().version < kFormatVersion)
+    return fail(Code::kUnsupported,
+                "containers of format version 3 do not hold variable-length elements of ranks");
   file->declare(identity.token, from->element_bytes, extent.rank(), from->flags,
-                extent.bytes(from->element_bytes), false);
+                extent.bytes(from->element_bytes), from->variable != nullptr);
   if (file->container().comm().rank() != 0) return {};
   BENTO_ASSIGN(DatasetState* const to, resolve(target));
+  if (from->variable) return copy_variable(*from, Box::whole(extent), *to);
   return copy_records(source, *from, extent, target, *to);
 }
 

@@ -16,6 +16,7 @@
 #include "vol/data/box_data.hpp"
 #include "vol/data/elements_in_memory.hpp"
 #include "vol/data/strips.hpp"
+#include "vol/data/variable_transfer.hpp"
 
 namespace bento::vol {
 
@@ -326,6 +327,11 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a write of elements");
+  if (state.variable) {
+    BENTO_TRY(
+        write_variable({object, state, args, plan.shape, plan.memory, plan.mem_space}, buffer));
+    return count * state.element_bytes;
+  }
 
   const ElementTypes types = types_of(state, args);
   const std::uint64_t bytes = count * state.element_bytes;
@@ -365,6 +371,11 @@ Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const T
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a read of elements");
+  if (state.variable) {
+    BENTO_TRY(
+        read_variable({object, state, args, plan.shape, plan.memory, plan.mem_space}, buffer));
+    return count * state.element_bytes;
+  }
 
   const ElementTypes types = types_of(state, args);
   const bool direct = types.same && plan.memory.first();

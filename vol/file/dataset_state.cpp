@@ -80,6 +80,23 @@ Result<const std::vector<std::byte>*> DatasetState::fill_value(const Object* obj
   return &fill_;
 }
 
+// The library may have shared the values of the list's fill value or copied them: they are not
+// given back here, once for each wrapper.
+Result<const std::vector<std::byte>*> DatasetState::variable_fill(const Object* object) {
+  if (fill_.empty()) {
+    std::vector<std::byte> element(element_bytes);
+    BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+    H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+    if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 &&
+        defined == H5D_FILL_VALUE_USER_DEFINED &&
+        H5Pget_fill_value(dcpl.get(), file_type.get(), element.data()) < 0)
+      return fail(Code::kInternal, "fill value unreadable");
+    VariableElements::begin(fill_);
+    variable->encode(element.data(), fill_);
+  }
+  return &fill_;
+}
+
 const TypeMembers* DatasetState::members() {
   if (!compound) return nullptr;
   if (!members_) members_ = TypeMembers(file_type.get());
@@ -115,7 +132,8 @@ namespace {
 /// virtual dataset.
 Result<const char*> refused_in_parallel(const Object* object, hid_t type) {
   if (has_variable_length(type) || has_reference(type))
-    return "Parallel IO does not support writing VL or reference datatypes yet";
+    return "Parallel IO does not support writing VL datatypes of serial programs, or references "
+           "other than H5T_STD_REF_OBJ, yet";
   BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
   const H5D_layout_t layout = H5Pget_layout(dcpl.get());
   if (layout == H5D_VIRTUAL) return nullptr;
@@ -149,6 +167,10 @@ Result<DatasetState*> resolve(Object* object) {
       state->element_bytes = H5Tget_size(state->file_type.get());
       state->compound = has_compound(state->file_type.get());
       if (object->created_unfiltered) state->expect_no_filters();
+      if ((state->flags & kVariableElements) != 0) {
+        BENTO_ASSIGN(auto variable, VariableElements::of(state->file_type.get()));
+        state->variable = std::make_unique<VariableElements>(std::move(variable));
+      }
       if (state->element_bytes != dataset->element_bytes)
         return fail(Code::kCorrupt,
                     "the index and the skeleton disagree on the size of a dataset's elements");

@@ -18,6 +18,7 @@
 #include "hdf5/base/handle.hpp"
 #include "hdf5/data/filter_scratch.hpp"
 #include "hdf5/data/value_range.hpp"
+#include "hdf5/data/variable_elements.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/type_members.hpp"
@@ -33,12 +34,14 @@ enum class Home {
 
 struct DatasetState {
   Home home = Home::kNative;
-  std::shared_ptr<FileContext> file;       ///< null for kNative
-  DatasetNumber number = 0;                ///< kDiverted
-  std::uint32_t flags = 0;                 ///< kDiverted: DatasetFlags
-  std::size_t element_bytes = 0;           ///< kDiverted, like what follows
-  TypeHandle file_type;                    ///< transient copy
-  bool compound = false;                   ///< its elements have members
+  std::shared_ptr<FileContext> file;  ///< null for kNative
+  DatasetNumber number = 0;           ///< kDiverted
+  std::uint32_t flags = 0;            ///< kDiverted: DatasetFlags
+  std::size_t element_bytes = 0;      ///< kDiverted, like what follows
+  TypeHandle file_type;               ///< transient copy
+  bool compound = false;              ///< its elements have members
+  /// kDiverted: how elements of variable length are stored; null for those of fixed size.
+  std::unique_ptr<VariableElements> variable;
   const char* refuses_parallel = nullptr;  ///< kSkeleton: why ranks cannot write it, if so
   bool sources_checked = false;            ///< not kDiverted: no virtual source is a container
 
@@ -46,6 +49,8 @@ struct DatasetState {
   Result<Dims> extent(const Object* object);
   /// One element of the fill value in the file type; zeros if none is defined.
   Result<const std::vector<std::byte>*> fill_value(const Object* object);
+  /// The same of a dataset of variable length, as a record of one element.
+  Result<const std::vector<std::byte>*> variable_fill(const Object* object);
   /// The members of its elements; null if they have none.
   const TypeMembers* members();
   /// What a write of whole elements brings; null if they have no members.

@@ -57,6 +57,8 @@ FileContext::FileContext(std::string name, OpenSettings settings, UserAccess acc
       cached_(std::move(cached)),
       numbers_(numbers_of(*container_)) {
   container_->set_dataset_names([this](DatasetNumber dataset) { return path_of(dataset); });
+  for (const auto& dataset : container_->datasets())
+    places_matter_ = places_matter_ || (dataset.flags & kVariableElements) != 0;
 }
 
 // Asked for the text of an error only: it goes through the whole skeleton.
@@ -175,10 +177,21 @@ DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t elemen
                                    std::uint64_t extent_bytes, bool unlimited) {
   undeclare(token);
   const DatasetNumber number = container_->declare(token, element_bytes, rank, flags);
+  places_matter_ = places_matter_ || (flags & kVariableElements) != 0;
+  if (places_matter_) note_place(token);
   numbers_[token] = number;
   const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
   note_declared(number, unlimited ? std::max(extent_bytes, kUnlimitedBytes * ranks) : extent_bytes);
   return number;
+}
+
+// A rank that has changed its skeleton by itself, by a reference to a region, puts objects elsewhere
+// from then on: a reference that it writes would lead to another object.
+void FileContext::note_place(const TokenBytes& token) {
+  if (ranks() == 1) return;
+  std::string place;
+  for (const std::byte one : token) place += fmt::format("{:02x}", std::to_integer<unsigned>(one));
+  note_collective("place of the new dataset", place);
 }
 
 void FileContext::undeclare(const TokenBytes& token) {

@@ -58,6 +58,7 @@ enum DatasetFlags : std::uint32_t {
   // What the creation list said; the skeleton's says otherwise.
   kUserAllocatedEarly = 1,       ///< H5D_ALLOC_TIME_EARLY
   kUserSparesPartialChunks = 2,  ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
+  // 4 is kVariableElements (core/records/record.hpp).
 };
 
 class FileContext final : public SkeletonHost {
@@ -139,6 +140,7 @@ class FileContext final : public SkeletonHost {
   [[nodiscard]] ViewBuilder view_builder() const;
   void tell_notes();
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);
+  void note_place(const TokenBytes& token);
   Status remove_deleted();
   /// Quoted; empty if no link leads there. Makes no communication.
   [[nodiscard]] std::string path_of(DatasetNumber dataset) const;
@@ -162,6 +164,7 @@ class FileContext final : public SkeletonHost {
   bool finalised_ = false;
   std::string refused_change_;
   bool maybe_deleted_ = false;
+  bool places_matter_ = false;  ///< elements may be references, which are objects' places
 };
 
 }  // namespace bento::vol

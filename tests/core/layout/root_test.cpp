@@ -33,5 +33,22 @@ TEST_CASE("root: a sector does not make its reader plan millions of files",
   }
 }
 
+TEST_CASE("root: versions that are not known are refused by name", "[core][container][root]") {
+  Root root = with_groups({{4, 1, 1u << 20}});
+  for (std::uint32_t version = 3; version <= 5; ++version) {
+    root.version = version;
+    const auto read = decode_root(encode_root(root));
+    REQUIRE(read);
+    CHECK(read->version == version);
+  }
+  for (const std::uint32_t version : {2u, 6u}) {
+    root.version = version;
+    const auto refused = decode_root(encode_root(root));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::kUnsupported);
+    CHECK(refused.error().text.find("versions 3 to 5") != std::string::npos);
+  }
+}
+
 }  // namespace
 }  // namespace bento

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+//
+// Copies of datasets of variable-length elements. Memory holds one record at a time.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "hdf5/view/diverted_dataset.hpp"
+#include "hdf5/view/spaces.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+class VariableCopy {
+ public:
+  /// `references`: of elements that have some.
+  VariableCopy(RecordSource& source, const DivertedDataset& from, hid_t to,
+               ReferenceTranslator* references)
+      : source_(source),
+        from_(from),
+        to_(to),
+        references_(references),
+        space_(H5Scopy(from.space.get())) {}
+
+  Status run() {
+    if (!space_.valid()) return copy_failure(from_.path, "its extent is unreadable");
+    BENTO_ASSIGN(RecordLookup seen, source_.find(from_.number, Box::whole(from_.extent)));
+    // Pieces of one record one after the other: it is read once.
+    std::stable_sort(seen.pieces.begin(), seen.pieces.end(),
+                     [](const Piece& a, const Piece& b) { return a.record < b.record; });
+    for (const Piece& piece : seen.pieces)
+      BENTO_TRY(copy(seen.records[piece.record], piece.record, piece.part));
+    return seen.pieces.empty() ? Status{} : fill(seen.uncovered);
+  }
+
+ private:
+  // HDF5 cannot read a chunk that nobody wrote if such elements have a fill value, the file is open
+  // for reading and other chunks were written ("no write intent on file", 1.14.5 and 2.0.0).
+  Status fill(const std::vector<Box>& holes) {
+    constexpr std::uint64_t kMost = std::uint64_t{16} << 20;  // each costs a value in a heap
+    constexpr std::uint64_t kPart = 4096;
+    H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+    if (H5Pfill_value_defined(from_.dcpl.get(), &defined) < 0)
+      return copy_failure(from_.path, "its fill value is unreadable");
+    std::uint64_t count = 0;
+    for (const Box& hole : holes) count += hole.elements();
+    if (defined != H5D_FILL_VALUE_USER_DEFINED || count == 0 || count > kMost) return {};
+    std::vector<std::byte> value(from_.variable->element_bytes());
+    if (H5Pget_fill_value(from_.dcpl.get(), from_.type.get(), value.data()) < 0)
+      return copy_failure(from_.path, "its fill value is unreadable");
+    for (const Box& hole : holes)
+      BENTO_TRY(for_each_part(hole, kPart, [&](const Box& part) -> Status {
+        elements_.resize(part.elements() * value.size());
+        fill_box(part, part, elements_.data(), value);
+        return write(part);
+      }));
+    return {};
+  }
+
+  Status copy(const Record& record, std::size_t number, const Box& part) {
+    if (record.encoding != Encoding::kVariable)
+      return fail(Code::kCorrupt,
+                  fmt::format("'{}' is of variable length, and a record of it is not", from_.path));
+    if (stored_.empty() || number != number_) {
+      BENTO_ASSIGN(stored_, source_.read_stored(record));
+      number_ = number;
+    }
+    arena_.clear();
+    elements_.assign(part.elements() * from_.variable->element_bytes(), std::byte{0});
+    BENTO_TRY(from_.variable->decode(record.box, stored_, part, part, elements_.data(),
+                                     [this](std::size_t bytes) { return arena_.allocate(bytes); }));
+    if (references_ != nullptr)
+      BENTO_TRY(references_->translate(from_.type.get(), elements_.data(), part.elements()));
+    return write(part);
+  }
+
+  Status write(const Box& part) {
+    const SpaceHandle memory = simple_space(part.count);
+    if (!memory.valid()) return copy_failure(from_.path, "its data cannot be written");
+    if (part.rank() > 0) BENTO_TRY(select_box(space_.get(), part));
+    if (H5Dwrite(to_, from_.type.get(), memory.get(), space_.get(), H5P_DEFAULT, elements_.data()) <
+        0)
+      return copy_failure(from_.path, "its data cannot be written");
+    return {};
+  }
+
+  RecordSource& source_;
+  const DivertedDataset& from_;
+  hid_t to_;
+  ReferenceTranslator* references_;
+  SpaceHandle space_;
+  std::size_t number_ = 0;
+  std::vector<std::byte> stored_;  ///< of the record with this number
+  std::vector<std::byte> elements_;
+  ValueArena arena_;
+};
+
+}  // namespace
+
+std::uint64_t stored_bytes(const RecordLookup& seen) {
+  std::uint64_t bytes = 0;
+  for (const Record& record : seen.records) bytes += record.stored_bytes;
+  return bytes;
+}
+
+Result<MadeDataset> make_variable_copy(RecordSource& source,
+                                       std::shared_ptr<const DivertedDataset> dataset, hid_t to) {
+  MadeDataset made;
+  made.dataset = DatasetHandle(H5Dcreate_anon(to, dataset->type.get(), dataset->space.get(),
+                                              dataset->dcpl.get(), H5P_DEFAULT));
+  if (!made.dataset.valid()) return copy_failure(dataset->path, "the copy is refused");
+  if (dataset->variable->has_references())
+    made.fill_last = [&source, about = std::move(dataset)](hid_t copy,
+                                                           ReferenceTranslator& references) {
+      return VariableCopy(source, *about, copy, &references).run();
+    };
+  else
+    made.fill = [&source, about = std::move(dataset)](hid_t copy) {
+      return VariableCopy(source, *about, copy, nullptr).run();
+    };
+  return made;
+}
+
+}  // namespace bento::vol

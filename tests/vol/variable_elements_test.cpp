@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/data/variable_elements.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "hdf5/base/handle.hpp"
+
+using namespace bento;
+using namespace bento::vol;
+
+namespace {
+
+struct Item {
+  std::int32_t number;
+  char* name;
+  hvl_t values;
+  char* two[2];
+};
+
+TypeHandle text_type() {
+  TypeHandle type(H5Tcopy(H5T_C_S1));
+  H5Tset_size(type.get(), H5T_VARIABLE);
+  return type;
+}
+
+TypeHandle item_type() {
+  const TypeHandle text = text_type();
+  const TypeHandle values(H5Tvlen_create(H5T_NATIVE_INT16));
+  const hsize_t two = 2;
+  const TypeHandle pair(H5Tarray_create2(text.get(), 1, &two));
+  TypeHandle type(H5Tcreate(H5T_COMPOUND, sizeof(Item)));
+  H5Tinsert(type.get(), "number", HOFFSET(Item, number), H5T_NATIVE_INT32);
+  H5Tinsert(type.get(), "name", HOFFSET(Item, name), text.get());
+  H5Tinsert(type.get(), "values", HOFFSET(Item, values), values.get());
+  H5Tinsert(type.get(), "two", HOFFSET(Item, two), pair.get());
+  return type;
+}
+
+/// Three elements, which share their values.
+struct Items {
+  std::string name = "name";
+  std::string empty;
+  std::vector<std::int16_t> numbers = {1, -2, 3};
+  Item all[3] = {};
+
+  Items() {
+    all[0] = {7, name.data(), {3, numbers.data()}, {empty.data(), nullptr}};
+    all[1] = {8, nullptr, {0, nullptr}, {nullptr, name.data()}};
+    all[2] = {9, empty.data(), {1, numbers.data()}, {name.data(), name.data()}};
+  }
+  [[nodiscard]] const std::byte* bytes() const { return reinterpret_cast<const std::byte*>(all); }
+};
+
+std::vector<std::byte> encoded(const VariableElements& elements, const std::byte* from,
+                               std::size_t count) {
+  std::vector<std::byte> out;
+  VariableElements::begin(out);
+  std::uint64_t bytes = out.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    bytes += elements.encoded_bytes(from + i * elements.element_bytes());
+    elements.encode(from + i * elements.element_bytes(), out);
+  }
+  CHECK(out.size() == bytes);
+  return out;
+}
+
+Box row(std::uint64_t start, std::uint64_t count) {
+  return {Dims(1, start), Dims(1, count)};
+}
+
+std::size_t allocated = 0;
+void* allocate(std::size_t bytes) {
+  ++allocated;
+  return std::malloc(bytes);
+}
+void give_back(void* value) {
+  --allocated;
+  std::free(value);
+}
+
+}  // namespace
+
+TEST_CASE("variable elements: what was encoded comes back, and null stays null") {
+  const auto elements = VariableElements::of(item_type().get());
+  REQUIRE(elements);
+  const Items items;
+  const auto stored = encoded(*elements, items.bytes(), 3);
+  Item found[3] = {};
+  auto* const to = reinterpret_cast<std::byte*>(found);
+  REQUIRE(elements->decode(row(5, 3), stored, row(5, 3), row(5, 3), to, allocate));
+  CHECK(found[0].number == 7);
+  CHECK(found[0].name == items.name);
+  CHECK(found[0].values.len == 3);
+  CHECK(static_cast<std::int16_t*>(found[0].values.p)[1] == -2);
+  CHECK(std::strcmp(found[0].two[0], "") == 0);
+  CHECK(found[0].two[1] == nullptr);
+  CHECK(found[1].name == nullptr);
+  CHECK(found[1].values.p == nullptr);
+  CHECK(std::strcmp(found[2].name, "") == 0);
+  elements->release(to, 3, give_back);
+  CHECK(allocated == 0);
+  CHECK(found[2].two[1] == nullptr);
+
+  // A part of them, into a part of a larger box.
+  REQUIRE(elements->decode(row(5, 3), stored, row(6, 1), row(4, 3), to, allocate));
+  CHECK(found[0].number == 7);
+  CHECK(found[2].number == 8);
+  CHECK(found[2].two[1] == items.name);
+  elements->release(to, 3, give_back);
+  CHECK(allocated == 0);
+
+  // The same part as a record of its own.
+  const auto cut = elements->cut(row(5, 3), stored, row(6, 1));
+  REQUIRE(cut);
+  CHECK(*cut == encoded(*elements, items.bytes() + sizeof(Item), 1));
+}
+
+TEST_CASE("variable elements: bytes that are cut off or changed are an error, and nothing leaks") {
+  const auto elements = VariableElements::of(item_type().get());
+  REQUIRE(elements);
+  const Items items;
+  const auto stored = encoded(*elements, items.bytes(), 3);
+  const auto decode = [&](const std::vector<std::byte>& bytes) {
+    Item found[3] = {};
+    auto* const to = reinterpret_cast<std::byte*>(found);
+    const bool done =
+        elements->decode(row(0, 3), bytes, row(0, 3), row(0, 3), to, allocate).has_value();
+    elements->release(to, 3, give_back);
+    CHECK(allocated == 0);
+    return done;
+  };
+  CHECK(decode(stored));
+  for (std::size_t length = 0; length < stored.size(); ++length) {
+    INFO(length);
+    const std::vector<std::byte> bytes(stored.begin(),
+                                       stored.begin() + static_cast<std::ptrdiff_t>(length));
+    CHECK_FALSE(decode(bytes));
+    CHECK_FALSE(elements->cut(row(0, 3), bytes, row(1, 1)));
+  }
+  auto longer = stored;
+  longer.push_back({});
+  CHECK_FALSE(decode(longer));
+  for (std::size_t at = 0; at < stored.size(); ++at)
+    for (const unsigned value : {0u, 1u, 0x7Fu, 0x80u, 0xFFu}) {
+      auto changed = stored;
+      changed[at] = static_cast<std::byte>(value);
+      (void)decode(changed);
+    }
+}
+
+TEST_CASE("variable elements: no memory for a value is an error") {
+  const auto elements = VariableElements::of(item_type().get());
+  REQUIRE(elements);
+  const Items items;
+  const auto stored = encoded(*elements, items.bytes(), 3);
+  for (int last = 0; last < 5; ++last) {
+    int left = last;
+    Item found[3] = {};
+    auto* const to = reinterpret_cast<std::byte*>(found);
+    const auto some = [&left](std::size_t bytes) { return left-- > 0 ? allocate(bytes) : nullptr; };
+    const auto done = elements->decode(row(0, 3), stored, row(0, 3), row(0, 3), to, some);
+    REQUIRE_FALSE(done);
+    CHECK(done.error().code == Code::kNoSpace);
+    elements->release(to, 3, give_back);
+    CHECK(allocated == 0);
+  }
+}
+
+TEST_CASE("variable elements: references are refused") {
+  const TypeHandle lists(H5Tvlen_create(H5T_STD_REF_OBJ));
+  const auto elements = VariableElements::of(lists.get());
+  REQUIRE_FALSE(elements);
+  CHECK(elements.error().code == Code::kUnsupported);
+}
