@@ -260,6 +260,22 @@ void VariableElements::encode(const std::byte* element, std::vector<std::byte>& 
 // --- and back
 // -------------------------------------------------------------------------------------------------
 
+// So that a length which the bytes cannot hold takes no memory.
+std::size_t VariableElements::least_bytes(const Layout& layout) {
+  std::size_t bytes = 0;
+  for (const Part& part : layout.parts) {
+    const bool stored_as_it_is =
+        part.kind == Part::Kind::kFixed || part.kind == Part::Kind::kReference;
+    if (stored_as_it_is)
+      bytes += part.count;
+    else if (part.kind == Part::Kind::kArray)
+      bytes += part.count * least_bytes(part.base);
+    else
+      bytes += 1;
+  }
+  return std::max<std::size_t>(bytes, 1);
+}
+
 // Whatever fails, an element that was begun is whole: it has null where it has no value yet.
 Status VariableElements::decode(const Layout& layout, ByteReader& in, std::byte* element,
                                 const AllocateValue& allocate) {
@@ -286,7 +302,7 @@ Status VariableElements::decode(const Layout& layout, ByteReader& in, std::byte*
       case Part::Kind::kSequence: {
         BENTO_ASSIGN(const std::uint64_t length, in.varint());
         if (length == 0) break;
-        BENTO_TRY(in.fits(length, part.base.fixed() ? part.base.bytes : 1));
+        BENTO_TRY(in.fits(length, least_bytes(part.base)));
         hvl_t sequence{static_cast<std::size_t>(length), nullptr};
         const std::size_t bytes = sequence.len * part.base.bytes;
         BENTO_ASSIGN(sequence.p, allocate_value(allocate, bytes));
@@ -325,7 +341,7 @@ Status VariableElements::skip(const Layout& layout, ByteReader& in) {
       }
       case Part::Kind::kSequence: {
         BENTO_ASSIGN(const std::uint64_t length, in.varint());
-        BENTO_TRY(in.fits(length, part.base.fixed() ? part.base.bytes : 1));
+        BENTO_TRY(in.fits(length, least_bytes(part.base)));
         if (part.base.fixed()) {
           BENTO_TRY(in.skip(length * part.base.bytes));
         } else {

@@ -98,6 +98,8 @@ class VariableElements {
   static Status decode(const Layout& layout, ByteReader& in, std::byte* element,
                        const AllocateValue& allocate);
   static Status skip(const Layout& layout, ByteReader& in);
+  /// What an element takes in a record at least, never 0.
+  static std::size_t least_bytes(const Layout& layout);
   static void release(const Layout& layout, std::byte* element, const FreeValue& free);
   static bool has_references(const Layout& layout);
   static void clear_references(const Layout& layout, std::byte* element);

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/data/variable_elements.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -177,4 +178,27 @@ TEST_CASE("variable elements: references are refused") {
   const auto elements = VariableElements::of(lists.get());
   REQUIRE_FALSE(elements);
   CHECK(elements.error().code == Code::kUnsupported);
+}
+
+TEST_CASE("variable elements: a length that the bytes cannot hold takes no memory") {
+  const TypeHandle text = text_type();
+  const hsize_t many = 1000;
+  const TypeHandle texts(H5Tarray_create2(text.get(), 1, &many));
+  const TypeHandle lists(H5Tvlen_create(texts.get()));
+  const auto elements = VariableElements::of(lists.get());
+  REQUIRE(elements);
+  std::vector<std::byte> stored;
+  VariableElements::begin(stored);
+  stored.push_back(std::byte{100});  // arrays, of which each has a byte for each string at least
+  stored.resize(stored.size() + 2000);
+  hvl_t found{};
+  std::size_t largest = 0;
+  const auto note = [&largest](std::size_t bytes) {
+    largest = std::max(largest, bytes);
+    return std::malloc(bytes);
+  };
+  auto* const to = reinterpret_cast<std::byte*>(&found);
+  CHECK_FALSE(elements->decode(row(0, 1), stored, row(0, 1), row(0, 1), to, note));
+  CHECK(largest == 0);
+  elements->release(to, 1, [](void* value) { std::free(value); });
 }
