@@ -23,6 +23,8 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/board/node_lock.hpp"
+
 namespace bento {
 
 /// Bytes of a log or of an area at most, and of all that one rank has.
@@ -32,6 +34,7 @@ inline constexpr std::uint64_t kRankBoardBytes = std::uint64_t{1} << 40;
 struct NodeHead {
   alignas(64) std::atomic<std::uint64_t> counter;
   alignas(64) std::atomic<std::uint64_t> seen;  ///< the largest counter that anybody has looked at
+  alignas(64) NodeLock lock;                    ///< of transfers in MPI's atomic mode
 };
 
 struct alignas(64) RankHead {

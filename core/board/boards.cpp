@@ -84,6 +84,10 @@ Boards::Boards(PrivateDescriptor memory, SharedWindow heads, std::vector<std::ui
       others_(memory_.get(), node_of(heads_.data()), heads_of(heads_.data(), ranks.size()),
               std::move(ranks), mine, std::move(metadata)) {}
 
+NodeLock& Boards::lock() {
+  return node_of(heads_.data()).lock;
+}
+
 Result<Boards::Opened> Boards::open(Communicator& ranks, OtherRecords::Metadata metadata) {
   const std::string node = ranks.node();
   BENTO_ASSIGN(const RankGroups nodes,
@@ -106,6 +110,7 @@ Result<Boards::Opened> Boards::open(Communicator& ranks, OtherRecords::Metadata 
     const std::uint64_t bytes = head_bytes(static_cast<std::uint32_t>(here.size()));
     heads.emplace(memory->get(), 0, kRankBoardBytes, true);
     ready = heads->reach(bytes);
+    if (ready && mine == 0) ready = node_of(heads->data()).lock.make();
     if (!ready) ready = fail(Code::kUnsupported, ready.error().text);
   }
   ready = agree(ranks, ready);

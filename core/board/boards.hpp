@@ -30,6 +30,8 @@ class Boards {
 
   [[nodiscard]] Board& mine() { return mine_; }
   [[nodiscard]] OtherRecords& others() { return others_; }
+  /// Of transfers in MPI's atomic mode.
+  [[nodiscard]] NodeLock& lock();
   /// After a commit or an exchange.
   void next_epoch() {
     mine_.next_epoch();

@@ -49,7 +49,7 @@ struct Config {
   std::uint64_t step = 0;           ///< open for reading as of this absolute step, 0 = the newest
   bool power = false;               ///< durability=power: a commit survives the death of nodes
   bool minmax = false;              ///< keep smallest and largest value of each record
-  bool visible_writes = false;      ///< visible=write: ranks see each other's finished writes
+  bool visible_writes = true;       ///< visible=write: ranks see each other's finished writes
   bool view = true;                 ///< leave a native HDF5 view behind at close
   bool view_commits = false;        ///< leave one at each commit, too
   double view_grace = 60;           ///< seconds that what an older view shows is kept

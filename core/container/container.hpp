@@ -155,6 +155,13 @@ class Container {
   /// What this rank has written so far is finished: others that share uncommitted data see it from
   /// now on, all at once. Task-local. Errors: kNoSpace (memory).
   Status publish();
+  /// MPI's atomic mode: transfers of ranks are seen whole, in one order. Each is between
+  /// begin_atomic() and end_atomic(). Errors: kUnsupported (ranks do not share uncommitted data).
+  Status set_atomic(bool atomic);
+  [[nodiscard]] bool atomic() const { return atomic_; }
+  /// Waits for the transfers of other ranks. Task-local. Errors: kPeer.
+  Status begin_atomic();
+  void end_atomic();
   /// Why ranks do not see each other's uncommitted data though the options want it; else empty.
   /// Equal on all ranks.
   [[nodiscard]] const std::string& not_shared_because() const { return not_shared_because_; }
@@ -284,6 +291,7 @@ class Container {
 
   std::unique_ptr<Boards> boards_;  ///< null: other ranks see what is committed
   std::string not_shared_because_;
+  bool atomic_ = false;
   bool others_moved_ = false;  ///< since confirm_read(): something was not what it was
 
   bool layout_fixed_ = false;

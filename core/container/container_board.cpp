@@ -40,6 +40,26 @@ Status Container::publish() {
   return boards_->mine().publish();
 }
 
+// Ranks that have nothing to write together, or nobody to read beside, are always atomic.
+Status Container::set_atomic(bool atomic) {
+  if (atomic && boards_ == nullptr && state_.writable && comm_->size() > 1)
+    return fail(
+        Code::kUnsupported,
+        fmt::format("'{}': MPI atomic mode is not available: what a rank writes is seen by "
+                    "others after H5Fflush, or in collective reads{}{}",
+                    state_.path, not_shared_because_.empty() ? "" : ": ", not_shared_because_));
+  atomic_ = atomic;
+  return {};
+}
+
+Status Container::begin_atomic() {
+  return boards_ != nullptr ? boards_->lock().lock(state_.options.timeout_s) : Status{};
+}
+
+void Container::end_atomic() {
+  if (boards_ != nullptr) boards_->lock().unlock();
+}
+
 Result<bool> Container::others_wrote(DatasetNumber dataset) {
   if (boards_ == nullptr || inherited()) return false;
   OtherRecords& others = boards_->others();

@@ -143,6 +143,7 @@ Status Container::exchange() {
   BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "exchange message");
   BENTO_TRY(get_status(in));
+  if (boards_) boards_->next_epoch();  // on all ranks or none, whatever comes now
   BENTO_ASSIGN(const auto grown, get_datasets(in));
   BENTO_ASSIGN(const auto times, exchange_times(grown));
   ++exchanges_;
@@ -157,7 +158,6 @@ Status Container::exchange() {
     until = std::max(until, record.order.time_ns);
   }
   stream_.mark_told();
-  if (boards_) boards_->next_epoch();
   return {};
 }
 

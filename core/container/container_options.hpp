@@ -44,7 +44,8 @@ struct ContainerOptions {
   bool share_uncommitted = false;
   /// Where they cannot, the file is not opened.
   bool must_share = false;
-  bool minmax = false;  ///< keep smallest and largest value of each record that brings them
+  double timeout_s = 300;  ///< for which a rank waits for others in MPI's atomic mode, 0: for ever
+  bool minmax = false;     ///< keep smallest and largest value of each record that brings them
   /// Bytes that a physical file should not grow beyond: data goes on in new ones.
   std::uint64_t logical_limit = kMaxLogicalBytes;
   Locking lock = Locking::kBestEffort;  ///< of physical file 0 when opened for writing

@@ -195,7 +195,7 @@ def second_open():
 
 
 def refused_by_name():
-    said = ranks_do((3, {}, "j.h5", "create atomic write=1 close open check=1 close"))
+    said = ranks_do((3, var(visible="commit"), "j.h5", "create atomic write=1 close open check=1 close"))
     same_error(said, "atomic", "MPI atomic mode is not available")
     said = ranks_do((1, var(files=2), "j.h5", "create"))
     same_error(said, "create", "files=2: a container has at most one physical file per rank")

@@ -5,6 +5,7 @@
 wrote; nobody flushes. Each read must give what was written last. The same programs run natively, too.
 
     visible_writes.py [--first N] [SEEDS]                 the test
+    visible_writes.py atomic | killed                     MPI's atomic mode; a rank that is killed
     mpirun ... visible_writes.py --run FIRST COUNT MODE   its program; MODE is bento or native
 """
 
@@ -162,6 +163,85 @@ def program(first, count, mode):
     print("right")
 
 
+def atomic():
+    """All ranks write and read all of a dataset, in pieces: each read must give one write as a whole."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with h5py.File("atomic.h5", "w", driver="mpio", comm=comm) as file:
+        file.atomic = True
+        assert file.atomic
+        for shape in ((40, 6), (400, 300)):
+            data = file.create_dataset(f"{shape[0]}", shape, "i4")
+            comm.barrier()
+            for turn in range(8):
+                data[::2, ::2 if turn % 2 else 1] = np.full((shape[0] // 2, shape[1] // (2 if turn % 2 else 1)), -1)
+                data[...] = np.full(shape, 1000 * comm.rank + turn)
+                found = data[...]
+                odd = set(np.unique(found[1::2]).tolist())
+                assert len(odd) == 1, f"rank {comm.rank}: {odd}"
+            comm.barrier()
+            data[...] = np.full(shape, comm.rank)
+            comm.barrier()
+            found = comm.allgather(data[...].tobytes())
+            assert len(set(found)) == 1, "the ranks see different values"
+    print("right")
+
+
+def reader_of_killed():
+    """Rank 1 dies while rank 0 reads what it has written."""
+    import time
+
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    file = h5py.File("killed.h5", "w", driver="mpio", comm=comm)
+    data = file.create_dataset("x", (400, 300), "i4", fillvalue=-1)
+    if comm.rank == 1:
+        data[:200] = np.full((200, 300), 7)
+        data[300, :20] = 8
+    comm.barrier()
+    if comm.rank == 1:
+        comm.send(os.getpid(), 0)
+        while True:
+            data[300, :20] = 8  # is killed in the middle of this
+    pid = comm.recv(source=1)
+    for turn in range(2000):
+        if turn == 1000:
+            os.kill(pid, 9)
+        assert (data[:200] == 7).all() and (data[300, :20] == 8).all() and (data[300, 20:] == -1).all()
+    begin = time.monotonic()
+    try:
+        file.flush()
+        print("the flush worked", flush=True)
+    except (OSError, RuntimeError) as error:
+        print(f"after {time.monotonic() - begin:.1f} s:", str(error).replace("\n", " "), flush=True)
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def test_atomic():
+    for ranks in (2, 3):
+        found = mpirun(ranks, [python(), "-B", os.path.abspath(__file__), "--run-atomic"], bento_env())
+        check(found.out.count("right") == ranks, found.tail())
+        say(f"{ranks} ranks: writes are seen whole")
+    env = bento_env(H5BENTO_VISIBLE="commit")
+    found = mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run-atomic"], env, ok=None)
+    check("MPI atomic mode is not available" in found.tail(), found.tail())
+
+
+def test_killed():
+    command = [python(), "-B", os.path.abspath(__file__), "--run-killed"]
+    env = bento_env(H5BENTO_TIMEOUT="3")
+    found = run(["mpirun", "-n", 2, "--mca", "orte_abort_on_non_zero_status", "0", "--enable-recovery", *command], env, ok=None)
+    check("rank 1 did not answer within 3 s" in found.out, found.tail())
+    say("rank 1 was killed: its writes were read, and the flush said so")
+
+
 def test():
     arguments = sys.argv[1:]
     first = int(arguments.pop(1)) if arguments[:1] == ["--first"] else 1
@@ -187,9 +267,15 @@ def test():
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] in (["--run-atomic"], ["--run-killed"]):
+        {"--run-atomic": atomic, "--run-killed": reader_of_killed}[sys.argv[1]]()
+        sys.exit(0)
     if sys.argv[1:2] == ["--run"]:
         program(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
         sys.exit(0)
-    from harness import bento_env, check, mpirun, native_env, python, run_test, say
+    from harness import bento_env, check, mpirun, native_env, python, run, run_test, say
 
-    run_test(test)
+    if sys.argv[1:2] == ["killed"]:
+        run_test(test_killed, containers=0, unfinished={"killed.h5": "one of its writers was killed"})
+    else:
+        run_test(test_atomic if sys.argv[1:2] == ["atomic"] else test)

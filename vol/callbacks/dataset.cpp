@@ -11,6 +11,7 @@
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/open_files.hpp"
+#include "vol/callbacks/atomic_transfer.hpp"
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/dataset_transfer.hpp"
 #include "vol/callbacks/entry.hpp"
@@ -248,6 +249,9 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void*
     auto* const object = static_cast<Object*>(obj);
     BENTO_ASSIGN(DatasetState* const state, resolve(object));
     if (state->home == Home::kDiverted) {
+      AtomicTransfer alone;
+      DatasetState* const here[] = {state};
+      BENTO_TRY(alone.begin(here));
       BENTO_ASSIGN(const bool answered, diverted_optional(object, *state, args, dxpl));
       if (answered) return state->file->container().publish();
     }

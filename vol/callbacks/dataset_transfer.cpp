@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hdf5/base/error_bridge.hpp"
+#include "vol/callbacks/atomic_transfer.hpp"
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/data/transfer.hpp"
 #include "vol/file/dataset_state.hpp"
@@ -95,14 +96,15 @@ CallCounts& counts_of(Home home) {
   return home == Home::kSkeleton ? stats.skeleton : stats.passed_through;
 }
 
-Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
-             hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_type[],
+             hid_t mem_space[], hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective)
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       file.note_collective("write", {});
       return {};
     }));
+  BENTO_TRY(alone.begin(batch.states));
   for (std::size_t i = 0; i < count; ++i)
     if (batch.states[i]->home == Home::kNative) BENTO_TRY(refuse_linked_change(batch.objects[i]));
   BENTO_TRY(check_sources(batch));
@@ -154,6 +156,8 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       return file.writable() ? file.container().exchange() : Status{};
     }));
+  AtomicTransfer alone;
+  BENTO_TRY(alone.begin(batch.states));
   BENTO_TRY(check_sources(batch));
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
@@ -208,7 +212,8 @@ herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_spa
                      hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
   return guard<herr_t>("dataset write", [&]() -> Status {
     const std::uint64_t refused = refused_writes().count;
-    const Status wrote = write(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+    AtomicTransfer alone;
+    const Status wrote = write(alone, count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
     const Status published = publish(count, dset);
     BENTO_TRY(wrote);
     BENTO_TRY(published);

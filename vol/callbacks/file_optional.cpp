@@ -46,16 +46,11 @@ Status file_optional_body(Object* object, H5VL_optional_args_t* args, hid_t dxpl
             fmt::format("'{}' is a container: SWMR access is not supported", context->name()));
       case H5VL_NATIVE_FILE_GET_MPI_ATOMICITY:
         if (!context->access().parallel) break;
-        *native->get_mpi_atomicity.flag = false;
+        *native->get_mpi_atomicity.flag = context->container().atomic();
         return {};
       case H5VL_NATIVE_FILE_SET_MPI_ATOMICITY:
         if (!context->access().parallel) break;
-        if (native->set_mpi_atomicity.flag)
-          return fail(Code::kUnsupported,
-                      fmt::format("'{}': MPI atomic mode is not available: what a rank writes is "
-                                  "seen by others after H5Fflush, or in collective reads",
-                                  context->name()));
-        return {};
+        return context->container().set_atomic(native->set_mpi_atomicity.flag);
       case H5VL_NATIVE_FILE_SET_MDC_CONFIG:
         if (context->access().parallel && context->writable())
           return set_cache(object, without_eviction(*native->set_mdc_config.config));

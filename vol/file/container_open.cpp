@@ -93,6 +93,7 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   if (config.step != 0) options.step = AbsoluteStep(config.step);
   options.minmax = config.minmax;
   options.share_uncommitted = config.visible_writes;
+  options.timeout_s = config.timeout;
   options.view_at_commits = config.view_commits;
   options.view_grace = config.view_grace;
   options.lock = locking_wanted(fapl);
