@@ -10,15 +10,15 @@ namespace bento {
 /// While one lives, all that this thread reads of records is held against its hash, if it has one.
 class VerifiedReads {
  public:
-  VerifiedReads() { ++alive_; }
+  VerifiedReads() { ++alive; }
   VerifiedReads(const VerifiedReads&) = delete;
   VerifiedReads& operator=(const VerifiedReads&) = delete;
-  ~VerifiedReads() { --alive_; }
+  ~VerifiedReads() { --alive; }
 
-  [[nodiscard]] static bool wanted() { return alive_ > 0; }
+  [[nodiscard]] static bool wanted() { return alive > 0; }
 
  private:
-  inline static thread_local int alive_ = 0;
+  inline static thread_local int alive = 0;
 };
 
 }  // namespace bento
