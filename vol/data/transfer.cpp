@@ -9,9 +9,9 @@
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
-#include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/data/selection.hpp"
 #include "vol/data/box_data.hpp"
+#include "vol/data/data_transform.hpp"
 #include "vol/data/elements_in_memory.hpp"
 #include "vol/data/strips.hpp"
 
@@ -36,22 +36,6 @@ class Unwritten {
  private:
   std::unique_ptr<std::byte[]> bytes_;
 };
-
-/// A data transform of the transfer list would be left out in silence: the native connector, which
-/// applies it, never sees these elements.
-Status refuse_transform(hid_t dxpl) {
-  if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT) return {};
-  ssize_t length = 0;
-  {
-    const QuietErrors quiet;
-    const ErrorStackKeeper keep;
-    length = H5Pget_data_transform(dxpl, nullptr, 0);
-  }
-  if (length <= 0) return {};
-  return fail(Code::kUnsupported,
-              "H5Pset_data_transform is not supported for data of a container: transform the "
-              "elements in the program");
-}
 
 Result<SelectionShape> whole_shape(const Dims& extent) {
   SelectionShape shape;
@@ -192,6 +176,7 @@ ElementTypes types_of(const DatasetState& state, const TransferArgs& args) {
   types.same = H5Tequal(args.mem_type, types.file) > 0;
   types.compound = state.compound;
   types.dxpl = args.dxpl;
+  types.transform = transform_of(args.dxpl);
   return types;
 }
 
@@ -252,6 +237,8 @@ Status write_copy(Object* object, DatasetState& state, const Plan& plan, const E
   const std::uint64_t count = plan.shape.elements;
   Unwritten copy(count * types.larger());
   BENTO_TRY(gather(plan, types.memory, types.memory_bytes, buffer, copy.data()));
+  if (!types.transform.empty())
+    BENTO_TRY(apply_transform(types.transform, types.memory, count, copy.data()));
   if (!types.same) {
     std::vector<std::byte> background;
     if (types.compound) {
@@ -279,6 +266,8 @@ Status read_copy(Object* object, DatasetState& state, const Plan& plan, const El
     }
     BENTO_TRY(convert_to_memory(types, count, copy.data(), background.data()));
   }
+  if (!types.transform.empty())
+    BENTO_TRY(apply_transform(types.transform, types.memory, count, copy.data()));
   return scatter(plan, types.memory, types.memory_bytes, copy.data(), buffer);
 }
 
@@ -286,7 +275,6 @@ Status read_copy(Object* object, DatasetState& state, const Plan& plan, const El
 
 Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const TransferArgs& args,
                                      const void* buffer) {
-  BENTO_TRY(refuse_transform(args.dxpl));
   BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
@@ -302,14 +290,15 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
     written = &some;
   }
   const bool keeps_members = written == &some && some.partial;
-  if (types.same && plan.memory.first()) {
+  if (types.in_place() && plan.memory.first()) {
     const auto* const packed =
         static_cast<const std::byte*>(buffer) + *plan.memory.first() * types.memory_bytes;
     BENTO_TRY(write_packed(object, state, plan.shape, packed, written));
     return bytes;
   }
   const Box& box = plan.shape.box;
-  bool in_strips = plan.shape.form == SelectionShape::Form::kBox && plan.memory.in_parts();
+  bool in_strips = types.transform.empty() && plan.shape.form == SelectionShape::Form::kBox &&
+                   plan.memory.in_parts();
   if (in_strips) {
     BENTO_ASSIGN(in_strips, writes_in_strips(object, state, box));
   }
@@ -324,15 +313,14 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
 
 Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const TransferArgs& args,
                                     void* buffer) {
-  BENTO_TRY(refuse_transform(args.dxpl));
   BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a read of elements");
 
   const ElementTypes types = types_of(state, args);
-  const bool direct = types.same && plan.memory.first();
-  const bool in_strips = plan.shape.form == SelectionShape::Form::kBox &&
+  const bool direct = types.in_place() && plan.memory.first();
+  const bool in_strips = types.transform.empty() && plan.shape.form == SelectionShape::Form::kBox &&
                          (plan.memory.in_parts() || types.same || !types.compound);
   if (direct) {
     auto* const to = static_cast<std::byte*>(buffer) + *plan.memory.first() * types.memory_bytes;
