@@ -13,8 +13,9 @@ namespace {
 
 constexpr std::int32_t kNobody = -1;
 
-/// Rank 0's part: the lowest rank that reports an error, and that error.
-ByteWriter pick_outcome(const std::vector<Bytes>& reports) {
+/// Rank 0's part: the lowest rank that reports an error, and that error. `last` is done if there is
+/// none.
+ByteWriter pick_outcome(const std::vector<Bytes>& reports, const std::function<Status()>& last) {
   ByteWriter outcome;
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     ByteReader report(reports[rank], std::endian::little, "status of a rank");
@@ -24,17 +25,24 @@ ByteWriter pick_outcome(const std::vector<Bytes>& reports) {
     put_status(outcome, status);
     return outcome;
   }
-  outcome.i32(kNobody);
+  Status left = last ? last() : Status{};
+  outcome.i32(left ? kNobody : 0);
+  if (!left) put_status(outcome, left);
   return outcome;
 }
 
 }  // namespace
 
 Status agree(Communicator& ranks, const Status& mine) {
+  return agree_then(ranks, mine, {});
+}
+
+Status agree_then(Communicator& ranks, const Status& mine, const std::function<Status()>& last) {
   ByteWriter report;
   put_status(report, mine);
   BENTO_ASSIGN(const std::vector<Bytes> reports, ranks.gather(report.view()));
-  const ByteWriter picked = pick_outcome(reports);
+  ByteWriter picked;
+  if (ranks.rank() == 0) picked = pick_outcome(reports, last);
   BENTO_ASSIGN(const Bytes outcome, ranks.broadcast(picked.view()));
 
   ByteReader in(outcome, std::endian::little, "agreed status");
@@ -42,7 +50,7 @@ Status agree(Communicator& ranks, const Status& mine) {
   if (failed == kNobody) return {};
   Status theirs = get_status(in);
   if (theirs) return fail(Code::kInternal, fmt::format("rank {} failed without an error", failed));
-  if (failed == ranks.rank()) return mine;
+  if (failed == ranks.rank()) return mine ? theirs : mine;
   return fail(std::move(theirs).error().with_context(fmt::format("rank {}", failed)));
 }
 

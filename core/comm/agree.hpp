@@ -4,6 +4,8 @@
 /// How ranks come to one result after each has done its own part of a collective operation.
 #pragma once
 
+#include <functional>
+
 #include "core/base/error.hpp"
 #include "core/comm/communicator.hpp"
 
@@ -13,5 +15,8 @@ namespace bento {
 /// rank, with its code and errno. On the other ranks the text begins with "rank R: ". One gather
 /// and one broadcast of a few bytes. Collective. Errors also: kPeer, as the communicator's.
 Status agree(Communicator& ranks, const Status& mine);
+/// The same; if all have succeeded, rank 0 first does what is left, while the others wait for how
+/// that went.
+Status agree_then(Communicator& ranks, const Status& mine, const std::function<Status()>& last);
 
 }  // namespace bento

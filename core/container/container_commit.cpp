@@ -185,7 +185,14 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
   if (!closing) return done;
   // The holder's note stays until all streams are marked: who finds it there marks them again.
   if (done) done = guarded([&] { return finish_streams(plan, changed); });
-  return agree(*comm_, done);
+  if (state_.options.spread) return agree(*comm_, done);
+  // Who returns from the close may create the file anew, or delete it: no rank holds its lock then.
+  if (!owner_)
+    if (Status closed = files_.close(); done) done = std::move(closed);
+  return agree_then(*comm_, done, [this] {
+    owner_->give_back();
+    return files_.close();
+  });
 }
 
 // This rank's next records go where the plan says now. The stream that it leaves is finished at the

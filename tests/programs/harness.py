@@ -93,10 +93,15 @@ def hdf5_tool(name):
     return path
 
 
-def api_program(name):
-    path = os.path.join(os.environ["H5BENTO_API_TESTS"], name)
+def kept_program(folder, name):
+    """One of HDF5's own test programs; `folder`: the variable of scripts/env that says where it is."""
+    path = os.path.join(os.environ.get(folder, ""), name)
     check(os.access(path, os.X_OK), f"{path} is missing (scripts/bootstrap builds it)")
     return path
+
+
+def api_program(name):
+    return kept_program("H5BENTO_API_TESTS", name)
 
 
 def python():
@@ -122,6 +127,7 @@ def native_env(**more):
         "H5BENTO_SOURCE",
         "H5BENTO_HDF5_SOURCE",
         "H5BENTO_API_TESTS",
+        "H5BENTO_PARALLEL_TESTS",
     )
     env = {
         k: v

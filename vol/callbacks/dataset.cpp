@@ -20,6 +20,7 @@
 #include "vol/file/arguments.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/destination.hpp"
+#include "vol/file/flush.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
 #include "vol/file/virtual_sources.hpp"
@@ -235,6 +236,7 @@ herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxp
     auto* const object = static_cast<Object*>(obj);
     if (args->op_type == H5VL_DATASET_SET_EXTENT) return set_extent(object, args, dxpl, req);
     if (args->op_type == H5VL_DATASET_REFRESH) BENTO_TRY(refresh_file(object));
+    if (args->op_type == H5VL_DATASET_FLUSH) BENTO_TRY(check_object_flush(object));
     // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
     void* const under = object->under;
     const hid_t under_vol_id = object->under_vol_id;

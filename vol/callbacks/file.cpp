@@ -161,7 +161,13 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   auto context =
       std::make_shared<FileContext>(name, std::move(file.settings), file.access, file.comm,
                                     std::move(container), std::move(place.cached));
-  return open_skeleton(name, fapl, file.access, context, native_create);
+  auto opened = open_skeleton(name, fapl, file.access, context, native_create);
+  if (!opened && file.comm->size() > 1) {
+    const std::string path = context->container().path();
+    context.reset();
+    if (file.comm->rank() == 0) await_unlocked(path);
+  }
+  return opened;
 }
 
 Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {

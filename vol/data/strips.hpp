@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <hdf5.h>
@@ -31,7 +32,10 @@ struct ElementTypes {
   bool same = false;      ///< nothing is converted
   bool compound = false;  ///< there may be members that only one of them has
   hid_t dxpl = H5P_DEFAULT;
+  std::string transform;  ///< of the transfer list (data_transform.hpp); not for strips
 
+  /// Do the program's bytes go to the file, and back, as they are?
+  [[nodiscard]] bool in_place() const { return same && transform.empty(); }
   [[nodiscard]] std::size_t larger() const { return std::max(memory_bytes, file_bytes); }
 };
 

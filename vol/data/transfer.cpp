@@ -11,9 +11,9 @@
 
 #include "core/base/verified_reads.hpp"
 #include "hdf5/base/error_bridge.hpp"
-#include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/data/selection.hpp"
 #include "vol/data/box_data.hpp"
+#include "vol/data/data_transform.hpp"
 #include "vol/data/elements_in_memory.hpp"
 #include "vol/data/strips.hpp"
 #include "vol/data/variable_transfer.hpp"
@@ -40,20 +40,11 @@ class Unwritten {
   std::unique_ptr<std::byte[]> bytes_;
 };
 
-/// A data transform of the transfer list would be left out in silence: the native connector, which
-/// applies it, never sees these elements.
+/// Natively no such element can be transformed either: none is a number.
 Status refuse_transform(hid_t dxpl) {
-  if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT) return {};
-  ssize_t length = 0;
-  {
-    const QuietErrors quiet;
-    const ErrorStackKeeper keep;
-    length = H5Pget_data_transform(dxpl, nullptr, 0);
-  }
-  if (length <= 0) return {};
+  if (transform_of(dxpl).empty()) return {};
   return fail(Code::kUnsupported,
-              "H5Pset_data_transform is not supported for data of a container: transform the "
-              "elements in the program");
+              "H5Pset_data_transform is not for elements of variable length, nor for references");
 }
 
 /// May a conversion call a function of the program, which may write to the same file or flush it?
@@ -204,6 +195,7 @@ ElementTypes types_of(const DatasetState& state, const TransferArgs& args) {
   types.same = H5Tequal(args.mem_type, types.file) > 0;
   types.compound = state.compound;
   types.dxpl = args.dxpl;
+  types.transform = transform_of(args.dxpl);
   return types;
 }
 
@@ -285,6 +277,8 @@ Status write_copy(Object* object, DatasetState& state, const Plan& plan, const E
   const std::uint64_t count = plan.shape.elements;
   Unwritten copy(count * types.larger());
   BENTO_TRY(gather(plan, types.memory, types.memory_bytes, buffer, copy.data()));
+  if (!types.transform.empty())
+    BENTO_TRY(apply_transform(types.transform, types.memory, count, copy.data()));
   if (!types.same) {
     std::vector<std::byte> background;
     if (types.compound) {
@@ -315,6 +309,8 @@ Status read_copy(Object* object, DatasetState& state, const Plan& plan, const El
     }
     BENTO_TRY(convert_to_memory(types, count, copy.data(), background.data()));
   }
+  if (!types.transform.empty())
+    BENTO_TRY(apply_transform(types.transform, types.memory, count, copy.data()));
   return scatter(plan, types.memory, types.memory_bytes, copy.data(), buffer);
 }
 
@@ -322,12 +318,12 @@ Status read_copy(Object* object, DatasetState& state, const Plan& plan, const El
 
 Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const TransferArgs& args,
                                      const void* buffer) {
-  BENTO_TRY(refuse_transform(args.dxpl));
   BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a write of elements");
   if (state.variable) {
+    BENTO_TRY(refuse_transform(args.dxpl));
     BENTO_TRY(
         write_variable({object, state, args, plan.shape, plan.memory, plan.mem_space}, buffer));
     return count * state.element_bytes;
@@ -343,15 +339,15 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
     written = &some;
   }
   const bool keeps_members = written == &some && some.partial;
-  if (types.same && plan.memory.first()) {
+  if (types.in_place() && plan.memory.first()) {
     const auto* const packed =
         static_cast<const std::byte*>(buffer) + *plan.memory.first() * types.memory_bytes;
     BENTO_TRY(write_packed(object, state, plan.shape, packed, written));
     return bytes;
   }
   const Box& box = plan.shape.box;
-  bool in_strips =
-      plan.shape.form == SelectionShape::Form::kBox && plan.memory.in_parts() && !calls_back(types);
+  bool in_strips = types.transform.empty() && plan.shape.form == SelectionShape::Form::kBox &&
+                   plan.memory.in_parts() && !calls_back(types);
   if (in_strips) {
     BENTO_ASSIGN(in_strips, writes_in_strips(object, state, box));
   }
@@ -366,20 +362,20 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
 
 Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const TransferArgs& args,
                                     void* buffer) {
-  BENTO_TRY(refuse_transform(args.dxpl));
   BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a read of elements");
   if (state.variable) {
+    BENTO_TRY(refuse_transform(args.dxpl));
     BENTO_TRY(
         read_variable({object, state, args, plan.shape, plan.memory, plan.mem_space}, buffer));
     return count * state.element_bytes;
   }
 
   const ElementTypes types = types_of(state, args);
-  const bool direct = types.same && plan.memory.first();
-  const bool in_strips = plan.shape.form == SelectionShape::Form::kBox &&
+  const bool direct = types.in_place() && plan.memory.first();
+  const bool in_strips = types.transform.empty() && plan.shape.form == SelectionShape::Form::kBox &&
                          (plan.memory.in_parts() || types.same || !types.compound);
   if (direct) {
     auto* const to = static_cast<std::byte*>(buffer) + *plan.memory.first() * types.memory_bytes;

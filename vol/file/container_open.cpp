@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -127,6 +129,15 @@ Result<bool> is_ours(const char* name) {
   if (!seen || seen->kind == FileKind::kContainer) return seen.has_value();
   BENTO_TRY(refuse_damaged(**file, *seen));
   return false;
+}
+
+void await_unlocked(const std::string& path) {
+  constexpr auto kPatience = std::chrono::seconds(5);
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  const auto file = open_posix_file(path, OpenMode::kRead);
+  if (!file) return;
+  while (is_locked(**file) && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
 bool is_container(const char* name) {

@@ -32,6 +32,10 @@ void tell_of_visibility(const std::string& name, const Container& container);
 /// Does the file hold a valid root of ours? Missing files do not. Errors: kUnsupported (a newer
 /// format version), kCorrupt and kInvalidArgument (refuse_damaged()). Task-local.
 Result<bool> is_ours(const char* name);
+/// After a create that has failed on all ranks, which each give back their part of the lock:
+/// returns when the file is free, so that rank 0 may create it anew by itself, or after some
+/// seconds.
+void await_unlocked(const std::string& path);
 /// Is the file a container, one of which is_ours() gives an error included, or is there a newer one
 /// of this name in a cache? Task-local.
 bool is_container(const char* name);

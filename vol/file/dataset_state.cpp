@@ -128,9 +128,11 @@ ValueRange DatasetState::range_of(std::span<const std::byte> elements,
 namespace {
 
 /// Why ranks cannot write a dataset whose values lie in the skeleton, of which only rank 0's is
-/// stored. Null if they can, because the values are elsewhere: in external files, or in those of a
-/// virtual dataset.
+/// stored. Null if they can, because the values are elsewhere, in external files or in those of a
+/// virtual dataset, or there are none.
 Result<const char*> refused_in_parallel(const Object* object, hid_t type) {
+  BENTO_ASSIGN(const SpaceHandle space, native_space(object));
+  if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) return nullptr;
   if (has_variable_length(type) || has_reference(type))
     return "Parallel IO does not support writing VL datatypes of serial programs, or references "
            "other than H5T_STD_REF_OBJ, yet";

@@ -44,6 +44,20 @@ Result<RequestedConfig> config_of(hid_t fapl) {
   return requested;
 }
 
+// Programs that try such a list, and go on without if it is refused, do the same here.
+Status check_parallel_settings(hid_t fapl, int ranks) {
+  std::size_t page_buffer = 0;
+  unsigned least_metadata = 0;
+  unsigned least_raw = 0;
+  if (H5Pget_page_buffer_size(fapl, &page_buffer, &least_metadata, &least_raw) >= 0 &&
+      page_buffer != 0)
+    return fail(Code::kUnsupported, "page buffering is disabled for parallel");
+  hbool_t evicts = false;
+  if (ranks > 1 && H5Pget_evict_on_close(fapl, &evicts) >= 0 && evicts)
+    return fail(Code::kUnsupported, "evict on close is currently not supported in parallel HDF5");
+  return {};
+}
+
 Result<UserAccess> user_access(hid_t fapl) {
   UserAccess access;
   access.driver = H5Pget_driver(fapl);

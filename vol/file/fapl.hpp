@@ -26,6 +26,10 @@ bool serves_driver(hid_t fapl);
 /// kUnsupported.
 Result<RequestedConfig> config_of(hid_t fapl);
 
+/// What HDF5 refuses of a file that so many ranks open with mpio, and a container would not need
+/// to. Errors: kUnsupported, in HDF5's words.
+Status check_parallel_settings(hid_t fapl, int ranks);
+
 /// Reads driver and communicator; the communicator is our own duplicate. Collective for mpio.
 Result<UserAccess> user_access(hid_t fapl);
 /// The communicator to speak over: MPI for mpio, a group of one otherwise. Collective for mpio.

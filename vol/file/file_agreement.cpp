@@ -135,6 +135,9 @@ Result<AgreedFile> agree_on(const FileRequest& request, bool creates, const File
     if (auto free = check_no_linked_reader(request); !free) requested = fail(free.error());
   BENTO_ASSIGN(file.comm, make_communicator(file.access, requested ? requested->config.timeout
                                                                    : Config{}.timeout));
+  if (requested && file.access.parallel && request.native_because.empty())
+    if (auto fit = check_parallel_settings(request.fapl, file.comm->size()); !fit)
+      requested = fail(fit.error());
   if (requested) Stats::get().set_output(requested->config.stats);
   auto agreed = agree_on_call(*file.comm, call_of(request, requested), creates, decide);
   if (!agreed) return fail(std::move(agreed).error());

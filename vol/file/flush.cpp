@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/metadata_cache.hpp"
@@ -40,6 +41,16 @@ Status flush(Object* object, H5F_scope_t scope) {
     if (flushed) flushed = std::move(done);
   }
   return flushed;
+}
+
+Status check_object_flush(const Object* object) {
+  const auto context = context_of(object);
+  if (!context || !context->access().parallel) return {};
+  return fail(Code::kUnsupported, "H5Oflush isn't supported for parallel");
+}
+
+bool flushes_objects(const Object* object) noexcept {
+  return guard<herr_t>("flush of an object", [&] { return check_object_flush(object); }) >= 0;
 }
 
 Status flush_if_due(Object* object) {

@@ -10,13 +10,23 @@ namespace bento::vol {
 
 class MpiAccess {
  public:
-  MpiAccess(MPI_Comm comm, MPI_Info info) : comm_(comm), info_(info) {}
+  MpiAccess(MPI_Comm comm, MPI_Info info, hid_t fapl) : comm_(comm), info_(info) {
+    H5Pget_all_coll_metadata_ops(fapl, &collective_reads_);
+    H5Pget_coll_metadata_write(fapl, &collective_writes_);
+  }
   [[nodiscard]] MPI_Comm comm() const { return comm_; }
   [[nodiscard]] MPI_Info info() const { return info_.get(); }
+  /// Metadata goes no other way for these, but the program may ask what it has set.
+  [[nodiscard]] herr_t show_metadata_modes(hid_t fapl) const {
+    const herr_t reads = H5Pset_all_coll_metadata_ops(fapl, collective_reads_);
+    return reads < 0 ? reads : H5Pset_coll_metadata_write(fapl, collective_writes_);
+  }
 
  private:
   MPI_Comm comm_;  ///< owned by the Communicator made from it
   OwnedInfo info_;
+  hbool_t collective_reads_ = false;
+  hbool_t collective_writes_ = false;
 };
 
 bool is_mpio(hid_t driver) {
@@ -29,7 +39,7 @@ Result<std::shared_ptr<const MpiAccess>> mpi_access(hid_t fapl) {
   if (H5Pget_fapl_mpio(fapl, &comm, &info) < 0)
     return fail(Code::kInvalidArgument,
                 "the MPI communicator of the file access list cannot be duplicated");
-  return std::make_shared<const MpiAccess>(comm, info);
+  return std::make_shared<const MpiAccess>(comm, info, fapl);
 }
 
 Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, double timeout_s) {
@@ -38,7 +48,8 @@ Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, 
 }
 
 herr_t show_mpio(hid_t fapl, const MpiAccess& access) {
-  return H5Pset_fapl_mpio(fapl, access.comm(), access.info());
+  if (H5Pset_fapl_mpio(fapl, access.comm(), access.info()) < 0) return -1;
+  return access.show_metadata_modes(fapl);
 }
 
 bool is_collective_transfer(hid_t dxpl) {

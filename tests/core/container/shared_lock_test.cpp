@@ -156,5 +156,54 @@ TEST_CASE("shared lock: containers of several ranks hold it until the last is go
   CHECK(second() == Code::kInternal);  // let in
 }
 
+/// A rank that hears of everything later than rank 0.
+class LateCommunicator final : public Communicator {
+ public:
+  explicit LateCommunicator(std::unique_ptr<Communicator> under) : under_(std::move(under)) {}
+  [[nodiscard]] int rank() const override { return under_->rank(); }
+  [[nodiscard]] int size() const override { return under_->size(); }
+  Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) override {
+    return under_->gather(payload);
+  }
+  Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) override {
+    return under_->combine(payload, merge);
+  }
+  Result<Bytes> broadcast(std::span<const std::byte> payload) override {
+    auto heard = under_->broadcast(payload);
+    if (rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    return heard;
+  }
+
+  int late = 0;
+
+ private:
+  std::unique_ptr<Communicator> under_;
+};
+
+TEST_CASE("shared lock: no rank holds it any more when one returns from the close",
+          "[core][container]") {
+  const test::Scratch scratch;
+  const std::string path = scratch / "box";
+  for (int late = 0; late < 3; ++late) {
+    test::ThreadGroup group(3);
+    std::vector<std::thread> threads;
+    std::vector<Code> found(3, Code::kInternal);
+    std::mutex mutex;
+    for (int rank = 0; rank < 3; ++rank)
+      threads.emplace_back([&, rank] {
+        auto comm = std::make_shared<LateCommunicator>(group.communicator(rank));
+        comm->late = late;
+        auto made = Container::create(path, false, {}, comm);
+        if (!made || !(*made)->close()) return;
+        // One after the other: these would be in each other's way.
+        const std::scoped_lock hold(mutex);
+        auto alone = Container::open(path, true, {}, make_self_communicator());
+        found[static_cast<std::size_t>(rank)] = alone ? Code::kNotFound : alone.error().code;
+      });
+    for (auto& thread : threads) thread.join();
+    for (const Code code : found) CHECK(code == Code::kNotFound);  // let in
+  }
+}
+
 }  // namespace
 }  // namespace bento

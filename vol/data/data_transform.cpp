@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/data/data_transform.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include <fmt/format.h>
+
+#include "hdf5/base/handle.hpp"
+#include "hdf5/base/native_connector.hpp"
+#include "hdf5/base/quiet_errors.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+constexpr std::size_t kFileIncrement = 1u << 20;
+constexpr hsize_t kElementsAtOnce = 1u << 16;
+
+/// A dataset of one dimension that is in memory only.
+class Scratch {
+ public:
+  Status open(hid_t type, hsize_t elements) {
+    // Open memory files are told apart by their names.
+    static std::atomic<std::uint64_t> serial{0};
+    const std::string name = fmt::format("h5bento transform scratch {}", ++serial);
+    const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
+    if (H5Pset_vol(access.get(), native_connector(), nullptr) < 0 ||
+        H5Pset_fapl_core(access.get(), kFileIncrement, false) < 0)
+      return fail(Code::kInternal, "no memory file for a data transform");
+    file_ = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
+    space_ = SpaceHandle(H5Screate_simple(1, &elements, nullptr));
+    dataset_ =
+        DatasetHandle(H5Dcreate_anon(file_.get(), type, space_.get(), H5P_DEFAULT, H5P_DEFAULT));
+    return dataset_.valid() ? Status{}
+                            : fail(Code::kInternal, "no memory file for a data transform");
+  }
+
+  Status pass(hid_t type, hsize_t elements, hid_t transforming, std::byte* buffer) {
+    const hsize_t start = 0;
+    const SpaceHandle memory(H5Screate_simple(1, &elements, nullptr));
+    if (H5Sselect_hyperslab(space_.get(), H5S_SELECT_SET, &start, nullptr, &elements, nullptr) < 0)
+      return fail(Code::kInternal, "no selection for a data transform");
+    if (H5Dwrite(dataset_.get(), type, memory.get(), space_.get(), transforming, buffer) < 0)
+      return fail(Code::kInvalidArgument,
+                  "HDF5 cannot apply the data transform of the transfer list to these elements");
+    if (H5Dread(dataset_.get(), type, memory.get(), space_.get(), H5P_DEFAULT, buffer) < 0)
+      return fail(Code::kInternal, "what a data transform gave cannot be read");
+    return {};
+  }
+
+ private:
+  using FileHandle = Handle<&H5Fclose>;
+  using DatasetHandle = Handle<&H5Dclose>;
+  FileHandle file_;
+  SpaceHandle space_;
+  DatasetHandle dataset_;
+};
+
+}  // namespace
+
+std::string transform_of(hid_t dxpl) {
+  if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT) return {};
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  const ssize_t length = H5Pget_data_transform(dxpl, nullptr, 0);
+  if (length <= 0) return {};
+  std::string text(static_cast<std::size_t>(length) + 1, '\0');
+  if (H5Pget_data_transform(dxpl, text.data(), text.size()) < 0) return {};
+  text.resize(static_cast<std::size_t>(length));
+  return text;
+}
+
+Status apply_transform(const std::string& expression, hid_t type, std::uint64_t count,
+                       std::byte* elements) {
+  const PlistHandle list(H5Pcreate(H5P_DATASET_XFER));
+  if (H5Pset_data_transform(list.get(), expression.c_str()) < 0)
+    return fail(Code::kInternal, "the data transform of the transfer list cannot be copied");
+  Scratch scratch;
+  BENTO_TRY(scratch.open(type, std::min<hsize_t>(count, kElementsAtOnce)));
+  const std::size_t element_bytes = H5Tget_size(type);
+  for (std::uint64_t done = 0; done < count; done += kElementsAtOnce)
+    BENTO_TRY(scratch.pass(type, std::min<hsize_t>(count - done, kElementsAtOnce), list.get(),
+                           elements + done * element_bytes));
+  return {};
+}
+
+}  // namespace bento::vol
