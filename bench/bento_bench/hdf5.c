@@ -73,11 +73,12 @@ static void make_types(const Shape* shape) {
 
 static hid_t select_box(int dimensions, const uint64_t* extent, const uint64_t* first,
                         const uint64_t* count, uint64_t step) {
-  hsize_t e[3], f[3], c[3], s[3] = {1, 1, 1};
+  hsize_t e[3], f[3], c[3], s[3];
   const int skip = 3 - dimensions;
-  for (int d = 0; d < dimensions; ++d)
+  for (int d = 0; d < dimensions; ++d) {
     e[d] = extent[d + skip], f[d] = first[d + skip], c[d] = count[d + skip];
-  s[dimensions - 1] = step;
+    s[d] = d == dimensions - 1 ? step : 1;
+  }
   const hid_t space = CHECK(H5Screate_simple(dimensions, e, NULL));
   CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, f, s, c, NULL));
   return space;

@@ -66,15 +66,15 @@ static void usage(FILE* out) {
 static int parse_name(const char* text, const char* const* names, int count) {
   for (int i = 0; i < count; ++i)
     if (strcmp(text, names[i]) == 0) return i;
-  return -1;
+  return count;
 }
 
 enum { kMethod = 256, kPattern, kPhase, kVariables, kKib, kPieceBytes, kLevel, kWrittenBy, kHelp };
 
 static bool wrong(const Options* o) {
   const bool plain = o->method == kRaw || o->method == kRawShared;
-  return (int)o->method < 0 || (int)o->pattern < 0 || (int)o->phase < 0 || o->variables < 1 ||
-         o->writers < 1 || o->variable_bytes == 0 || o->piece_bytes == 0 ||
+  return o->method == kMethods || o->pattern == kPatterns || o->phase == kPhases ||
+         o->variables < 1 || o->writers < 1 || o->variable_bytes == 0 || o->piece_bytes == 0 ||
          o->piece_bytes % 8 != 0 || o->level < 0 || o->level > 9 ||
          o->variable_bytes % o->piece_bytes != 0 ||
          (o->method == kHdf5Own && o->pattern != kSlabs && o->pattern != kBands) ||
@@ -134,8 +134,8 @@ int parse(int argc, char** argv, Options* options) {
       {"help", no_argument, NULL, kHelp},
       {NULL, 0, NULL, 0},
   };
-  options->method = (Method)-1;
-  options->pattern = (Pattern)-1;
+  options->method = kMethods;
+  options->pattern = kPatterns;
   opterr = rank == 0;
   for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
     if (option == kHelp && rank == 0) usage(stdout);

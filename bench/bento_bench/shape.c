@@ -79,7 +79,8 @@ static void set_memory(Shape* shape) {
   memcpy(shape->memory, shape->count, sizeof shape->memory);
   if (shape->pattern == kGhosts) {
     for (int d = 0; d < 3; ++d)
-      shape->memory[d] = shape->count[d] + 2 * kGhostWidth, shape->offset[d] = kGhostWidth;
+      shape->memory[d] = shape->count[d] + UINT64_C(2) * kGhostWidth,
+      shape->offset[d] = kGhostWidth;
   } else if (shape->pattern == kInterleaved) {
     shape->memory_step = kMemberCount;
     shape->memory[2] = shape->count[2] * kMemberCount;
@@ -206,7 +207,7 @@ uint64_t count_wrong(const Options* options, const Shape* shape, uint64_t** buff
 }
 
 uint64_t** make_buffers(const Options* options, const Shape* shape) {
-  uint64_t** buffers = allocate((uint64_t)options->variables * sizeof *buffers);
+  uint64_t** buffers = (uint64_t**)allocate((uint64_t)options->variables * sizeof *buffers);
   for (int v = 0; v < options->variables; ++v) {
     const int sharing = v % shape->shared_buffer;
     buffers[v] = sharing ? buffers[v - sharing] : allocate(shape->memory_bytes);

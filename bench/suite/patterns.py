@@ -77,6 +77,8 @@ ALL = (
 )  # fmt: skip
 NAMES = tuple(each.name for each in ALL)
 OF_NAME = {each.name: each for each in ALL}
+# The quick form leaves out what differs from another pattern in a number only.
+QUICK = tuple(name for name in NAMES if name not in ("pieces-512", "deflate-6", "restart-same"))
 # Where the number of ranks is varied, and the size.
 OVER_RANKS = ("slabs", "bands", "blocks", "pieces-4k", "restart-same")
 

@@ -67,7 +67,10 @@ class Runs(Bench):
     def measure_large(self, group, method, verify, work):
         pattern = OF_NAME[group.pattern]
         path, stats = os.path.join(work, "data"), os.path.join(self.folder, "stats")
-        common = [*method.arguments, *pattern.arguments, "--kib", str(group.kib), "--variables", str(self.options.variables or pattern.variables)]
+        variables = self.options.variables or pattern.variables
+        if group.pattern == "interleaved":
+            variables = -(-variables // 4) * 4  # one for each member
+        common = [*method.arguments, *pattern.arguments, "--kib", str(group.kib), "--variables", str(variables)]
         if group.synced and not method.connector:
             common.append("--sync")
         if verify:
