@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Elements of the filtered records that were decoded last, so that reading one band after the
-/// other does not decompress the same records again and again. One per file. Not thread-safe.
+/// Bytes of the records that were read last, up to a limit, so that reading one part after the
+/// other does not read, verify and decode the same records again and again. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -13,54 +13,47 @@
 
 #include "core/records/record.hpp"
 
-namespace bento::vol {
+namespace bento {
 
-/// Decoded bytes that are kept; a single record that is larger is kept until the next one comes.
-inline constexpr std::size_t kDecodedBytes = std::size_t{64} << 20;
-
-/// A buffer for records that are decoded but not kept is itself kept up to this size.
-inline constexpr std::size_t kPassingBytes = std::size_t{16} << 20;
-
-class DecodedCache {
+class RecordCache {
  public:
-  std::vector<std::byte>& passing() { return passing_; }
+  /// A single record of more than `limit_bytes` is kept until the next one comes.
+  explicit RecordCache(std::size_t limit_bytes) : limit_(limit_bytes) {}
 
-  /// Forgets everything unless it was decoded at this version of the container's content: records
-  /// of two sessions may have the same order and place.
-  void keep_only(std::uint64_t version) {
-    if (version == version_) return;
-    version_ = version;
+  void clear() {
     entries_.clear();
     by_key_.clear();
     bytes_ = 0;
   }
 
-  /// The elements of a record, null if they are not here. Valid until the next put() or
-  /// keep_only(). A record is told by its order and place, which no two of one version share.
+  /// The bytes of a record, null if they are not here. Valid until the next put() or clear().
+  /// A record is told by its order and place, which no two of one content of a container share.
   const std::vector<std::byte>* find(const Record& record) {
+    if (!entries_.empty() && entries_.front().key == key_of(record)) return &entries_.front().bytes;
     const auto known = by_key_.find(key_of(record));
     if (known == by_key_.end()) return nullptr;
     entries_.splice(entries_.begin(), entries_, known->second);
-    return &known->second->elements;
+    return &known->second->bytes;
   }
 
   /// Adds a record that find() does not know.
-  const std::vector<std::byte>& put(const Record& record, std::vector<std::byte> elements) {
-    bytes_ += elements.size();
-    entries_.push_front({key_of(record), std::move(elements)});
+  const std::vector<std::byte>& put(const Record& record, std::vector<std::byte> bytes) {
+    bytes_ += bytes.size();
+    entries_.push_front({key_of(record), std::move(bytes)});
     by_key_[entries_.front().key] = entries_.begin();
-    while (bytes_ > kDecodedBytes && entries_.size() > 1) {
-      bytes_ -= entries_.back().elements.size();
+    while (bytes_ > limit_ && entries_.size() > 1) {
+      bytes_ -= entries_.back().bytes.size();
       by_key_.erase(entries_.back().key);
       entries_.pop_back();
     }
-    return entries_.front().elements;
+    return entries_.front().bytes;
   }
 
  private:
   struct Key {
     Order order;
     Location where;
+    std::uint64_t bytes;
     bool operator==(const Key&) const = default;
   };
   struct KeyHash {
@@ -72,15 +65,16 @@ class DecodedCache {
   };
   struct Entry {
     Key key;
-    std::vector<std::byte> elements;
+    std::vector<std::byte> bytes;
   };
-  static Key key_of(const Record& record) { return {record.order, record.where}; }
+  static Key key_of(const Record& record) {
+    return {record.order, record.where, record.stored_bytes};
+  }
 
+  std::size_t limit_;
   std::list<Entry> entries_;  ///< last used first
   std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> by_key_;
   std::size_t bytes_ = 0;
-  std::uint64_t version_ = 0;
-  std::vector<std::byte> passing_;
 };
 
-}  // namespace bento::vol
+}  // namespace bento

@@ -95,8 +95,24 @@ CallCounts& counts_of(Home home) {
   return home == Home::kSkeleton ? stats.skeleton : stats.passed_through;
 }
 
+/// The usual case, without a list of datasets: one of ours, which other ranks need not know of.
+Result<DatasetState*> alone(std::size_t count, void* dset[], hid_t dxpl) {
+  if (count != 1 || is_collective_transfer(dxpl)) return nullptr;
+  BENTO_ASSIGN(DatasetState* const state, resolve(static_cast<Object*>(dset[0])));
+  return state->home == Home::kDiverted ? state : nullptr;
+}
+
 Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
              hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+  BENTO_ASSIGN(DatasetState* const one, alone(count, dset, dxpl));
+  if (one != nullptr) {
+    ++Stats::get().diverted.writes;
+    BENTO_ASSIGN(const std::uint64_t bytes,
+                 transfer_write(static_cast<Object*>(dset[0]), *one,
+                                {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
+    Stats::get().diverted.bytes_written += bytes;
+    return {};
+  }
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective)
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
@@ -149,6 +165,15 @@ Status write(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[
 
 Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
             hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
+  BENTO_ASSIGN(DatasetState* const one, alone(count, dset, dxpl));
+  if (one != nullptr) {
+    ++Stats::get().diverted.reads;
+    BENTO_ASSIGN(const std::uint64_t bytes,
+                 transfer_read(static_cast<Object*>(dset[0]), *one,
+                               {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
+    Stats::get().diverted.bytes_read += bytes;
+    return {};
+  }
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective)
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
