@@ -24,6 +24,9 @@ constexpr std::size_t kPieceBytes = (1u << 20) / kPlaceBytes * kPlaceBytes;
 /// may say that it has terabytes, is to cost no memory.
 constexpr std::uint64_t kTrustedBytes = 16 * kPieceBytes;
 
+/// For smaller blobs the file is not asked for its size each time.
+constexpr std::uint64_t kSmallBytes = 64u << 10;
+
 constexpr std::string_view kTable = "skeleton page table";
 
 /// Parts that lie in each other would make much of little.
@@ -41,6 +44,28 @@ Status check_apart(std::vector<CatalogueRange> ranges) {
 }  // namespace
 
 Status Catalogue::transfer_write(Position at, std::span<const std::byte> bytes) {
+  if (!gathers_) return write_now(at, bytes);
+  if (at != gathered_at_ + gathered_.size() || gathered_.size() + bytes.size() > kPieceBytes) {
+    BENTO_TRY(write_gathered());
+    gathered_at_ = at;
+  }
+  gathered_.insert(gathered_.end(), bytes.begin(), bytes.end());
+  return {};
+}
+
+Status Catalogue::write_gathered() {
+  if (gathered_.empty()) return {};
+  auto written = write_now(gathered_at_, gathered_);
+  gathered_.clear();
+  return written;
+}
+
+bool Catalogue::waits(Position at, std::uint64_t bytes) const {
+  return at >= gathered_at_ && at - gathered_at_ < gathered_.size() &&
+         bytes <= gathered_.size() - (at - gathered_at_);
+}
+
+Status Catalogue::write_now(Position at, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const std::size_t here = static_cast<std::size_t>(
         std::min<std::uint64_t>(bytes.size(), plan_.chunk_bytes - at % plan_.chunk_bytes));
@@ -61,6 +86,8 @@ Status Catalogue::transfer_write(Position at, std::span<const std::byte> bytes) 
 }
 
 Status Catalogue::transfer_read(Position at, std::span<std::byte> into) {
+  if (at < gathered_at_ + gathered_.size() && gathered_at_ < at + into.size())
+    BENTO_TRY(write_gathered());
   while (!into.empty()) {
     const std::size_t here = static_cast<std::size_t>(
         std::min<std::uint64_t>(into.size(), plan_.chunk_bytes - at % plan_.chunk_bytes));
@@ -124,8 +151,18 @@ Status Catalogue::check_large(const CatalogueRef& ref, std::string_view what) {
 
 Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::string_view what,
                                                std::uint64_t most) {
-  BENTO_ASSIGN(const std::uint64_t file_bytes, file_.size());
-  BENTO_TRY(check_inside(ref.position, ref.bytes, file_bytes, what));
+  // What waits may lie behind the end of the file.
+  if (waits(ref.position, ref.bytes)) {
+    const auto from = gathered_.begin() + static_cast<std::ptrdiff_t>(ref.position - gathered_at_);
+    std::vector<std::byte> bytes(from, from + static_cast<std::ptrdiff_t>(ref.bytes));
+    BENTO_TRY(check_hash(hash128(bytes), ref, what));
+    return bytes;
+  }
+  // A file that has become smaller is found out when it is read.
+  if (ref.bytes > kSmallBytes || !check_inside(ref.position, ref.bytes, file_bytes_, what)) {
+    BENTO_ASSIGN(file_bytes_, file_.size());
+    BENTO_TRY(check_inside(ref.position, ref.bytes, file_bytes_, what));
+  }
   if (ref.bytes > most)
     return fail(Code::kCorrupt, fmt::format("'{}': {} of {} bytes, it can have {} at most",
                                             file_.path(), what, ref.bytes, most));

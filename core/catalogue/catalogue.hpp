@@ -31,6 +31,13 @@ class Catalogue {
   Result<std::vector<std::byte>> read(const CatalogueRef& ref, std::string_view what,
                                       std::uint64_t most = kMaxBlobBytes);
 
+  /// From now on what is written waits in memory for what is written beside it, and comes into the
+  /// file with it: when other bytes come, when some of it is read, at the latest by
+  /// write_gathered().
+  void gather() { gathers_ = true; }
+  /// Errors: as append(), which may have taken these bytes long before.
+  Status write_gathered();
+
   /// Does the catalogue of this file reach up to `end`? A session writes on from there. Errors:
   /// kCorrupt, kIo.
   Status check_end(Position end);
@@ -57,6 +64,8 @@ class Catalogue {
   /// Does stock HDF5 look there for the beginning of a file? It tries all powers of two.
   [[nodiscard]] bool may_be_a_superblock(Position at) const;
   Status transfer_write(Position at, std::span<const std::byte> bytes);
+  Status write_now(Position at, std::span<const std::byte> bytes);
+  [[nodiscard]] bool waits(Position at, std::uint64_t bytes) const;
   Status transfer_read(Position at, std::span<std::byte> into);
   Status check_inside(Position position, std::uint64_t bytes, std::uint64_t file_bytes,
                       std::string_view what);
@@ -68,6 +77,10 @@ class Catalogue {
   File& file_;
   FilePlan plan_;
   std::uint64_t limit_;
+  std::uint64_t file_bytes_ = 0;  ///< when it was asked last
+  bool gathers_ = false;
+  Position gathered_at_ = 0;
+  std::vector<std::byte> gathered_;  ///< not written yet, from gathered_at_ on
 };
 
 /// The stream table that a root refers to, held against the sizes of the files before it is read.

@@ -65,6 +65,11 @@ Result<Blob> CatalogueBlobs::read(const BlobRef& ref) {
   return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
 
+Result<std::uint64_t> CatalogueBlobs::stored_bytes() {
+  BENTO_TRY(write_gathered());
+  return catalogue_.file_bytes();
+}
+
 Result<BlobRef> CatalogueBlobs::append(std::span<const std::byte> bytes) {
   if (space_ == nullptr) return fail(Code::kInternal, "these blobs are for reading only");
   if (bytes.size() > kMaxBlobBytes)
@@ -108,6 +113,20 @@ class CommittedIndex::DatasetRecords {
     if (rank_ != 0) tree_.build(corners_, rank_, all_.pieces.size());
   }
 
+  // Who reads on next to what was read last is answered without looking further.
+  [[nodiscard]] const Record* find_one(const Box& selection) const {
+    if (selection.rank() != rank_ || all_.pieces.empty()) return nullptr;
+    if (!contains(all_.pieces[last_].part, selection)) {
+      if (rank_ == 0) return nullptr;
+      hits_.clear();
+      tree_.find(corners_, selection, hits_);
+      if (hits_.size() != 1 || !contains(all_.pieces[hits_.front()].part, selection))
+        return nullptr;
+      last_ = hits_.front();
+    }
+    return &all_.records[all_.pieces[last_].record];
+  }
+
   [[nodiscard]] Result<RecordLookup> find(const Box& selection) const {
     if (selection.rank() != rank_)
       return fail(
@@ -147,14 +166,19 @@ class CommittedIndex::DatasetRecords {
   unsigned rank_;
   std::vector<std::uint64_t> corners_;
   BoxTree tree_;
+  mutable std::size_t last_ = 0;  ///< the piece that find_one() found last
+  mutable std::vector<std::size_t> hits_;
 };
 
 Result<CommittedIndex> CommittedIndex::open(File& file, const FilePlan& plan,
                                             const CatalogueRef& root,
-                                            std::optional<AbsoluteStep> step) {
+                                            std::optional<AbsoluteStep> step, ReadAhead* ahead) {
   CommittedIndex opened;
   if (root.bytes == 0) return opened;
-  opened.blobs_ = std::make_unique<CatalogueBlobs>(Catalogue(file, plan));
+  if (ahead != nullptr)
+    opened.file_ = std::make_unique<FileAhead>(file, *ahead, ReadAhead::kAllTheFile);
+  File& from = ahead != nullptr ? *opened.file_ : file;
+  opened.blobs_ = std::make_unique<CatalogueBlobs>(Catalogue(from, plan));
   opened.cache_ = std::make_unique<CachedSource>(*opened.blobs_);
   BENTO_ASSIGN(opened.index_, StepIndex::open(*opened.cache_, blob_ref(root), step));
   return opened;
@@ -176,9 +200,10 @@ Result<StepLookup> CommittedIndex::look_up(DatasetNumber dataset, const Box& sel
   return index_->find(dataset, selection, options);
 }
 
-Status CommittedIndex::move_on(File& file, const FilePlan& plan, const CatalogueRef& root) {
+Status CommittedIndex::move_on(File& file, const FilePlan& plan, const CatalogueRef& root,
+                               ReadAhead* ahead) {
   const AbsoluteStep before = index_ ? index_->newest() : AbsoluteStep();
-  BENTO_ASSIGN(CommittedIndex next, open(file, plan, root));
+  BENTO_ASSIGN(CommittedIndex next, open(file, plan, root, std::nullopt, ahead));
   if (next.index_ && next.index_->newest().number() == before.number() + 1) {
     BENTO_ASSIGN(const StepInfo info, next.index_->step(next.index_->newest()));
     next.queries_ = std::move(queries_);
@@ -213,6 +238,12 @@ Result<std::shared_ptr<const CommittedIndex::DatasetRecords>> CommittedIndex::re
   BENTO_ASSIGN(RecordLookup all, find_all(dataset, rank));
   queries.records = std::make_shared<const DatasetRecords>(std::move(all), rank);
   return queries.records;
+}
+
+const Record* CommittedIndex::find_one(DatasetNumber dataset, const Box& selection) const {
+  const auto seen = queries_.find(dataset);
+  if (seen == queries_.end() || !seen->second.records) return nullptr;
+  return seen->second.records->find_one(selection);
 }
 
 Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& selection) {

@@ -14,6 +14,7 @@
 
 #include "core/base/error.hpp"
 #include "core/catalogue/catalogue.hpp"
+#include "core/io/read_ahead.hpp"
 #include "core/records/resolve.hpp"
 #include "core/steps/step_index.hpp"
 
@@ -26,7 +27,10 @@ class CatalogueBlobs final : public SegmentSource, public SegmentSink {
       : catalogue_(std::move(catalogue)), space_(space) {}
   Result<Blob> read(const BlobRef& ref) override;
   Result<BlobRef> append(std::span<const std::byte> bytes) override;
-  Result<std::uint64_t> stored_bytes() override { return catalogue_.file_bytes(); }
+  Result<std::uint64_t> stored_bytes() override;
+  /// As Catalogue's.
+  void gather() { catalogue_.gather(); }
+  Status write_gathered() { return catalogue_.write_gathered(); }
 
  private:
   Catalogue catalogue_;
@@ -55,8 +59,10 @@ class CommittedIndex {
   CommittedIndex() = default;
   /// As of `step`, or the newest. `file` must outlive it. Errors: kNotFound (a step that is not
   /// kept: says which are), kCorrupt, kIo.
+  /// `ahead`, if any, is what it is read through; nothing of it may change then.
   static Result<CommittedIndex> open(File& file, const FilePlan& plan, const CatalogueRef& root,
-                                     std::optional<AbsoluteStep> step = std::nullopt);
+                                     std::optional<AbsoluteStep> step = std::nullopt,
+                                     ReadAhead* ahead = nullptr);
 
   [[nodiscard]] bool empty() const { return !index_; }
   /// Must not be empty.
@@ -73,6 +79,9 @@ class CommittedIndex {
   /// Hashes are zero, see stored_hash().
   /// Errors: kCorrupt, kIo.
   Result<RecordLookup> find(DatasetNumber dataset, const Box& selection);
+  /// The record in which all of `selection` is seen, if that is known in memory; else null. Valid
+  /// until the next call.
+  [[nodiscard]] const Record* find_one(DatasetNumber dataset, const Box& selection) const;
   /// As StepIndex::find(), within what the files have room for; `values` as there. Errors: as
   /// there.
   Result<StepLookup> look_up(DatasetNumber dataset, const Box& selection,
@@ -82,7 +91,8 @@ class CommittedIndex {
 
   /// The same container after its next commit. What this knows of datasets that did not change
   /// stays known. Errors: as open().
-  Status move_on(File& file, const FilePlan& plan, const CatalogueRef& root);
+  Status move_on(File& file, const FilePlan& plan, const CatalogueRef& root,
+                 ReadAhead* ahead = nullptr);
 
  private:
   class DatasetRecords;
@@ -93,6 +103,7 @@ class CommittedIndex {
   Result<std::shared_ptr<const DatasetRecords>> remember(DatasetNumber dataset, Queries& queries,
                                                          unsigned rank);
 
+  std::unique_ptr<FileAhead> file_;  ///< if it is read ahead
   std::unique_ptr<CatalogueBlobs> blobs_;
   std::unique_ptr<CachedSource> cache_;
   std::optional<StepIndex> index_;

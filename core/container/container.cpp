@@ -41,7 +41,7 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
             BENTO_ASSIGN(File* const handle, files_.stream_file(index));
             return RecordReader::Source{handle, &plan.file(index), plan.local_task(writer)};
           },
-          &stream_, state_.options.verify),
+          &stream_, state_.options.verify, ahead_, !writable),
       known_until_ns_(static_cast<std::size_t>(comm_->size()), 0) {
   if (comm_->rank() == 0) owner_ = std::make_unique<Owner>(state_, files_, failures_, reader_);
   if (comm_->size() > 1) stream_.keep_times();
@@ -261,12 +261,14 @@ Status Container::write_record(Record record, std::uint64_t element_bytes, ByteS
 Result<CommittedIndex*> Container::committed() {
   if (!committed_known_) {
     BENTO_ASSIGN(File* const first, files_.file(0));
+    // Who writes reads nothing ahead: commits use space of the catalogue again.
+    ReadAhead* const ahead = state_.writable ? nullptr : &ahead_;
     if (state_.options.step || newer_index_) {
       BENTO_ASSIGN(committed_,
                    CommittedIndex::open(*first, state_.plan.file(0),
-                                        newer_index_.value_or(state_.root.index), step()));
+                                        newer_index_.value_or(state_.root.index), step(), ahead));
     } else {
-      BENTO_TRY(committed_.move_on(*first, state_.plan.file(0), state_.root.index));
+      BENTO_TRY(committed_.move_on(*first, state_.plan.file(0), state_.root.index, ahead));
     }
     committed_.set_room([this] { return files_.room(); });
     committed_known_ = true;
@@ -276,6 +278,10 @@ Result<CommittedIndex*> Container::committed() {
 
 // What was written since the last commit is later than all that is committed.
 Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection) {
+  if (!selection.empty() && state_.root.index.bytes != 0 && only_committed(dataset)) {
+    BENTO_ASSIGN(CommittedIndex* const all, committed());
+    return all->find(dataset, selection);
+  }
   RecordLookup out;
   std::vector<Box> open;
   BENTO_ASSIGN(Lookup fresh, find_uncommitted(dataset, selection));
@@ -313,14 +319,18 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
 // Who writes holds the lock, so nobody else goes on. A reader asks whether the root is still the
 // same: its first slot is what a commit writes first. A container that another program creates in
 // its place counts its roots from the beginning again, so the number alone would not tell.
+// Bytes that were in memory before this read were confirmed then.
 Result<bool> Container::confirm_read(bool well) {
   constexpr unsigned kMostAgain = 100;
   if (state_.writable && !inherited()) return !std::exchange(others_moved_, false);
+  const std::uint64_t reads = ahead_.file_reads();
+  if (has_read_ && reads == reads_confirmed_) return true;
   BENTO_ASSIGN(File* const first, files_.file(0));
   RootMark mark{};
   BENTO_TRY(first->read_at(state_.plan.file(0).root_address(0) + kRootMarkAt, mark));
-  const auto given_out = [this] {
+  const auto given_out = [this, reads] {
     has_read_ = true;
+    reads_confirmed_ = reads;
     reads_again_ = 0;
     return true;
   };

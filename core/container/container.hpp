@@ -169,6 +169,12 @@ class Container {
   /// or exchange, and, where they are shared, all that is published. Task-local. Errors: kCorrupt,
   /// kIo.
   Result<RecordLookup> find(DatasetNumber dataset, const Box& selection);
+  /// The record in which all of `selection` is seen, if that is known in memory and nothing of the
+  /// dataset has changed since the last commit; else null: find() knows. Valid until the next call.
+  [[nodiscard]] const Record* find_one(DatasetNumber dataset, const Box& selection) const {
+    if (!committed_known_ || !only_committed(dataset)) return nullptr;
+    return committed_.find_one(dataset, selection);
+  }
   /// Reads the part `part` of a record that find() returned into the row-major buffer of `to_box`.
   /// Task-local. Errors: kIo, kCorrupt; kInternal for a filtered record, which only read_stored()
   /// gives out.
@@ -248,6 +254,10 @@ class Container {
   Status write_uncut(Record record, std::span<const std::byte> stored, const ValueRange& range,
                      const WrittenMembers* written);
   void forget_read_records();
+  /// Is all that this rank can see of the dataset committed?
+  [[nodiscard]] bool only_committed(DatasetNumber dataset) const {
+    return (!state_.writable || comm_->size() == 1) && state_.index.untouched(dataset);
+  }
   // container_board.cpp
   Status open_boards();
   Result<bool> others_wrote(DatasetNumber dataset);
@@ -286,6 +296,7 @@ class Container {
   ContainerFiles files_;
   HomeProcess home_;
   StreamWriter stream_;
+  ReadAhead ahead_;
   RecordReader reader_;
   std::unique_ptr<Owner> owner_;  ///< on rank 0 only
 
@@ -304,6 +315,8 @@ class Container {
   CommittedIndex committed_;
   bool committed_known_ = false;  ///< committed_ shows the root
   bool has_read_ = false;         ///< something of this step was given out
+  /// Of the reads of files, those that a look at the root has confirmed.
+  std::uint64_t reads_confirmed_ = 0;
   std::uint64_t content_version_ = 1;
   /// Of a reader: the step index of a newer root that keeps this step, through which it is read.
   std::optional<CatalogueRef> newer_index_;

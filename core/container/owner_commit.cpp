@@ -146,8 +146,10 @@ Status Owner::store_step(Catalogue& catalogue, const CommitMessage& message, Roo
   const auto payload = encode_payload({next.skeleton, next.skeleton_bytes});
   step.payload = payload;
   CatalogueBlobs blobs(catalogue, &space_.space());
+  blobs.gather();  // two small blobs for each dataset that was written
   CachedSource cache(blobs);
   BENTO_ASSIGN(const StepCommitted done, commit_step(cache, blobs, blob_ref(next.index), step));
+  BENTO_TRY(blobs.write_gathered());
   next.index = catalogue_ref(done.root);
   next.oldest = done.oldest.number();
   // Whose records may be seen no more after this commit.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 namespace bento {
@@ -111,9 +112,35 @@ void on_fork_in_child(void (*what)()) {
   all.in_child.push_back(what);
 }
 
-HomeProcess::HomeProcess() : id_(::getpid()) {}
+namespace {
+
+// A page with the number of this process, which the kernel empties in each forked child, however
+// that is made. To ask it takes no system call. Null where there is no such page.
+volatile pid_t* marked_page() {
+  static volatile pid_t* const page = []() -> volatile pid_t* {
+    constexpr std::size_t kBytes = 4096;
+    void* const made =
+        ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (made == MAP_FAILED) return nullptr;
+#ifdef MADV_WIPEONFORK
+    if (::madvise(made, kBytes, MADV_WIPEONFORK) == 0) return static_cast<pid_t*>(made);
+#endif
+    ::munmap(made, kBytes);
+    return nullptr;
+  }
+  ();
+  return page;
+}
+
+}  // namespace
+
+HomeProcess::HomeProcess() : id_(::getpid()) {
+  if (volatile pid_t* const page = marked_page()) *page = id_;
+}
 
 bool HomeProcess::elsewhere() const {
+  const volatile pid_t* const page = marked_page();
+  if (page != nullptr && *page == id_) return false;
   return ::getpid() != id_;
 }
 

@@ -186,6 +186,11 @@ std::size_t Index::size(DatasetNumber dataset) const {
   return found == datasets_.end() ? 0 : found->second->meta.size();
 }
 
+bool Index::untouched(DatasetNumber dataset) const {
+  const auto found = datasets_.find(dataset);
+  return found != datasets_.end() && found->second->meta.empty() && found->second->clips.empty();
+}
+
 std::span<const std::uint64_t> Index::visible_corners(DatasetNumber dataset) const {
   return datasets_.at(dataset)->visible;
 }

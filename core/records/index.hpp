@@ -44,6 +44,8 @@ class Index {
   [[nodiscard]] const Location& where(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] Order order(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] std::size_t size(DatasetNumber dataset) const;
+  /// Is the dataset declared, with neither records nor clips?
+  [[nodiscard]] bool untouched(DatasetNumber dataset) const;
   /// What changes of extent have left of each record's box: rank starts, then rank counts, record
   /// by record. Valid until the dataset changes.
   [[nodiscard]] std::span<const std::uint64_t> visible_corners(DatasetNumber dataset) const;

@@ -37,14 +37,13 @@ void put_packed(ByteWriter& out, std::span<const std::uint64_t> values) {
   }
 }
 
-Result<std::vector<std::uint64_t>> get_packed(ByteReader& in, std::size_t count) {
+Status get_packed(ByteReader& in, std::span<std::uint64_t> values) {
   BENTO_ASSIGN(const std::uint64_t base, in.varint());
   BENTO_ASSIGN(const unsigned bits, in.u8());
   BENTO_ASSIGN(const unsigned shift, in.u8());
   if (bits > 64 || shift > 63 || bits + shift > 64)
     return fail(Code::kCorrupt, fmt::format("packed column: {} bits shifted by {}", bits, shift));
-  BENTO_ASSIGN(const auto bytes, in.bytes((std::uint64_t{count} * bits + 7) / 8));
-  std::vector<std::uint64_t> values(count, base);
+  BENTO_ASSIGN(const auto bytes, in.bytes((std::uint64_t{values.size()} * bits + 7) / 8));
   std::size_t at = 0;
   for (auto& value : values) {
     std::uint64_t read = 0;
@@ -57,8 +56,14 @@ Result<std::vector<std::uint64_t>> get_packed(ByteReader& in, std::size_t count)
       got += here;
       at += here;
     }
-    value += read << shift;
+    value = base + (read << shift);
   }
+  return {};
+}
+
+Result<std::vector<std::uint64_t>> get_packed(ByteReader& in, std::size_t count) {
+  std::vector<std::uint64_t> values(count);
+  BENTO_TRY(get_packed(in, std::span(values)));
   return values;
 }
 

@@ -22,5 +22,7 @@ void put_packed(ByteWriter& out, std::span<const std::uint64_t> values);
 /// `count` is the caller's and must be bounded by it: a column of equal values takes 3 bytes.
 /// Errors: kCorrupt.
 Result<std::vector<std::uint64_t>> get_packed(ByteReader& in, std::size_t count);
+/// The same into `values`.
+Status get_packed(ByteReader& in, std::span<std::uint64_t> values);
 
 }  // namespace bento

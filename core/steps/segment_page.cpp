@@ -52,15 +52,17 @@ Status find_in_records(ByteReader& in, const RowShape& shape, const Box* selecti
     return fail(Code::kCorrupt,
                 fmt::format("index page: {} records, {} at most", count, kPageRecords));
   const unsigned width = shape.width();
-  std::vector<std::vector<std::uint64_t>> columns(width);
+  const auto records = static_cast<std::size_t>(count);
+  std::vector<std::uint64_t> columns(width * records);
   for (unsigned f = 0; f < width; ++f) {
-    BENTO_ASSIGN(columns[f], get_packed(in, static_cast<std::size_t>(count)));
+    const auto column = std::span(columns).subspan(f * records, records);
+    BENTO_TRY(get_packed(in, column));
     if (is_signed(shape, f))
-      for (auto& value : columns[f]) value = unzigzag(value);
+      for (auto& value : column) value = unzigzag(value);
   }
   Row row;
   for (std::size_t i = 0; i < count; ++i) {
-    for (unsigned f = 0; f < width; ++f) row[f] = columns[f][i];
+    for (unsigned f = 0; f < width; ++f) row[f] = columns[f * records + i];
     if (selection != nullptr && !corner_overlaps(row.data(), *selection)) continue;
     BENTO_TRY(budget.spend());
     BENTO_TRY(visit(i, std::span<const std::uint64_t>(row).first(width)));

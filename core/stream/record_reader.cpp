@@ -46,9 +46,15 @@ Status read_hashed(File& file, std::uint64_t address, std::span<std::byte> into,
 }  // namespace
 
 void RecordReader::invalidate() {
-  cached_ = {};
+  kept_.clear();
+  passing_ = {};
+  ahead_.clear();
   granules_ = {};
   granule_ = {};
+}
+
+FileAhead RecordReader::through(const Source& source, std::uint64_t end) const {
+  return {*source.file, ahead_, reads_on_ ? ReadAhead::kAllTheFile : end};
 }
 
 Result<std::uint64_t> RecordReader::address_of(const Record& record, const Source& source) const {
@@ -67,7 +73,8 @@ Result<std::uint64_t> RecordReader::address_of(const Record& record, const Sourc
 Result<Hash128> RecordReader::wanted_hash(const Record& record, const Source& source,
                                           std::uint64_t address) const {
   if (as_wanted(verification_) == Verification::kNone) return Hash128{};
-  BENTO_ASSIGN(const Hash128 wanted, stored_hash(*source.file, address, record));
+  FileAhead file = through(source, ReadAhead::kNothingMore);
+  BENTO_ASSIGN(const Hash128 wanted, stored_hash(file, address, record));
   if (wanted == Hash128{} && hashes_wanted_)
     return fail(
         Code::kUnsupported,
@@ -84,9 +91,10 @@ Status RecordReader::read_whole(const Record& record, const Source& source,
                                 std::span<std::byte> into) {
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
   BENTO_ASSIGN(const Hash128 wanted, wanted_hash(record, source, address));
-  if (wanted == Hash128{}) return source.file->read_at(address, into);
+  FileAhead file = through(source, address + record.stored_bytes);
+  if (wanted == Hash128{}) return file.read_at(address, into);
   fti::ChunkHasher hasher(rules_.hash);
-  BENTO_TRY(read_hashed(*source.file, address, into, hasher));
+  BENTO_TRY(read_hashed(file, address, into, hasher));
   if (hasher.digest() == wanted) return {};
   return mismatch(record, *source.file, address, 0, record.stored_bytes);
 }
@@ -99,10 +107,14 @@ Result<std::vector<std::byte>> RecordReader::read_stored(const Record& record) {
   }
   BENTO_ASSIGN(const Source source, locate_(record.where.task));
   BENTO_TRY(address_of(record, source));
-  BENTO_ASSIGN(const std::uint64_t file_bytes, source.file->size());
-  if (record.stored_bytes > file_bytes)
-    return fail(Code::kCorrupt, fmt::format("'{}': a record of {} bytes in a file of {}",
-                                            source.file->path(), record.stored_bytes, file_bytes));
+  // What the index says of the size becomes an allocation only if so much is there.
+  if (record.stored_bytes > kVerifyBytes) {
+    BENTO_ASSIGN(const std::uint64_t file_bytes, source.file->size());
+    if (record.stored_bytes > file_bytes)
+      return fail(Code::kCorrupt,
+                  fmt::format("'{}': a record of {} bytes in a file of {}", source.file->path(),
+                              record.stored_bytes, file_bytes));
+  }
   std::vector<std::byte> bytes(static_cast<std::size_t>(record.stored_bytes));
   BENTO_TRY(read_whole(record, source, bytes));
   return bytes;
@@ -132,24 +144,38 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes, con
     return {};
   }
 
+  if (record.stored_bytes <= kVerifyBytes && as_wanted(verification_) != Verification::kNone)
+    return read_small(record, element_bytes, part, to_box, to);
   BENTO_ASSIGN(const Source source, locate_(record.where.task));
-  const bool whole = part_bytes == record.stored_bytes;
-  if (record.stored_bytes <= kVerifyBytes && as_wanted(verification_) != Verification::kNone) {
-    if (whole && to_contiguous)
-      return read_whole(record, source, {to + to_offset, static_cast<std::size_t>(part_bytes)});
-    if (cached_.empty() || !(cached_at_ == record.where)) {
-      cached_.clear();
-      BENTO_ASSIGN(cached_, read_stored(record));
-      cached_at_ = record.where;
-    }
-    copy_box(part, record.box, cached_.data(), to_box, to, element_bytes);
-    return {};
-  }
-
   BENTO_ASSIGN(const Place place, place_of(record, source));
   if (from_contiguous && to_contiguous)
     return fetch(place, from_offset, {to + to_offset, static_cast<std::size_t>(part_bytes)});
   return read_windows(place, element_bytes, part, to_box, to);
+}
+
+// Such a record is verified as a whole, whatever is wanted of it.
+Status RecordReader::read_small(const Record& record, std::uint64_t element_bytes, const Box& part,
+                                const Box& to_box, std::byte* to) {
+  if (const auto* const kept = kept_.find(record)) {
+    copy_box(part, record.box, kept->data(), to_box, to, element_bytes);
+    return {};
+  }
+  if (part.elements() * element_bytes == record.stored_bytes) {
+    BENTO_ASSIGN(const Source source, locate_(record.where.task));
+    const auto bytes = static_cast<std::size_t>(record.stored_bytes);
+    if (is_contiguous_in(to_box, part))
+      return read_whole(record, source,
+                        {to + row_major_offset(to_box, part) * element_bytes, bytes});
+    // It is not likely to be read again at once.
+    passing_.resize(bytes);
+    BENTO_TRY(read_whole(record, source, passing_));
+    copy_box(part, record.box, passing_.data(), to_box, to, element_bytes);
+    return {};
+  }
+  BENTO_ASSIGN(auto stored, read_stored(record));
+  const auto& kept = kept_.put(record, std::move(stored));
+  copy_box(part, record.box, kept.data(), to_box, to, element_bytes);
+  return {};
 }
 
 Result<RecordReader::Place> RecordReader::place_of(const Record& record, const Source& source) {
@@ -161,7 +187,8 @@ Result<RecordReader::Place> RecordReader::place_of(const Record& record, const S
     granule_.clear();
     BENTO_ASSIGN(const Hash128 wanted, wanted_hash(record, source, address));
     if (wanted == Hash128{}) return place;
-    BENTO_ASSIGN(granules_, read_granule_table(*source.file, address, record, rules_, wanted));
+    FileAhead file = through(source, ReadAhead::kNothingMore);
+    BENTO_ASSIGN(granules_, read_granule_table(file, address, record, rules_, wanted));
     granules_at_ = record.where;
   }
   place.granules = granules_;
@@ -170,7 +197,8 @@ Result<RecordReader::Place> RecordReader::place_of(const Record& record, const S
 
 // Whole granules go where they are wanted; of one of which a part is wanted, the part is copied.
 Status RecordReader::fetch(const Place& place, std::uint64_t from, std::span<std::byte> into) {
-  if (place.granules.empty()) return place.source.file->read_at(place.address + from, into);
+  FileAhead file = through(place.source, place.address + place.record.stored_bytes);
+  if (place.granules.empty()) return file.read_at(place.address + from, into);
   if (from > place.record.stored_bytes || into.size() > place.record.stored_bytes - from)
     return fail(Code::kCorrupt,
                 fmt::format("'{}': a record of dataset {} at byte {} has {} bytes, {} at {} were "
@@ -208,7 +236,8 @@ Status RecordReader::read_granule(const Place& place, std::uint64_t granule,
                                   std::span<std::byte> into) {
   const std::uint64_t from = granule * fti::kGranuleBytes;
   fti::ChunkHasher hasher(fti::HashKind::kXxh3);
-  BENTO_TRY(read_hashed(*place.source.file, place.address + from, into, hasher));
+  FileAhead file = through(place.source, place.address + place.record.stored_bytes);
+  BENTO_TRY(read_hashed(file, place.address + from, into, hasher));
   if (hasher.digest() == place.granules[static_cast<std::size_t>(granule)]) return {};
   return mismatch(place.record, *place.source.file, place.address, from, into.size());
 }

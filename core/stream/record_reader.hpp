@@ -12,8 +12,10 @@
 
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
+#include "core/io/read_ahead.hpp"
 #include "core/layout/plan.hpp"
 #include "core/records/record.hpp"
+#include "core/records/record_cache.hpp"
 #include "core/stream/stream_writer.hpp"
 
 namespace bento {
@@ -30,6 +32,9 @@ enum class Verification : std::uint8_t {
 
 inline constexpr std::uint64_t kVerifyBytes = 1u << 20;
 
+/// Bytes of records of up to kVerifyBytes that are kept after a part of them was read.
+inline constexpr std::size_t kKeptBytes = std::size_t{16} << 20;
+
 class RecordReader {
  public:
   /// The physical file of a writer and its address arithmetic.
@@ -40,9 +45,14 @@ class RecordReader {
   };
   using Locate = std::function<Result<Source>(std::uint32_t writer)>;
 
-  RecordReader(Locate locate, const StreamWriter* own, Verification verification)
+  /// `ahead` must outlive this. `reads_on`: the files' records do not change, so that what lies
+  /// behind a record may be read together with it.
+  RecordReader(Locate locate, const StreamWriter* own, Verification verification, ReadAhead& ahead,
+               bool reads_on)
       : locate_(std::move(locate)),
         own_(own),
+        ahead_(ahead),
+        reads_on_(reads_on),
         verification_(verification),
         hashes_wanted_(verification == Verification::kAll) {}
 
@@ -62,7 +72,7 @@ class RecordReader {
   /// verified.
   void distrust() { verification_ = Verification::kAll; }
 
-  /// Forgets the cached record; needed before bytes of the file change under it.
+  /// Forgets what was kept of records; needed before bytes of the files change under it.
   void invalidate();
 
  private:
@@ -75,10 +85,14 @@ class RecordReader {
     std::span<const Hash128> granules;
   };
 
+  /// `end`: of what must not change while it is kept.
+  [[nodiscard]] FileAhead through(const Source& source, std::uint64_t end) const;
   Result<std::uint64_t> address_of(const Record& record, const Source& source) const;
   Result<Hash128> wanted_hash(const Record& record, const Source& source,
                               std::uint64_t address) const;
   Status read_whole(const Record& record, const Source& source, std::span<std::byte> into);
+  Status read_small(const Record& record, std::uint64_t element_bytes, const Box& part,
+                    const Box& to_box, std::byte* to);
   Result<Place> place_of(const Record& record, const Source& source);
   Status fetch(const Place& place, std::uint64_t from, std::span<std::byte> into);
   Status read_granule(const Place& place, std::uint64_t granule, std::span<std::byte> into);
@@ -87,13 +101,15 @@ class RecordReader {
 
   Locate locate_;
   const StreamWriter* own_;
+  ReadAhead& ahead_;
+  bool reads_on_;
   Verification verification_;
   bool hashes_wanted_;  ///< a record without a hash is an error
   StreamRules rules_;
 
   // What was read last, for who reads on next to it.
-  Location cached_at_;
-  std::vector<std::byte> cached_;  ///< a whole record
+  RecordCache kept_{kKeptBytes};
+  std::vector<std::byte> passing_;  ///< a whole record that is not kept
   Location granules_at_;
   std::vector<Hash128> granules_;  ///< hashes of a record's granules
   std::uint64_t granule_number_ = 0;

@@ -7,11 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "core/records/record.hpp"
+#include "core/records/record_cache.hpp"
 
 namespace bento::vol {
 
@@ -30,55 +29,18 @@ class DecodedCache {
   void keep_only(std::uint64_t version) {
     if (version == version_) return;
     version_ = version;
-    entries_.clear();
-    by_key_.clear();
-    bytes_ = 0;
+    records_.clear();
   }
 
-  /// The elements of a record, null if they are not here. Valid until the next put() or
-  /// keep_only(). A record is told by its order and place, which no two of one version share.
-  const std::vector<std::byte>* find(const Record& record) {
-    const auto known = by_key_.find(key_of(record));
-    if (known == by_key_.end()) return nullptr;
-    entries_.splice(entries_.begin(), entries_, known->second);
-    return &known->second->elements;
-  }
-
-  /// Adds a record that find() does not know.
+  /// As RecordCache::find(); valid until keep_only(), too.
+  const std::vector<std::byte>* find(const Record& record) { return records_.find(record); }
+  /// As RecordCache::put().
   const std::vector<std::byte>& put(const Record& record, std::vector<std::byte> elements) {
-    bytes_ += elements.size();
-    entries_.push_front({key_of(record), std::move(elements)});
-    by_key_[entries_.front().key] = entries_.begin();
-    while (bytes_ > kDecodedBytes && entries_.size() > 1) {
-      bytes_ -= entries_.back().elements.size();
-      by_key_.erase(entries_.back().key);
-      entries_.pop_back();
-    }
-    return entries_.front().elements;
+    return records_.put(record, std::move(elements));
   }
 
  private:
-  struct Key {
-    Order order;
-    Location where;
-    bool operator==(const Key&) const = default;
-  };
-  struct KeyHash {
-    std::size_t operator()(const Key& key) const {
-      const std::uint64_t mixed =
-          (key.order.time_ns ^ key.where.offset << 20 ^ key.order.rank) * 0x9E3779B97F4A7C15ull;
-      return static_cast<std::size_t>(mixed ^ mixed >> 32);
-    }
-  };
-  struct Entry {
-    Key key;
-    std::vector<std::byte> elements;
-  };
-  static Key key_of(const Record& record) { return {record.order, record.where}; }
-
-  std::list<Entry> entries_;  ///< last used first
-  std::unordered_map<Key, std::list<Entry>::iterator, KeyHash> by_key_;
-  std::size_t bytes_ = 0;
+  RecordCache records_{kDecodedBytes};
   std::uint64_t version_ = 0;
   std::vector<std::byte> passing_;
 };

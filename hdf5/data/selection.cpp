@@ -11,27 +11,30 @@
 namespace bento::vol {
 
 Result<Dims> extent_of(hid_t space) {
-  const int rank = H5Sget_simple_extent_ndims(space);
-  if (rank < 0 || H5Sget_simple_extent_type(space) == H5S_NULL)
+  std::array<hsize_t, kMaxRank>
+      dims;  // NOLINT(cppcoreguidelines-pro-type-member-init): set by the call
+  const int rank = H5Sget_simple_extent_dims(space, dims.data(), nullptr);
+  if (rank < 0) return fail(Code::kInternal, "extent unreadable");
+  if (rank == 0 && H5Sget_simple_extent_type(space) == H5S_NULL)
     return fail(Code::kInvalidArgument, "a null dataspace has no extent");
-  std::array<hsize_t, kMaxRank> dims{};
-  if (rank > 0 && H5Sget_simple_extent_dims(space, dims.data(), nullptr) < 0)
-    return fail(Code::kInternal, "extent unreadable");
   Dims extent(static_cast<unsigned>(rank));
   for (unsigned d = 0; d < extent.rank(); ++d) extent[d] = dims[d];
   return extent;
 }
 
-Result<Box> bounds_of(hid_t space, unsigned rank) {
-  std::array<hsize_t, kMaxRank> first{};
-  std::array<hsize_t, kMaxRank> last{};
-  if (H5Sget_select_bounds(space, first.data(), last.data()) < 0)
-    return fail(Code::kInvalidArgument, "the selection and its offset leave the extent");
-  Box box{Dims(rank), Dims(rank)};
-  for (unsigned d = 0; d < rank; ++d) {
+Result<Box> bounds_of(hid_t space, const Dims& extent) {
+  std::array<hsize_t, kMaxRank> first;  // NOLINT(cppcoreguidelines-pro-type-member-init): as above
+  std::array<hsize_t, kMaxRank> last;   // NOLINT(cppcoreguidelines-pro-type-member-init)
+  bool inside = H5Sget_select_bounds(space, first.data(), last.data()) >= 0;
+  Box box{Dims(extent.rank()), Dims(extent.rank())};
+  for (unsigned d = 0; inside && d < extent.rank(); ++d) {
     box.start[d] = first[d];
     box.count[d] = last[d] - first[d] + 1;
+    inside = last[d] < extent[d];
   }
+  if (!inside)
+    return fail(Code::kInvalidArgument,
+                "the selection and its offset leave the dataspace's extent");
   return box;
 }
 
@@ -102,7 +105,7 @@ Result<SelectionShape> shape_of(hid_t space) {
   }
   // The bounds include the selection's offset (H5Soffset_simple), which the hyperslab's numbers do
   // not.
-  BENTO_ASSIGN(shape.box, bounds_of(space, extent.rank()));
+  BENTO_ASSIGN(shape.box, bounds_of(space, extent));
   if (shape.box.elements() == shape.elements && kind == H5S_SEL_HYPERSLABS) {
     shape.form = SelectionShape::Form::kBox;
     return shape;
@@ -183,21 +186,6 @@ Status for_each_box(const SelectionShape& shape, std::size_t element_bytes,
       return {};
   }
   return {};
-}
-
-std::int64_t contiguous_offset(hid_t space) {
-  if (H5Sget_select_type(space) == H5S_SEL_ALL) return 0;
-  if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return -1;
-  const auto extent = extent_of(space);
-  if (!extent) return -1;
-  if (extent->rank() == 0 || H5Sget_select_npoints(space) == 0) return 0;
-  const auto bounds = bounds_of(space, extent->rank());
-  if (!bounds || bounds->elements() != static_cast<std::uint64_t>(H5Sget_select_npoints(space)))
-    return -1;
-  const Box whole = Box::whole(*extent);
-  return is_contiguous_in(whole, *bounds)
-             ? static_cast<std::int64_t>(row_major_offset(whole, *bounds))
-             : -1;
 }
 
 }  // namespace bento::vol

@@ -19,9 +19,9 @@ namespace bento::vol {
 /// Extent of a simple or scalar dataspace (rank 0). Errors: kInvalidArgument for H5S_NULL.
 Result<Dims> extent_of(hid_t space);
 
-/// Smallest box around the selection of `space`, which has `rank` dimensions; its offset counts.
-/// Errors: kInvalidArgument.
-Result<Box> bounds_of(hid_t space, unsigned rank);
+/// Smallest box around the selection of `space`, which has this extent and is not empty; its offset
+/// counts. Errors: kInvalidArgument (it leaves the extent).
+Result<Box> bounds_of(hid_t space, const Dims& extent);
 
 /// What a selection covers, in one of three forms, cheapest first.
 struct SelectionShape {
@@ -33,7 +33,7 @@ struct SelectionShape {
 };
 
 /// Decomposes the selection of `space`. Errors: kInvalidArgument (a selection the library cannot
-/// describe).
+/// describe, or one that leaves the extent).
 Result<SelectionShape> shape_of(hid_t space);
 
 /// Calls `visit(box, pack, unpack)` for each box of the selection. `pack(packed, out)` copies the
@@ -44,9 +44,5 @@ using BoxVisitor =
     std::function<Status(const Box& box, const PackFn& pack, const UnpackFn& unpack)>;
 Status for_each_box(const SelectionShape& shape, std::size_t element_bytes,
                     const BoxVisitor& visit);
-
-/// If the selection of a memory dataspace is one run of its buffer, the offset of its first
-/// element. Negative if it is scattered.
-std::int64_t contiguous_offset(hid_t space);
 
 }  // namespace bento::vol

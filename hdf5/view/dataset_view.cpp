@@ -77,19 +77,17 @@ Result<MadeDataset> DatasetViews::make_diverted(
   const DivertedDataset& subject = *given;
   if (subject.variable) return make_variable(given);
   BENTO_ASSIGN(RecordLookup seen, job_.committed.find(subject.number, Box::whole(subject.extent)));
-  BENTO_ASSIGN(const ViewPieces pieces, view_pieces(std::move(seen), job_.plan));
   const std::uint64_t bytes = subject.extent.bytes(subject.element_bytes);
+  // What this library cannot decode can still be shown where it lies.
+  const std::string missing = missing_filter(subject.dcpl.get());
+  if (bytes <= kSmallDatasetBytes && missing.empty() && !seen.pieces.empty())
+    return make_small_copy(given, std::move(seen));
+  BENTO_ASSIGN(const ViewPieces pieces, view_pieces(std::move(seen), job_.plan));
   MadeDataset made;
   if (pieces.mappings.empty()) {
     made.dataset = DatasetHandle(H5Dcreate_anon(main_, subject.type.get(), subject.space.get(),
                                                 subject.dcpl.get(), H5P_DEFAULT));
     if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
-    return made;
-  }
-  // What this library cannot decode can still be shown where it lies.
-  const std::string missing = missing_filter(subject.dcpl.get());
-  if (bytes <= kSmallDatasetBytes && missing.empty()) {
-    BENTO_ASSIGN(made, make_copy(given, true));
     return made;
   }
   if (is_one_piece(pieces, subject.extent) && pieces.sources[0].file == 0 &&
@@ -102,8 +100,7 @@ Result<MadeDataset> DatasetViews::make_diverted(
     return made_in_place(subject, make_mapped(subject, pieces), missing);
   if (bytes <= budget_ && missing.empty()) {
     budget_ -= bytes;
-    BENTO_ASSIGN(made, make_copy(given, false));
-    return made;
+    return make_chunked_copy(given);
   }
   if (!missing.empty()) return left_out(subject, lacks(missing));
   return left_out(
@@ -187,22 +184,38 @@ Result<DatasetHandle> DatasetViews::make_mapped(const DivertedDataset& subject,
 // --- copied
 // -------------------------------------------------------------------------------------------------
 
-Result<MadeDataset> DatasetViews::make_copy(const std::shared_ptr<const DivertedDataset>& given,
-                                            bool as_created) {
+// As it was created.
+Result<MadeDataset> DatasetViews::make_small_copy(
+    const std::shared_ptr<const DivertedDataset>& given, RecordLookup seen) {
+  MadeDataset made;
+  made.dataset = DatasetHandle(
+      H5Dcreate_anon(main_, given->type.get(), given->space.get(), given->dcpl.get(), H5P_DEFAULT));
+  if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the copy is refused");
+  made.fill = [this, given, seen = std::move(seen)](hid_t dataset) -> Status {
+    const Box box = Box::whole(given->extent);
+    std::vector<std::byte> buffer(static_cast<std::size_t>(box.elements() * given->element_bytes));
+    BENTO_TRY(read_found(records_, *given, seen, box, buffer.data()));
+    if (H5Dwrite(dataset, given->type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer.data()) < 0)
+      return fail(Code::kInternal, "native view: the copy cannot be written");
+    return {};
+  };
+  return made;
+}
+
+// Chunked, so that it lies in chunks of the container where they are large enough.
+Result<MadeDataset> DatasetViews::make_chunked_copy(
+    const std::shared_ptr<const DivertedDataset>& given) {
+  constexpr std::uint64_t kChunkBytes = 1u << 20;
   const DivertedDataset& subject = *given;
   const PlistHandle list(H5Pcopy(subject.dcpl.get()));
-  if (!as_created) {
-    // Chunked, so that it lies in chunks of the container where they are large enough.
-    constexpr std::uint64_t kChunkBytes = 1u << 20;
-    Dims chunk = subject.extent;
-    for (unsigned d = 0; d < chunk.rank(); ++d)
-      while (chunk[d] > 1 && chunk.bytes(subject.element_bytes) > kChunkBytes)
-        chunk[d] = (chunk[d] + 1) / 2;
-    std::array<hsize_t, kMaxRank> dims{};
-    for (unsigned d = 0; d < chunk.rank(); ++d) dims[d] = chunk[d];
-    if (H5Pset_chunk(list.get(), static_cast<int>(chunk.rank()), dims.data()) < 0)
-      return fail(Code::kInternal, "native view: a chunked copy is refused");
-  }
+  Dims chunk = subject.extent;
+  for (unsigned d = 0; d < chunk.rank(); ++d)
+    while (chunk[d] > 1 && chunk.bytes(subject.element_bytes) > kChunkBytes)
+      chunk[d] = (chunk[d] + 1) / 2;
+  std::array<hsize_t, kMaxRank> dims{};
+  for (unsigned d = 0; d < chunk.rank(); ++d) dims[d] = chunk[d];
+  if (H5Pset_chunk(list.get(), static_cast<int>(chunk.rank()), dims.data()) < 0)
+    return fail(Code::kInternal, "native view: a chunked copy is refused");
   MadeDataset made;
   made.dataset = DatasetHandle(
       H5Dcreate_anon(main_, subject.type.get(), subject.space.get(), list.get(), H5P_DEFAULT));

@@ -57,6 +57,11 @@ Status read_elements(RecordSource& source, const DivertedDataset& dataset, const
   if (!(inside == box)) fill_box(box, box, to, dataset.fill);
   if (inside.empty()) return {};
   BENTO_ASSIGN(const RecordLookup lookup, source.find(dataset.number, inside));
+  return read_found(source, dataset, lookup, box, to, cache);
+}
+
+Status read_found(RecordSource& source, const DivertedDataset& dataset, const RecordLookup& lookup,
+                  const Box& box, std::byte* to, DecodedCache* cache) {
   for (const Box& hole : lookup.uncovered) fill_box(hole, box, to, dataset.fill);
   for (const Piece& piece : lookup.pieces) {
     const Record& record = lookup.records[piece.record];

@@ -60,6 +60,9 @@ struct DivertedDataset {
 /// available).
 Status read_elements(RecordSource& source, const DivertedDataset& dataset, const Box& box,
                      std::byte* to, DecodedCache* cache = nullptr);
+/// The same where `lookup` has answered for all of the box that lies within the extent.
+Status read_found(RecordSource& source, const DivertedDataset& dataset, const RecordLookup& lookup,
+                  const Box& box, std::byte* to, DecodedCache* cache = nullptr);
 
 /// The bytes of all records that `seen` shows: what a copy of variable-length elements holds.
 std::uint64_t stored_bytes(const RecordLookup& seen);

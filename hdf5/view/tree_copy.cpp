@@ -86,13 +86,16 @@ Status TreeCopy::run() {
     BENTO_TRY(copy_links(group.from, group.to, group.path));
   }
   for (std::size_t i = 0; i < pending_.size(); ++i) {
+    Pending object = pending_[i];
+    if (object.done) continue;
     BENTO_TRY(go_on_());
-    const ObjectHandle from(H5Oopen_by_token(from_, pending_[i].from));
-    const ObjectHandle to(H5Oopen_by_token(to_, pending_[i].to));
+    const ObjectHandle from(H5Oopen_by_token(from_, object.from));
+    const ObjectHandle to(H5Oopen_by_token(to_, object.to));
     if (!from.valid() || !to.valid()) return copy_failure("object", "cannot be opened again");
-    if (pending_[i].data) BENTO_TRY(copy_data(from.get(), to.get()));
-    if (pending_[i].fill) BENTO_TRY(pending_[i].fill(to.get(), translator_));
-    BENTO_TRY(copy_attributes(from.get(), to.get()));
+    if (object.data) BENTO_TRY(copy_data(from.get(), to.get()));
+    if (object.fill) BENTO_TRY(object.fill(to.get(), translator_));
+    if (!object.comment) BENTO_TRY(copy_comment(from.get(), to.get()));
+    BENTO_TRY(copy_attributes(from.get(), to.get(), object.attributes, Until::kEnd));
   }
   return release_types();
 }
@@ -101,7 +104,7 @@ Status TreeCopy::note(const H5O_token_t& from, hid_t copy, bool data) {
   H5O_info2_t info{};
   if (H5Oget_info3(copy, &info, H5O_INFO_BASIC) < 0) return copy_failure("object", "has no token");
   objects_.add(from, info.token);
-  pending_.push_back({from, info.token, data, {}});
+  pending_.push_back({from, info.token, data, {}, 0, false, false});
   return {};
 }
 
@@ -124,24 +127,27 @@ Status TreeCopy::copy_links(const H5O_token_t& from, const H5O_token_t& to,
 
 Status TreeCopy::copy_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
                            const std::string& path) {
-  const PlistHandle list(H5Pcreate(H5P_LINK_CREATE));
-  if (H5Pset_char_encoding(list.get(), info.cset) < 0) return copy_failure(path, "character set");
-  if (info.type == H5L_TYPE_HARD) return copy_hard_link(from, to, name, info, list.get(), path);
+  PlistHandle own;
+  if (info.cset != H5T_CSET_ASCII) {
+    own = PlistHandle(H5Pcreate(H5P_LINK_CREATE));
+    if (H5Pset_char_encoding(own.get(), info.cset) < 0) return copy_failure(path, "character set");
+  }
+  const hid_t list = own.valid() ? own.get() : H5P_DEFAULT;
+  if (info.type == H5L_TYPE_HARD) return copy_hard_link(from, to, name, info, list, path);
   std::vector<char> value(info.u.val_size + 1, '\0');
   if (info.u.val_size > 0 && H5Lget_val(from, name, value.data(), info.u.val_size, H5P_DEFAULT) < 0)
     return copy_failure(path, "its link value is unreadable");
   herr_t made = -1;
   if (info.type == H5L_TYPE_SOFT) {
-    made = make_link(nullptr, value.data(), to, name, list.get());
+    made = make_link(nullptr, value.data(), to, name, list);
   } else if (info.type == H5L_TYPE_EXTERNAL) {
     const char* file = nullptr;
     const char* object = nullptr;
     unsigned flags = 0;
     if (H5Lunpack_elink_val(value.data(), info.u.val_size, &flags, &file, &object) >= 0)
-      made = make_link(file, object, to, name, list.get());
+      made = make_link(file, object, to, name, list);
   } else {
-    made =
-        H5Lcreate_ud(to, name, info.type, value.data(), info.u.val_size, list.get(), H5P_DEFAULT);
+    made = H5Lcreate_ud(to, name, info.type, value.data(), info.u.val_size, list, H5P_DEFAULT);
   }
   return made < 0 ? Status(copy_failure(path, "its link cannot be made")) : Status{};
 }
@@ -177,12 +183,26 @@ Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5
     if (made.valid()) {
       BENTO_TRY(link_to(made.get()));
       const auto fill = std::exchange(fill_, {});
-      return fill ? fill(made.get()) : Status{};
+      if (fill) BENTO_TRY(fill(made.get()));
+      return copy_what_is_known(old.get(), made.get());
     }
     absent = absent_.find(bytes_of(token));
   }
   if (H5Lcreate_soft(dangling_target(absent->second).c_str(), to, name, lcpl, H5P_DEFAULT) < 0)
     return copy_failure(path, "its link cannot be made");
+  return {};
+}
+
+// Both are open here: to open them once more takes longer than what is done with them.
+Status TreeCopy::copy_what_is_known(hid_t from, hid_t to) {
+  if (!made_) return {};
+  const std::size_t at = *std::exchange(made_, std::nullopt);
+  BENTO_TRY(copy_comment(from, to));
+  hsize_t copied = 0;
+  BENTO_ASSIGN(const bool all, copy_attributes(from, to, copied, Until::kReference));
+  pending_[at].comment = true;
+  pending_[at].attributes = copied;
+  pending_[at].done = all && !pending_[at].data && !pending_[at].fill;
   return {};
 }
 
@@ -203,6 +223,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
       break;
     }
     case H5I_DATATYPE: {
+      made_.reset();
       BENTO_ASSIGN(TypeHandle type, type_in_copy(from));
       return ObjectHandle(type.release());  // noted by type_in_copy
     }
@@ -228,6 +249,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
     return fail(Code::kInternal, fmt::format("native view: '{}' cannot be made", path));
   BENTO_TRY(note(token, made.get(), data));
   pending_.back().fill = std::move(fill_last);
+  made_ = pending_.size() - 1;
   return made;
 }
 

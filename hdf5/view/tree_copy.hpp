@@ -69,7 +69,12 @@ class TreeCopy {
     H5O_token_t to;
     bool data = false;
     std::function<Status(hid_t dataset, ReferenceTranslator& references)> fill;
+    hsize_t attributes = 0;  ///< so many are copied already
+    bool comment = false;    ///< it is, too
+    bool done = false;       ///< all is
   };
+  /// Attributes are copied up to the first that holds references, or all.
+  enum class Until : std::uint8_t { kReference, kEnd };
 
   Status copy_links(const H5O_token_t& from, const H5O_token_t& to, const std::string& path);
   Status copy_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
@@ -84,8 +89,13 @@ class TreeCopy {
   Status hold_type(hid_t type);
   Status release_types();
   Status note(const H5O_token_t& from, hid_t copy, bool data);
-  Status copy_attributes(hid_t from, hid_t to);
-  Status copy_attribute(hid_t from, hid_t to);
+  Status copy_comment(hid_t from, hid_t to);
+  /// Of the object just made, all but references to others.
+  Status copy_what_is_known(hid_t from, hid_t to);
+  /// From the attribute `next` on, which moves on. False: not all of them.
+  Result<bool> copy_attributes(hid_t from, hid_t to, hsize_t& next, Until until);
+  /// False: not copied.
+  Result<bool> copy_attribute(hid_t from, const H5A_info_t& kind, hid_t to, Until until);
   Status copy_data(hid_t from, hid_t to);
   Status copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space);
 
@@ -99,6 +109,7 @@ class TreeCopy {
   ObjectMap objects_;
   ReferenceTranslator translator_;
   std::vector<Pending> pending_;
+  std::optional<std::size_t> made_;            ///< in pending_: the object just made
   std::map<std::string, std::string> absent_;  ///< token bytes -> why a dataset is not there
   struct Group {
     H5O_token_t from;

@@ -3,6 +3,7 @@
 //
 // Attributes and data of the objects of a copied tree.
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "hdf5/base/types.hpp"
@@ -24,33 +25,48 @@ Result<std::size_t> count_of(hid_t space, const std::string& path) {
 
 }  // namespace
 
-Status TreeCopy::copy_attributes(hid_t from, hid_t to) {
+Status TreeCopy::copy_comment(hid_t from, hid_t to) {
   const ssize_t length = H5Oget_comment(from, nullptr, 0);
   if (length < 0) return copy_failure("comment", "unreadable");
-  if (length > 0) {
-    std::string comment(static_cast<std::size_t>(length), '\0');
-    if (H5Oget_comment(from, comment.data(), comment.size() + 1) < 0 ||
-        H5Oset_comment(to, comment.c_str()) < 0)
-      return copy_failure("comment", "cannot be copied");
-  }
+  if (length == 0) return {};
+  std::string comment(static_cast<std::size_t>(length), '\0');
+  if (H5Oget_comment(from, comment.data(), comment.size() + 1) < 0 ||
+      H5Oset_comment(to, comment.c_str()) < 0)
+    return copy_failure("comment", "cannot be copied");
+  return {};
+}
+
+namespace {
+
+Result<AttributeHandle> open_attribute(hid_t object, H5_index_t order, hsize_t at,
+                                       H5A_info_t& kind) {
+  AttributeHandle opened(
+      H5Aopen_by_idx(object, ".", order, H5_ITER_INC, at, H5P_DEFAULT, H5P_DEFAULT));
+  if (!opened.valid() || H5Aget_info(opened.get(), &kind) < 0)
+    return copy_failure("attribute", "cannot be opened");
+  return opened;
+}
+
+}  // namespace
+
+Result<bool> TreeCopy::copy_attributes(hid_t from, hid_t to, hsize_t& next, Until until) {
   H5O_info2_t info{};
   if (H5Oget_info3(from, &info, H5O_INFO_NUM_ATTRS) < 0)
     return copy_failure("attributes", "unreadable");
-  if (info.num_attrs == 0) return {};
-  hsize_t ignored = 0;
-  const AttributeHandle first(
-      H5Aopen_by_idx(from, ".", H5_INDEX_NAME, H5_ITER_INC, ignored, H5P_DEFAULT, H5P_DEFAULT));
+  if (next >= info.num_attrs) return true;
+  H5_index_t order = H5_INDEX_NAME;
   H5A_info_t kind{};
-  if (!first.valid() || H5Aget_info(first.get(), &kind) < 0)
-    return copy_failure("attributes", "unreadable");
-  const H5_index_t order = kind.corder_valid ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
-  for (hsize_t i = 0; i < info.num_attrs; ++i) {
-    const AttributeHandle old(
-        H5Aopen_by_idx(from, ".", order, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT));
-    if (!old.valid()) return copy_failure("attribute", "cannot be opened");
-    BENTO_TRY(copy_attribute(old.get(), to));
+  BENTO_ASSIGN(AttributeHandle old, open_attribute(from, order, next, kind));
+  if (kind.corder_valid && info.num_attrs > 1) {  // any of them says so
+    order = H5_INDEX_CRT_ORDER;
+    BENTO_ASSIGN(old, open_attribute(from, order, next, kind));
   }
-  return {};
+  for (;;) {
+    BENTO_ASSIGN(const bool copied, copy_attribute(old.get(), kind, to, until));
+    if (!copied) return false;
+    if (++next == info.num_attrs) return true;
+    BENTO_ASSIGN(old, open_attribute(from, order, next, kind));
+  }
 }
 
 namespace {
@@ -76,22 +92,45 @@ class Values {
 
 }  // namespace
 
-Status TreeCopy::copy_attribute(hid_t from, hid_t to) {
-  const ssize_t length = H5Aget_name(from, 0, nullptr);
-  std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-  if (length < 0 || H5Aget_name(from, name.size() + 1, name.data()) < 0)
+namespace {
+
+Result<std::string> name_of(hid_t attribute) {
+  std::array<char, 64> room{};
+  const ssize_t length = H5Aget_name(attribute, room.size(), room.data());
+  if (length < 0) return copy_failure("attribute", "its name is unreadable");
+  std::string name(static_cast<std::size_t>(length), '\0');
+  if (name.size() < room.size())
+    std::copy_n(room.data(), name.size(), name.data());
+  else if (H5Aget_name(attribute, name.size() + 1, name.data()) < 0)
     return copy_failure("attribute", "its name is unreadable");
+  return name;
+}
+
+/// All that an attribute's creation list says, and a copy of the list costs more than all else.
+Result<PlistHandle> creation_list(const H5A_info_t& kind) {
+  PlistHandle list;
+  if (kind.cset == H5T_CSET_ASCII) return list;
+  list = PlistHandle(H5Pcreate(H5P_ATTRIBUTE_CREATE));
+  if (H5Pset_char_encoding(list.get(), kind.cset) < 0)
+    return copy_failure("attribute", "character set");
+  return list;
+}
+
+}  // namespace
+
+Result<bool> TreeCopy::copy_attribute(hid_t from, const H5A_info_t& kind, hid_t to, Until until) {
   const TypeHandle type(H5Aget_type(from));
+  if (until == Until::kReference && type.valid() && has_reference(type.get())) return false;
+  BENTO_ASSIGN(const std::string name, name_of(from));
   const SpaceHandle space(H5Aget_space(from));
-  const PlistHandle list(H5Aget_create_plist(from));
-  if (!type.valid() || !space.valid() || !list.valid())
-    return copy_failure("attribute " + name, "unreadable");
+  BENTO_ASSIGN(const PlistHandle list, creation_list(kind));
+  if (!type.valid() || !space.valid()) return copy_failure("attribute " + name, "unreadable");
   BENTO_ASSIGN(const TypeHandle copied_type, type_in_copy(type.get()));
-  const AttributeHandle copy(
-      H5Acreate2(to, name.c_str(), copied_type.get(), space.get(), list.get(), H5P_DEFAULT));
+  const AttributeHandle copy(H5Acreate2(to, name.c_str(), copied_type.get(), space.get(),
+                                        list.valid() ? list.get() : H5P_DEFAULT, H5P_DEFAULT));
   if (!copy.valid()) return copy_failure("attribute " + name, "cannot be made");
   BENTO_ASSIGN(const std::size_t count, count_of(space.get(), name));
-  if (count == 0) return {};
+  if (count == 0) return true;
   const std::size_t size = H5Tget_size(type.get());
   if (size == 0) return copy_failure("attribute " + name, "its type is unreadable");
   Values values(type.get(), space.get(), count * size);
@@ -101,7 +140,7 @@ Status TreeCopy::copy_attribute(hid_t from, hid_t to) {
   BENTO_TRY(translator_.translate(type.get(), values.data(), count));
   if (H5Awrite(copy.get(), type.get(), values.data()) < 0)
     return copy_failure("attribute " + name, "cannot be written");
-  return {};
+  return true;
 }
 
 Status TreeCopy::copy_data(hid_t from, hid_t to) {

@@ -14,22 +14,30 @@ Object* at(void* obj) {
   return static_cast<Object*>(obj);
 }
 
+/// An attribute of a dataset lies in the same file.
+void* wrap_attribute(void* under, const Object* object, const H5VL_loc_params_t& loc) {
+  Object* const attribute = wrap_new(under, object->under_vol_id, H5I_ATTR);
+  if (attribute != nullptr && loc.type == H5VL_OBJECT_BY_SELF && object->type == H5I_DATASET)
+    attribute->fileno = object->fileno;
+  return attribute;
+}
+
 void* attr_create(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t type,
                   hid_t space, hid_t acpl, hid_t aapl, hid_t dxpl, void** req) noexcept {
   return hand_on("attribute create", [&] {
     note_collective(at(obj), "attr_create", name);
-    const hid_t vol = at(obj)->under_vol_id;
-    return wrap_new(
-        H5VLattr_create(at(obj)->under, loc, vol, name, type, space, acpl, aapl, dxpl, req), vol,
-        H5I_ATTR);
+    return wrap_attribute(H5VLattr_create(at(obj)->under, loc, at(obj)->under_vol_id, name, type,
+                                          space, acpl, aapl, dxpl, req),
+                          at(obj), *loc);
   });
 }
 
 void* attr_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t aapl, hid_t dxpl,
                 void** req) noexcept {
   return hand_on("attribute open", [&] {
-    const hid_t vol = at(obj)->under_vol_id;
-    return wrap_new(H5VLattr_open(at(obj)->under, loc, vol, name, aapl, dxpl, req), vol, H5I_ATTR);
+    return wrap_attribute(
+        H5VLattr_open(at(obj)->under, loc, at(obj)->under_vol_id, name, aapl, dxpl, req), at(obj),
+        *loc);
   });
 }
 

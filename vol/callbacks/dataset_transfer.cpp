@@ -96,8 +96,25 @@ CallCounts& counts_of(Home home) {
   return home == Home::kSkeleton ? stats.skeleton : stats.passed_through;
 }
 
+/// The usual case, without a list of datasets: one of ours, which other ranks need not know of.
+Result<DatasetState*> only_one(std::size_t count, void* dset[], hid_t dxpl) {
+  if (count != 1 || is_collective_transfer(dxpl)) return nullptr;
+  BENTO_ASSIGN(DatasetState* const state, resolve(static_cast<Object*>(dset[0])));
+  return state->home == Home::kDiverted ? state : nullptr;
+}
+
 Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_type[],
              hid_t mem_space[], hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+  BENTO_ASSIGN(DatasetState* one, only_one(count, dset, dxpl));
+  if (one != nullptr) {
+    BENTO_TRY(alone.begin({&one, 1}));
+    ++Stats::get().diverted.writes;
+    BENTO_ASSIGN(const std::uint64_t bytes,
+                 transfer_write(static_cast<Object*>(dset[0]), *one,
+                                {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
+    Stats::get().diverted.bytes_written += bytes;
+    return {};
+  }
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective)
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
@@ -151,12 +168,22 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
 
 Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
             hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
+  AtomicTransfer alone;
+  BENTO_ASSIGN(DatasetState* one, only_one(count, dset, dxpl));
+  if (one != nullptr) {
+    BENTO_TRY(alone.begin({&one, 1}));
+    ++Stats::get().diverted.reads;
+    BENTO_ASSIGN(const std::uint64_t bytes,
+                 transfer_read(static_cast<Object*>(dset[0]), *one,
+                               {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
+    Stats::get().diverted.bytes_read += bytes;
+    return {};
+  }
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective)
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       return file.writable() ? file.container().exchange() : Status{};
     }));
-  AtomicTransfer alone;
   BENTO_TRY(alone.begin(batch.states));
   BENTO_TRY(check_sources(batch));
   if (batch.all_native && count > 0) {

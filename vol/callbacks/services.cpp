@@ -27,10 +27,20 @@ struct WrapContext {
 
 // The library casts the answer to its own structures, so it must be the native object itself.
 void* get_object(const void* obj) {
+  if (!at(obj)->holds_connector) return at(obj)->under;  // that of the native connector
   return H5VLget_object(at(obj)->under, at(obj)->under_vol_id);
 }
 
+// The library asks for a context at every call. The native connector has none of its own, and its
+// id stays: so all objects above it share this one.
+WrapContext above_native{};
+
 herr_t get_wrap_ctx(const void* obj, void** context) {
+  if (!at(obj)->holds_connector) {
+    above_native.under_vol_id = at(obj)->under_vol_id;
+    *context = &above_native;
+    return 0;
+  }
   auto* const made = new (std::nothrow) WrapContext{at(obj)->under_vol_id, nullptr};
   if (made == nullptr) return -1;
   H5Iinc_ref(made->under_vol_id);
@@ -55,6 +65,7 @@ void* unwrap_object(void* obj) {
 
 herr_t free_wrap_ctx(void* context) {
   auto* const made = static_cast<WrapContext*>(context);
+  if (made == &above_native) return 0;
   const ErrorStackKeeper keep;
   if (made->under_context != nullptr) H5VLfree_wrap_ctx(made->under_context, made->under_vol_id);
   H5Idec_ref(made->under_vol_id);

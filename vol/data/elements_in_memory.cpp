@@ -15,19 +15,23 @@ ElementsInMemory ElementsInMemory::run(std::uint64_t elements, std::uint64_t fir
   return made;
 }
 
-ElementsInMemory ElementsInMemory::of(hid_t space) {
+Result<ElementsInMemory> ElementsInMemory::of(hid_t space) {
   ElementsInMemory made(static_cast<std::uint64_t>(H5Sget_select_npoints(space)));
-  const std::int64_t first = contiguous_offset(space);
-  if (first >= 0) {
-    made.first_ = static_cast<std::uint64_t>(first);
+  const H5S_sel_type kind = H5Sget_select_type(space);
+  if (kind == H5S_SEL_ALL || made.elements_ == 0) {
+    made.first_ = 0;
     return made;
   }
-  if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return made;
-  const auto extent = extent_of(space);
-  const auto bounds = extent ? bounds_of(space, extent->rank()) : Result<Box>(Box{});
-  if (!extent || !bounds || bounds->elements() != made.elements_) return made;
-  made.box_ = *bounds;
-  made.extent_ = Box::whole(*extent);
+  BENTO_ASSIGN(const Dims extent, extent_of(space));
+  BENTO_ASSIGN(const Box bounds, bounds_of(space, extent));
+  if (kind != H5S_SEL_HYPERSLABS || bounds.elements() != made.elements_) return made;
+  const Box whole = Box::whole(extent);
+  if (is_contiguous_in(whole, bounds)) {
+    made.first_ = row_major_offset(whole, bounds);
+  } else {
+    made.box_ = bounds;
+    made.extent_ = whole;
+  }
   return made;
 }
 

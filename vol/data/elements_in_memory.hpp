@@ -11,6 +11,7 @@
 
 #include <hdf5.h>
 
+#include "core/base/error.hpp"
 #include "core/geometry/box.hpp"
 
 namespace bento::vol {
@@ -19,8 +20,8 @@ class ElementsInMemory {
  public:
   /// Of `elements` elements in one run of the buffer, from element `first` on.
   static ElementsInMemory run(std::uint64_t elements, std::uint64_t first);
-  /// As `space`, which is a valid selection, says.
-  static ElementsInMemory of(hid_t space);
+  /// As the selection of `space` says. Errors: kInvalidArgument (it leaves the extent).
+  static Result<ElementsInMemory> of(hid_t space);
 
   [[nodiscard]] std::uint64_t elements() const { return elements_; }
   /// Are they one run of the buffer? Its first element, if so.

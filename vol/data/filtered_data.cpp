@@ -148,9 +148,9 @@ class FilteredWriter {
 }  // namespace
 
 Result<bool> is_filtered(Object* object, DatasetState& state, const Box& box) {
+  if (box.count.bytes(state.element_bytes) < kFilteredChunkBytes) return false;
   BENTO_ASSIGN(FilterScratch* const filters, state.filters(object));
-  return filters != nullptr && box.count.bytes(state.element_bytes) >= kFilteredChunkBytes &&
-         filters->chunk().bytes(state.element_bytes) >= kFilteredChunkBytes;
+  return filters != nullptr && filters->chunk().bytes(state.element_bytes) >= kFilteredChunkBytes;
 }
 
 Result<bool> write_filtered(Object* object, DatasetState& state, const Box& box,

@@ -41,8 +41,8 @@ class Unwritten {
 };
 
 /// Natively no such element can be transformed either: none is a number.
-Status refuse_transform(hid_t dxpl) {
-  if (transform_of(dxpl).empty()) return {};
+Status refuse_transform(const ElementTypes& types) {
+  if (types.transform.empty()) return {};
   return fail(Code::kUnsupported,
               "H5Pset_data_transform is not for elements of variable length, nor for references");
 }
@@ -69,8 +69,8 @@ Result<SelectionShape> whole_shape(const Dims& extent) {
 }
 
 /// Sizes of buffers are products of these.
-Status check_bytes(std::uint64_t elements, std::size_t one, std::size_t other) {
-  const std::uint64_t largest = std::max<std::uint64_t>(std::max(one, other), 1);
+Status check_bytes(std::uint64_t elements, std::size_t element_bytes) {
+  const std::uint64_t largest = std::max<std::uint64_t>(element_bytes, 1);
   if (elements <= (~std::uint64_t{0} >> 1) / largest) return {};
   return fail(
       Code::kInvalidArgument,
@@ -91,7 +91,14 @@ Status check_inside(const SelectionShape& shape, const Dims& extent) {
   return {};
 }
 
-Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferArgs& args) {
+template <class T>
+Result<T> of_side(const char* side, Result<T> result) {
+  if (result) return result;
+  return fail(std::move(result).error().with_context(side));
+}
+
+Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferArgs& args,
+                           const ElementTypes& types) {
   if (args.file_space == H5S_PLIST)
     return fail(Code::kUnsupported,
                 "H5S_PLIST selections are not supported for datasets in a container");
@@ -100,21 +107,17 @@ Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferAr
   if (args.file_space == H5S_ALL) {
     BENTO_ASSIGN(plan.shape, whole_shape(extent));
   } else {
-    if (H5Sselect_valid(args.file_space) <= 0)
-      return fail(Code::kInvalidArgument, "file selection and offset leave the dataspace's extent");
-    BENTO_ASSIGN(plan.shape, shape_of(args.file_space));
+    BENTO_ASSIGN(plan.shape, of_side("file selection", shape_of(args.file_space)));
     BENTO_TRY(check_inside(plan.shape, extent));
   }
 
-  BENTO_TRY(check_bytes(plan.shape.elements, H5Tget_size(args.mem_type), state.element_bytes));
+  BENTO_TRY(check_bytes(plan.shape.elements, types.larger()));
   if (args.mem_space == H5S_BLOCK || (args.mem_space == H5S_ALL && args.file_space == H5S_ALL)) {
     plan.memory = ElementsInMemory::run(plan.shape.elements, 0);
     return plan;
   }
   const hid_t memory = args.mem_space == H5S_ALL ? args.file_space : args.mem_space;
-  if (H5Sselect_valid(memory) <= 0)
-    return fail(Code::kInvalidArgument, "memory selection and offset leave the dataspace's extent");
-  plan.memory = ElementsInMemory::of(memory);
+  BENTO_ASSIGN(plan.memory, of_side("memory selection", ElementsInMemory::of(memory)));
   plan.mem_space = memory;
   if (plan.memory.elements() != plan.shape.elements)
     return fail(Code::kInvalidArgument,
@@ -189,10 +192,10 @@ Status read_packed(Object* object, DatasetState& state, const SelectionShape& sh
 ElementTypes types_of(const DatasetState& state, const TransferArgs& args) {
   ElementTypes types;
   types.memory = args.mem_type;
-  types.memory_bytes = H5Tget_size(args.mem_type);
   types.file = state.file_type.get();
   types.file_bytes = state.element_bytes;
   types.same = H5Tequal(args.mem_type, types.file) > 0;
+  types.memory_bytes = types.same ? types.file_bytes : H5Tget_size(args.mem_type);
   types.compound = state.compound;
   types.dxpl = args.dxpl;
   types.transform = transform_of(args.dxpl);
@@ -318,18 +321,18 @@ Status read_copy(Object* object, DatasetState& state, const Plan& plan, const El
 
 Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const TransferArgs& args,
                                      const void* buffer) {
-  BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args));
+  const ElementTypes types = types_of(state, args);
+  BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args, types));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a write of elements");
   if (state.variable) {
-    BENTO_TRY(refuse_transform(args.dxpl));
+    BENTO_TRY(refuse_transform(types));
     BENTO_TRY(
         write_variable({object, state, args, plan.shape, plan.memory, plan.mem_space}, buffer));
     return count * state.element_bytes;
   }
 
-  const ElementTypes types = types_of(state, args);
   const std::uint64_t bytes = count * state.element_bytes;
   // Members that the memory type lacks keep their value in the file.
   WrittenMembers some;
@@ -362,18 +365,18 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
 
 Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const TransferArgs& args,
                                     void* buffer) {
-  BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args));
+  const ElementTypes types = types_of(state, args);
+  BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args, types));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a read of elements");
   if (state.variable) {
-    BENTO_TRY(refuse_transform(args.dxpl));
+    BENTO_TRY(refuse_transform(types));
     BENTO_TRY(
         read_variable({object, state, args, plan.shape, plan.memory, plan.mem_space}, buffer));
     return count * state.element_bytes;
   }
 
-  const ElementTypes types = types_of(state, args);
   const bool direct = types.in_place() && plan.memory.first();
   const bool in_strips = types.transform.empty() && plan.shape.form == SelectionShape::Form::kBox &&
                          (plan.memory.in_parts() || types.same || !types.compound);

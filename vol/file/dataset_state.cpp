@@ -26,6 +26,7 @@ Result<ObjectIdentity> identity_of(const Object* object) {
   ObjectIdentity identity;
   identity.token = token_bytes(info.token);
   identity.fileno = info.fileno;
+  if (object->type == H5I_DATASET) object->fileno = info.fileno;
   return identity;
 }
 
@@ -54,7 +55,8 @@ Result<TypeHandle> native_type(const Object* object) {
                       nullptr) < 0)
     return fail(Code::kInternal, "datatype unreadable");
   // A committed type comes as an open object; a transient copy serves conversions as well.
-  const TypeHandle opened(args.args.get_type.type_id);
+  TypeHandle opened(args.args.get_type.type_id);
+  if (H5Tcommitted(opened.get()) == 0) return opened;
   return TypeHandle(H5Tcopy(opened.get()));
 }
 

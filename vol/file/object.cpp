@@ -9,6 +9,7 @@
 
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
+#include "hdf5/base/native_connector.hpp"
 #include "hdf5/skeleton/linked_file.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 #include "vol/file/dataset_state.hpp"
@@ -79,7 +80,8 @@ Object* wrap_borrowed(void* under, hid_t under_vol_id, H5I_type_t type) noexcept
     object->under_vol_id = under_vol_id;
     object->type = type;
     if (is_registered(type)) registry().insert(object.get());
-    H5Iinc_ref(under_vol_id);
+    object->holds_connector = under_vol_id != native_connector();
+    if (object->holds_connector) H5Iinc_ref(under_vol_id);
     return object.release();
   } catch (const std::bad_alloc&) {
     push_error("wrap", Error{Code::kInternal, "out of memory", 0});
@@ -94,12 +96,15 @@ Object* wrap_new(void* under, hid_t under_vol_id, H5I_type_t type) noexcept {
 }
 
 void wrap_free(Object* object) noexcept {
-  const ErrorStackKeeper keep;
+  const bool held = object->holds_connector;
   const hid_t under_vol_id = object->under_vol_id;
+  // The ids that its dataset has go with it.
+  std::optional<ErrorStackKeeper> keep;
+  if (object->dataset || held) keep.emplace();
   registry().erase(object);
   mark_outdated(object, false);
   delete object;
-  H5Idec_ref(under_vol_id);
+  if (held) H5Idec_ref(under_vol_id);
 }
 
 herr_t close_object(Object* object, herr_t (*close)(void*, hid_t, hid_t, void**), hid_t dxpl,
@@ -110,13 +115,13 @@ herr_t close_object(Object* object, herr_t (*close)(void*, hid_t, hid_t, void**)
     object->under = nullptr;
     return done;
   }
-  const ErrorStackKeeper keep;
   wrap_free(object);
   return done;
 }
 
 std::optional<unsigned long> fileno_of(const Object* object) {
   if (object == nullptr || object->under == nullptr) return std::nullopt;
+  if (object->fileno) return object->fileno;
   const ssize_t records = H5Eget_num(H5E_DEFAULT);
   // Calls of this kind leave the error stack alone, except that they add their records to it when
   // they fail.
@@ -134,6 +139,7 @@ std::optional<unsigned long> fileno_of(const Object* object) {
     if (H5VLfile_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
                      nullptr) < 0)
       return none();
+    object->fileno = fileno;
     return fileno;
   }
   // Not by H5VL_OBJECT_GET_FILE: that marks the native file as having an id, and a file that was

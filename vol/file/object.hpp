@@ -23,9 +23,10 @@ struct DatasetState;
 struct ObjectIdentity;
 
 struct Object {
-  void* under = nullptr;  ///< the native connector's object
-  hid_t under_vol_id =
-      H5I_INVALID_HID;  ///< the native connector, one reference held by this wrapper
+  void* under = nullptr;                 ///< the native connector's object
+  hid_t under_vol_id = H5I_INVALID_HID;  ///< the native connector
+  /// This wrapper has a reference on that id, because it is not native_connector(), which stays.
+  bool holds_connector = false;
   H5I_type_t type = H5I_BADID;
   /// Datasets only; resolved on first use, since a wrapped dataset may belong to any file. See
   /// vol/callbacks/dataset.
@@ -33,6 +34,9 @@ struct Object {
   bool dataset_resolved = false;
   /// Created here without filters: nobody need ask the native dataset for them.
   bool created_unfiltered = false;
+  /// The library's number for the open file that it lies in, once it was asked. Files, datasets and
+  /// their attributes only: on a group another file may be mounted.
+  mutable std::optional<unsigned long> fileno;
   /// Where it lies, known once a refresh has asked (vol/file/refresh.hpp).
   std::shared_ptr<const ObjectIdentity> identity;
   /// A refresh of another object has brought the file to a newer step since this one was opened or
