@@ -105,7 +105,7 @@ Result<DatasetState*> only_one(std::size_t count, void* dset[], hid_t dxpl) {
 
 Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_type[],
              hid_t mem_space[], hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
-  BENTO_ASSIGN(DatasetState* one, only_one(count, dset, dxpl));
+  BENTO_ASSIGN(DatasetState * one, only_one(count, dset, dxpl));
   if (one != nullptr) {
     BENTO_TRY(alone.begin({&one, 1}));
     ++Stats::get().diverted.writes;
@@ -169,7 +169,7 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
 Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
             hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
   AtomicTransfer alone;
-  BENTO_ASSIGN(DatasetState* one, only_one(count, dset, dxpl));
+  BENTO_ASSIGN(DatasetState * one, only_one(count, dset, dxpl));
   if (one != nullptr) {
     BENTO_TRY(alone.begin({&one, 1}));
     ++Stats::get().diverted.reads;
