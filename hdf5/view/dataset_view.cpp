@@ -22,7 +22,7 @@ constexpr std::uint64_t kMinCopyBudget = 1u << 30;
 constexpr std::uint64_t kMinCopyBudgetAtCommits = 64u << 20;
 // Elements of variable length are always copied, so they have a budget of their own. A slow disk
 // takes that much before the other ranks stop waiting (timeout=).
-constexpr std::uint64_t kVariableBudget = std::uint64_t{8} << 30;
+constexpr std::uint64_t kVariableBudget = std::uint64_t{6} << 30;
 
 std::string lacks(const std::string& filter) {
   return fmt::format("the HDF5 library that builds the view has no {}", filter);

@@ -551,7 +551,7 @@ def parallel(ranks, *arguments, env=None, **more):
 
 
 def all_right(result, count):
-    check(result.out.split().count("right") == count, f"not right:\n{result.tail()}")
+    check(result.out.count("right") == count, f"not right:\n{result.tail()}")
 
 
 def test_random(ranks, seeds):
