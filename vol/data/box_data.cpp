@@ -31,7 +31,8 @@ Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* 
   const Record* const one = container.find_one(state.number, box);
   if (one != nullptr && one->encoding == Encoding::kPlain)
     return container.read(*one, box, state.element_bytes, box, to);
-  if (one != nullptr) return read_filtered(object, state, *one, box, box, to);
+  if (one != nullptr && one->encoding == Encoding::kFiltered)
+    return read_filtered(object, state, *one, box, box, to);
   BENTO_ASSIGN(const RecordLookup lookup, container.find(state.number, box));
   for (const auto& piece : lookup.pieces) {
     const Record& record = lookup.records[piece.record];
