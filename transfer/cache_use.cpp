@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -105,6 +106,10 @@ Status check_final_name(const std::string& final_name, std::uint32_t files, bool
         fmt::format("'{}' cannot be written through a cache, which keeps a file '{}' of its "
                     "own beside each container: give it another name, or use cache=off",
                     final_name, base_of(final_name)));
+  // The daemon has it under a longer one first.
+  constexpr std::size_t kLonger = 64;
+  if (final_name.size() + kLonger > PATH_MAX)
+    return fail(os_error(ENAMETOOLONG, "create, through a cache, of", final_name));
   const std::string folder = folder_of(final_name);
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return fail(os_error(errno, "access to the folder of", final_name));

@@ -62,9 +62,16 @@ Status read_entries(int map, const std::string& name, std::uint64_t& from, Spill
 }
 
 /// What was written there must not be missed in silence.
-Status check_is_there(const SpillNames& names) {
-  if (::access(names.folder.c_str(), F_OK) == 0) return {};
-  return fail(os_error(errno, "looking for what the full cache did not take,", names.folder));
+Status check_is_there(const SpillNames& names, const std::string& base) {
+  // Of another part, if this one has neither.
+  const bool folder = ::access(names.folder.c_str(), F_OK) == 0;
+  if (folder && ::access(names.map(base).c_str(), F_OK) != 0) return {};
+  const std::string& missing = folder ? names.data(base) : names.folder;
+  if (::access(missing.c_str(), F_OK) == 0) return {};
+  return fail(os_error(errno,
+                       "looking for what the full cache did not take (h5bento transfer submit "
+                       "brings it, if a program died while it did),",
+                       missing));
 }
 
 class SpillFile final : public File {
@@ -154,7 +161,7 @@ class SpillFile final : public File {
     if (!beside_) {
       auto opened = open_beside(make);
       if (!opened && !make && opened.error().code == Code::kNotFound)
-        return check_is_there(names_);  // it is another part's
+        return check_is_there(names_, base_);
       BENTO_TRY(std::move(opened));
     }
     return read_entries(map_.get(), names_.map(base_), map_read_, ranges_);
@@ -244,7 +251,7 @@ Result<SpilledRanges> spilled_ranges(const std::string& path, const std::string&
   SpilledRanges ranges;
   if (!has_spilled(path)) return ranges;
   const SpillNames names(path, final_name);
-  BENTO_TRY(check_is_there(names));
+  BENTO_TRY(check_is_there(names, base_of(path)));
   const std::string name = names.map(base_of(path));
   const auto map = open_at(AT_FDCWD, name, O_RDONLY | O_NOFOLLOW, 0, name);
   if (!map && map.error().code == Code::kNotFound) return ranges;  // another part's

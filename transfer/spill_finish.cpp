@@ -16,6 +16,7 @@
 
 #include "transfer/descriptor.hpp"
 #include "transfer/outdated_parts.hpp"
+#include "transfer/source.hpp"
 #include "transfer/spill.hpp"
 #include "transfer/spill_names.hpp"
 #include "transfer/work_folder.hpp"
@@ -103,6 +104,28 @@ Result<WorkFolder> open_work(const std::string& final_name, const std::function<
   }
 }
 
+/// Whoever died between the renames of finish_spilled() left some there. Nobody else takes one away
+/// from its map.
+Status take_back(const SpillNames& names, const std::vector<std::string>& parts,
+                 const WorkFolder& work) {
+  for (const auto& part : parts) {
+    if (::access(names.data(part).c_str(), F_OK) == 0 ||
+        ::access(names.map(part).c_str(), F_OK) != 0)
+      continue;
+    if (::rename(work.copy_path(part).c_str(), names.data(part).c_str()) != 0)
+      return fail(
+          os_error(errno, "looking for what the full cache did not take,", names.data(part)));
+  }
+  return {};
+}
+
+/// Whoever brought it may have died after that, too.
+bool has_arrived(const std::string& copy, const std::string& final_name) {
+  const auto here = look_at_container(copy);
+  const auto there = look_at_container(final_name);
+  return here && *here && there && *here == *there;
+}
+
 }  // namespace
 
 Status finish_spilled(const std::string& copy, const std::string& final_name,
@@ -111,11 +134,19 @@ Status finish_spilled(const std::string& copy, const std::string& final_name,
   const auto parts = parts_of(copy);
   if (parts.empty() || parts.front() != base_of(copy))
     return fail(Code::kNotFound, fmt::format("'{}' is not there", copy));
+  BENTO_ASSIGN(WorkFolder work, open_work(final_name, tick));
+  if (work.complete() == id_of_copy(copy)) {  // whoever brought it died after that
+    BENTO_TRY(work.name_all(parts));
+    return work.remove();
+  }
+  if (auto taken = take_back(names, parts, work); !taken) {
+    if (!has_arrived(copy, final_name)) return taken;
+    return work.remove();
+  }
+  BENTO_TRY(work.discard());
   const auto opener = spilling_opener(copy, final_name, open_posix_file, false);
   for (const auto& part : parts)
     BENTO_TRY(bring_file(folder_of(copy) + "/" + part, names, opener, tick));
-  BENTO_ASSIGN(WorkFolder work, open_work(final_name, tick));
-  BENTO_TRY(work.discard());
   for (const auto& part : parts)
     if (::rename(names.data(part).c_str(), work.copy_path(part).c_str()) != 0)
       return fail(os_error(errno, "rename of", names.data(part)));

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs that write through a cache (cache=): what dies, what else may be asked for, what is refused, a full cache.
 
-    cache_trouble.py deaths | evicting | modes | refused | full | restarts
+    cache_trouble.py deaths | evicting | modes | refused | full | full_finish | restarts
 """
 
 import glob
@@ -237,6 +237,40 @@ def full():
         run(["umount", "-l", "small"], native_env())
 
 
+def full_finish():
+    """Who brings together what a full cache has and has not dies before each of its changes at the destination."""
+    for files in (2, 1):
+        fresh()
+        os.makedirs("small", exist_ok=True)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", "small"], capture_output=True).returncode != 0:
+            raise Skip("no right to mount")
+        try:
+            path, at, died = "pfs/d.h5", 0, True
+            program(2, f"bento chunk=1M;files={files}", path, "create=9", "close")
+            check(program(2, settings("small", files=files), path, "create=1", "flush", "die", ok=ANY).status != 0, "alive")
+            holds(path, 1)
+            run(["mount", "-o", "remount,size=20m", "small"], native_env())
+            run(["sh", "-c", "rm -rf kept; mkdir kept; cp -a --sparse=always small pfs kept"], native_env())
+            faults = {"LD_PRELOAD": built("tests", "faults.so"), "FAULT_NAME": "/pfs/"}
+            while died:
+                at += 1
+                run(["sh", "-c", "rm -rf small/* pfs; cp -a --sparse=always kept/small kept/pfs ."], native_env())
+                submit = [built("bin", "h5bento"), "transfer", "submit", path, "--file", os.path.abspath("t")]
+                died = run(submit, native_env(**faults, FAULT_KILL=str(at)), ok=ANY).status < 0
+                # It is there, or missed; never another one.
+                result = program(1, "bento", path, "check=1", ok=ANY)
+                check(result.status == 0 or "the full cache" in result.text, f"change {at}: {result.text}")
+                if glob.glob("pfs/.h5bento-*.cache"):
+                    run(submit, native_env())
+                holds(path, 1)
+                check(not os.listdir("small") and not glob.glob("pfs/.h5bento*"), f"change {at}: {os.listdir('small')} {os.listdir('pfs')}")
+                check(len(glob.glob(path + "*")) == files, f"{os.listdir('pfs')}")
+            say(f"{files} files: died before each of {at - 1} changes")
+            check(at > 5, "too few to say anything")
+        finally:
+            run(["umount", "-l", "small"], native_env())
+
+
 # ---- a daemon that dies whenever it is started ----
 
 
@@ -263,7 +297,7 @@ def main(which):
     if not os.path.exists(built("bin", "h5bento")):
         raise Skip("the program h5bento is not built")
     try:
-        parts = {"deaths": deaths, "evicting": evicting, "modes": modes, "refused": refused, "full": full, "restarts": restarts}
+        parts = {"deaths": deaths, "evicting": evicting, "modes": modes, "refused": refused, "full": full, "full_finish": full_finish, "restarts": restarts}
         parts[which]()
     finally:
         end_all()

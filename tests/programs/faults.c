@@ -85,6 +85,7 @@ REAL(int, fsync, int)
 REAL(int, ftruncate, int, off_t)
 REAL(int, ftruncate64, int, off_t)
 REAL(int, unlink, const char*)
+REAL(int, rename, const char*, const char*)
 REAL(int, renameat, int, const char*, int, const char*)
 REAL(int, renameat2, int, const char*, int, const char*, unsigned)
 REAL(int, linkat, int, const char*, int, const char*, int)
@@ -132,6 +133,10 @@ int unlink(const char* name) {
 /* A name, or the folder that it is looked up in. */
 static int is_meant_at(int folder, const char* name) {
   return is_meant(name) || (folder >= 0 && is_meant_fd(folder));
+}
+int rename(const char* name, const char* other) {
+  if (is_meant(name) || is_meant(other)) count();
+  return real_rename()(name, other);
 }
 int renameat(int from, const char* name, int to, const char* other) {
   if (is_meant_at(from, name) || is_meant_at(to, other)) count();

@@ -37,7 +37,9 @@ def case_help():
         options = re.findall(r"(--[a-z]+)", h5bento(*words, "--help").out.split("Options:")[1].split("\n\n")[0])
         for option in [" ".join(words), *options]:
             check(option in page, f"the man page does not have {option} of {words}")
-    for typed, want in (("inf", ["info"]), ("verify --j", ["--jobs", "--json"]), ("view ", ["build", "drop", "status", "take-over"])):
+    for typed, want in (("inf", ["info"]), ("verify --j", ["--jobs", "--json"]), ("view ", ["build", "drop", "status", "take-over"]),
+                        ("export --format f", ["fti", "fti16"]), ("transfer submit --arrive ", ["container", "native", "onefile"]),
+                        ("transfer show -m ", ["keyval", "tree"]), ("transfer show --mode k", ["keyval"])):
         script = f'. {share}/h5bento.bash; COMP_WORDS=(h5bento {typed}{"" if typed[-1] != " " else chr(39) * 2}); ' \
             'COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _h5bento; printf "%s\\n" "${COMPREPLY[@]}"'
         found = run(["bash", "-c", script], native_env()).out.split()
