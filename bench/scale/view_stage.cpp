@@ -41,9 +41,9 @@ std::array<std::byte, 16> add_dataset(hid_t file, unsigned number,
   const std::string name = fmt::format("d{}", number);
   const hid_t list = made(H5Pcreate(H5P_DATASET_CREATE), "a property list");
   H5Pset_alloc_time(list, H5D_ALLOC_TIME_LATE);
-  const hid_t dataset = made(
-      H5Dcreate2(file, name.c_str(), H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, list, H5P_DEFAULT),
-      "a dataset");
+  const hid_t dataset =
+      made(H5Dcreate2(file, name.c_str(), H5T_NATIVE_DOUBLE, space, H5P_DEFAULT, list, H5P_DEFAULT),
+           "a dataset");
   H5O_info2_t info{};
   made(H5Oget_info3(dataset, &info, H5O_INFO_BASIC), "a token");
   std::array<std::byte, 16> token{};
