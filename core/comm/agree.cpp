@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/comm/agree.hpp"
 
+#include <span>
+
 #include <fmt/format.h>
 
 #include "core/bytes/byte_reader.hpp"
@@ -13,22 +15,25 @@ namespace {
 
 constexpr std::int32_t kNobody = -1;
 
-/// Rank 0's part: the lowest rank that reports an error, and that error. `last` is done if there is
-/// none.
-ByteWriter pick_outcome(const std::vector<Bytes>& reports, const std::function<Status()>& last) {
+/// Of two ranges of ranks: the lower one's failure goes before that of the higher one.
+Bytes lowest_failure(std::span<const std::byte> lower, std::span<const std::byte> higher) {
+  ByteReader in(lower, std::endian::little, "status of ranks");
+  const auto failed = in.i32();
+  const auto first = failed && *failed == kNobody ? higher : lower;
+  return {first.begin(), first.end()};
+}
+
+/// Rank 0's part: what came up the tree; if that is no failure, `last` is done, and may be one.
+Bytes outcome_of(Bytes first, const std::function<Status()>& last) {
+  ByteReader in(first, std::endian::little, "status of ranks");
+  const auto failed = in.i32();
+  if (!last || !failed || *failed != kNobody) return first;
+  const Status left = last();
+  if (left) return first;
   ByteWriter outcome;
-  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
-    ByteReader report(reports[rank], std::endian::little, "status of a rank");
-    const Status status = get_status(report);
-    if (status) continue;
-    outcome.i32(static_cast<std::int32_t>(rank));
-    put_status(outcome, status);
-    return outcome;
-  }
-  Status left = last ? last() : Status{};
-  outcome.i32(left ? kNobody : 0);
-  if (!left) put_status(outcome, left);
-  return outcome;
+  outcome.i32(0);
+  put_status(outcome, left);
+  return std::move(outcome).take();
 }
 
 }  // namespace
@@ -39,11 +44,11 @@ Status agree(Communicator& ranks, const Status& mine) {
 
 Status agree_then(Communicator& ranks, const Status& mine, const std::function<Status()>& last) {
   ByteWriter report;
+  report.i32(mine ? kNobody : ranks.rank());
   put_status(report, mine);
-  BENTO_ASSIGN(const std::vector<Bytes> reports, ranks.gather(report.view()));
-  ByteWriter picked;
-  if (ranks.rank() == 0) picked = pick_outcome(reports, last);
-  BENTO_ASSIGN(const Bytes outcome, ranks.broadcast(picked.view()));
+  BENTO_ASSIGN(Bytes first, ranks.combine(report.view(), &lowest_failure));
+  if (ranks.rank() == 0) first = outcome_of(std::move(first), last);
+  BENTO_ASSIGN(const Bytes outcome, ranks.broadcast(first));
 
   ByteReader in(outcome, std::endian::little, "agreed status");
   BENTO_ASSIGN(const std::int32_t failed, in.i32());

@@ -12,8 +12,9 @@
 namespace bento {
 
 /// The result that all ranks return: success if all succeeded, else the error of the lowest failing
-/// rank, with its code and errno. On the other ranks the text begins with "rank R: ". One gather
-/// and one broadcast of a few bytes. Collective. Errors also: kPeer, as the communicator's.
+/// rank, with its code and errno. On the other ranks the text begins with "rank R: ". One message
+/// up and one down the tree, of a few bytes or of that error. Collective. Errors also: kPeer, as
+/// the communicator's.
 Status agree(Communicator& ranks, const Status& mine);
 /// The same; if all have succeeded, rank 0 first does what is left, while the others wait for how
 /// that went.

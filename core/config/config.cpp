@@ -139,6 +139,16 @@ Status check_together(const Config& config) {
   return {};
 }
 
+void take_hints(RequestedConfig& requested, const StripingHints& hints) {
+  const auto take = [&](std::string_view key, const std::string& hint) {
+    if (hint.empty() || requested.given.contains(key)) return;
+    Config with = requested.config;
+    if (set_value(with, key, trim(hint))) requested.config = std::move(with);
+  };
+  take("stripe_count", hints.factor);
+  take("stripe_size", hints.unit);
+}
+
 Result<RequestedConfig> load_requested(std::string_view text, const Environment& environment) {
   RequestedConfig requested;
   for (const auto& key : config_keys()) BENTO_TRY(apply_variable(requested, key.name, environment));

@@ -36,9 +36,11 @@ enum class Arrival {
 };
 
 struct Config {
-  std::uint64_t chunk = 0;     ///< bytes; 0 = from what the program declares
-  std::uint64_t align = 4096;  ///< bytes, a power of two
-  std::uint32_t files = 1;     ///< physical files, 0 = one for each node
+  std::uint64_t chunk = 0;         ///< bytes; 0 = from what the program declares
+  std::uint64_t align = 4096;      ///< bytes, a power of two
+  std::uint32_t files = 1;         ///< physical files, 0 = one for each node
+  std::uint32_t stripe_count = 0;  ///< servers for each new physical file, 0 = as its folder says
+  std::uint64_t stripe_size = 0;   ///< bytes, a power of two, 0 = as its folder says
   Checksum checksum = Checksum::kXxh3;
   std::uint64_t buffer = 4u << 20;  ///< bytes in which small records gather
   double commit = 0;                ///< seconds after which a serial program commits, 0 = never
@@ -128,6 +130,15 @@ Result<Config> load_config(std::string_view text, const Environment& environment
 
 /// The same, and who gave which value.
 Result<RequestedConfig> load_requested(std::string_view text, const Environment& environment);
+
+/// What an MPI_Info object says of how a new file is to be spread over servers.
+struct StripingHints {
+  std::string factor;  ///< of "striping_factor": how many servers; empty if there is none
+  std::string unit;    ///< of "striping_unit": bytes
+};
+/// Where nobody has given the key, the hint holds. It is no demand: one that cannot be honoured is
+/// passed over, and ranks that have others do not disagree.
+void take_hints(RequestedConfig& requested, const StripingHints& hints);
 
 /// Parses a size with an optional binary suffix: 4096, 64K, 64M, 1G, 2T, 64MiB.
 Result<std::uint64_t> parse_size(std::string_view text);

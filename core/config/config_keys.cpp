@@ -55,6 +55,35 @@ Status set_files(Config& config, std::string_view value) {
   return {};
 }
 
+constexpr std::uint32_t kAllServers = ~std::uint32_t{0};
+constexpr std::uint32_t kMostServers = 2000;          // Lustre's limit
+constexpr std::uint64_t kLeastStripe = 64u << 10;     // Lustre's unit
+constexpr std::uint64_t kLargestStripe = 256u << 20;  // a block of chunks begins behind one
+
+Status set_stripe_count(Config& config, std::string_view value) {
+  // -1 is how hints and Lustre's tools say it.
+  if (value == "all" || value == "-1") {
+    config.stripe_count = kAllServers;
+    return {};
+  }
+  std::uint32_t count = 0;
+  const auto [end, problem] = std::from_chars(value.data(), value.data() + value.size(), count);
+  if (problem != std::errc{} || end != value.data() + value.size() || count == 0 ||
+      count > kMostServers)
+    return bad_value("stripe_count", value, "all, or a number of servers from 1 to 2000");
+  config.stripe_count = count;
+  return {};
+}
+
+Status set_stripe_size(Config& config, std::string_view value) {
+  std::uint64_t bytes = 0;
+  BENTO_TRY(set_size(bytes, "stripe_size", value, 1));
+  if (!std::has_single_bit(bytes) || bytes < kLeastStripe || bytes > kLargestStripe)
+    return bad_value("stripe_size", value, "a power of two from 64K to 256M");
+  config.stripe_size = bytes;
+  return {};
+}
+
 Status set_checksum(Config& config, std::string_view value) {
   if (value == "xxh3")
     config.checksum = Checksum::kXxh3;
@@ -324,6 +353,11 @@ std::string show_step(const Config& config) {
   return config.step != 0 ? fmt::format("{}", config.step) : std::string{};
 }
 
+std::string show_stripe_count(const Config& config) {
+  if (config.stripe_count == kAllServers) return "all";
+  return config.stripe_count != 0 ? fmt::format("{}", config.stripe_count) : std::string{};
+}
+
 constexpr std::array kTable = {
     ConfigKey{{"align", Scope::kSession},
               set_align,
@@ -368,6 +402,10 @@ constexpr std::array kTable = {
     ConfigKey{
         {"stats", Scope::kProcess}, set_stats, [](const Config& config) { return config.stats; }},
     ConfigKey{{"step", Scope::kSession}, set_step, show_step},
+    ConfigKey{{"stripe_count", Scope::kContainer}, set_stripe_count, show_stripe_count},
+    ConfigKey{{"stripe_size", Scope::kContainer},
+              set_stripe_size,
+              [](const Config& config) { return show_unless_zero(config.stripe_size); }},
     ConfigKey{{"timeout", Scope::kProcess},
               set_timeout,
               [](const Config& config) { return fmt::format("{}", config.timeout); }},

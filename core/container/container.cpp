@@ -41,8 +41,7 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
             BENTO_ASSIGN(File* const handle, files_.stream_file(index));
             return RecordReader::Source{handle, &plan.file(index), plan.local_task(writer)};
           },
-          &stream_, state_.options.verify, ahead_, !writable),
-      known_until_ns_(static_cast<std::size_t>(comm_->size()), 0) {
+          &stream_, state_.options.verify, ahead_, !writable) {
   if (comm_->rank() == 0) owner_ = std::make_unique<Owner>(state_, files_, failures_, reader_);
   if (comm_->size() > 1) stream_.keep_times();
 }
@@ -156,7 +155,8 @@ Status Container::attach() {
   const std::uint32_t index = state_.plan.file_of(writer);
   BENTO_ASSIGN(File* const handle, files_.stream_file(index));
   if (boards_) boards_->mine().set_chunk_bytes(state_.plan.file(index).chunk_bytes);
-  ChunkFill fill = writer < state_.fills.size() ? state_.fills[writer] : ChunkFill{};
+  const ChunkFill* const known = state_.fill_of(writer);
+  ChunkFill fill = known != nullptr ? *known : ChunkFill{};
   return stream_.attach(state_.plan.file(index), state_.plan.local_task(writer), *handle,
                         std::move(fill), dead_);
 }

@@ -329,8 +329,8 @@ class Container {
     std::vector<Position> orphans;
   };
   std::vector<RetiredStream> retired_;
-  /// Per rank: its records up to here came by exchange().
-  std::vector<std::uint64_t> known_until_ns_;
+  /// Of ranks whose records came by exchange(): up to when they were written.
+  std::map<std::uint32_t, std::uint64_t> known_until_ns_;
   std::uint64_t exchanges_ = 0;  ///< of this session, equal on all ranks
   MemberWrites member_writes_;   ///< since the last commit; of a group of more than one rank
   OperationLog operations_;

@@ -12,6 +12,7 @@
 #include "core/comm/agree.hpp"
 #include "core/comm/status_message.hpp"
 #include "core/container/container.hpp"
+#include "core/container/fill_runs.hpp"
 #include "core/container/owner.hpp"
 #include "core/steps/contribution.hpp"
 
@@ -43,7 +44,8 @@ Status Container::prepare(bool closing) {
   if (mine) mine = std::move(stored);
   // A task that never wrote still gets a file block, so that every stream is an FTI-FF file.
   const std::uint32_t writer = my_writer();
-  const bool begun = writer < state_.fills.size() && !state_.fills[writer].empty();
+  const ChunkFill* const known = state_.fill_of(writer);
+  const bool begun = known != nullptr && !known->empty();
   if (mine && (stream_.has_buffered() || (closing && !begun))) mine = attach();
   if (mine && stream_.attached()) mine = stream_.flush(true);
   if (mine && (stream_.attached() || layout_unsynced_)) mine = sync_mine();
@@ -152,7 +154,8 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     BENTO_ASSIGN(Root next, decode_root(sector));
     BENTO_ASSIGN(const std::uint8_t mirrored, in.u8());
     BENTO_ASSIGN(const std::uint64_t oldest_seen, in.u64());
-    BENTO_ASSIGN(plan, decode_liveness(message.subspan(in.offset())));
+    BENTO_ASSIGN(plan, decode_liveness(message.subspan(in.offset()),
+                                       own_writers(state_.plan, my_rank(), state_.ranks)));
     operations_.agreed();
     changed = next.sequence != state_.root.sequence;
     // A slot that still holds the root before keeps what only that one refers to.
@@ -200,7 +203,8 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
 void Container::follow_plan() {
   const std::uint32_t old = stream_.writer();
   if (my_writer() == old) return;
-  const bool begun = old < state_.fills.size() && !state_.fills[old].empty();
+  const ChunkFill* const known = state_.fill_of(old);
+  const bool begun = known != nullptr && !known->empty();
   if (stream_.attached())
     retired_.push_back({old, stream_.fill(), stream_.orphans()});
   else if (!begun)
@@ -225,10 +229,12 @@ Status Container::finish_streams(const LivenessPlan& plan, bool changed) {
   std::set<std::uint32_t> own;
   for (const auto& old : retired_) own.insert(old.writer);
   if (stream_.attached()) own.insert(stream_.writer());
-  for (const auto& entry : plan.live)
-    if (entry.first < state_.fills.size() &&
-        state_.plan.rank_of_writer(entry.first) % ranks == my_rank() && !own.contains(entry.first))
-      BENTO_TRY(mark(entry.first, state_.fills[entry.first], {}, false));
+  for (const auto& entry : plan.live) {
+    const ChunkFill* const fill = state_.fill_of(entry.first);
+    if (fill != nullptr && state_.plan.rank_of_writer(entry.first) % ranks == my_rank() &&
+        !own.contains(entry.first))
+      BENTO_TRY(mark(entry.first, *fill, {}, false));
+  }
   for (const auto& old : retired_) BENTO_TRY(mark(old.writer, old.fill, old.orphans, true));
   if (stream_.attached()) {
     if (plan.live.contains(stream_.writer()) || !stream_.orphans().empty() || stream_.reused()) {
@@ -263,17 +269,19 @@ Status Container::mark_left_streams() {
     if (blob->empty()) return fail(Code::kUnsupported, "it waits for the close");
     ByteReader in(*blob, std::endian::little, "liveness message");
     BENTO_ASSIGN(const std::uint64_t since, in.u64());
-    BENTO_ASSIGN(const LivenessPlan plan, decode_liveness(std::span(*blob).subspan(in.offset())));
+    BENTO_ASSIGN(const LivenessPlan plan,
+                 decode_liveness(std::span(*blob).subspan(in.offset()),
+                                 own_writers(state_.plan, my_rank(), state_.ranks)));
     for (const auto& entry : plan.live) {
       const std::uint32_t writer = entry.first;
-      if (writer >= state_.fills.size() ||
-          state_.plan.rank_of_writer(writer) % state_.ranks != my_rank())
+      const ChunkFill* const fill = state_.fill_of(writer);
+      if (fill == nullptr || state_.plan.rank_of_writer(writer) % state_.ranks != my_rank())
         continue;
       const std::uint32_t index = state_.plan.file_of(writer);
       BENTO_ASSIGN(File* const handle, files_.stream_file(index));
       BENTO_TRY(mark_left({handle, state_.plan.file(index), state_.plan.local_task(writer), writer,
                            state_.root.stream_rules()},
-                          state_.fills[writer], plan, state_.root.step, since));
+                          *fill, plan, state_.root.step, since));
     }
     return {};
   }));

@@ -153,7 +153,6 @@ Status Container::exchange() {
                decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
   BENTO_TRY(add_others(merged, times));
   for (const auto& record : merged.records) {
-    if (record.order.rank >= known_until_ns_.size()) continue;
     auto& until = known_until_ns_[record.order.rank];
     until = std::max(until, record.order.time_ns);
   }
@@ -172,9 +171,8 @@ Status Container::add_others(const Segment& segment, const TimesByPlace& grown) 
   };
   for (const auto& record : segment.records) {
     if (state_.index.find(record.dataset) == nullptr) continue;
-    if (record.order.rank < known_until_ns_.size() &&
-        record.order.time_ns <= known_until_ns_[record.order.rank])
-      continue;
+    const auto known = known_until_ns_.find(record.order.rank);
+    if (known != known_until_ns_.end() && record.order.time_ns <= known->second) continue;
     if (record.order.rank != me) BENTO_TRY(state_.index.add(record));
     const auto times = grown.find(record.where);
     if (times == grown.end()) continue;

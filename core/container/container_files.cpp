@@ -128,6 +128,7 @@ Status ContainerFiles::share_lock(Communicator& comm, const Status& mine) {
   if (!state_->writable) return mine;
   LockSharing sharing;
   sharing.locking = state_->options.lock;
+  sharing.hand_over = state_->options.ranks_are_processes;
   sharing.first = [this] { return file(0); };
   sharing.session = [](File& first) -> Result<Hash128> {
     BENTO_ASSIGN(const Probe seen, probe(first));

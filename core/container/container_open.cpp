@@ -8,6 +8,7 @@
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/status_message.hpp"
 #include "core/container/container.hpp"
+#include "core/container/fill_runs.hpp"
 #include "core/container/owner.hpp"
 #include "core/steps/segment_codec.hpp"
 
@@ -20,8 +21,10 @@ Result<std::unique_ptr<Container>> Container::create(const std::string& path, bo
   BENTO_TRY(container->open_boards());
   Result<Bytes> made;
   if (container->owner_) made = container->owner_->create(exclusive);
-  BENTO_ASSIGN(const Bytes blob, container->from_owner(made));
-  BENTO_TRY(container->files_.share_lock(*container->comm_, container->accept_created(blob)));
+  BENTO_ASSIGN(Bytes blob, container->from_owner(made));
+  const Status accepted = container->accept_created(blob);
+  blob = Bytes();  // what all ranks of a node got is no longer there while they wait for the lock
+  BENTO_TRY(container->files_.share_lock(*container->comm_, accepted));
   return container;
 }
 
@@ -60,8 +63,10 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
   BENTO_TRY(container->open_boards());
   Result<Bytes> opened;
   if (container->owner_) opened = container->owner_->open();
-  BENTO_ASSIGN(const Bytes blob, container->from_owner(opened));
-  BENTO_TRY(container->files_.share_lock(*container->comm_, container->accept_opened(blob)));
+  BENTO_ASSIGN(Bytes blob, container->from_owner(opened));
+  const Status accepted = container->accept_opened(blob);
+  blob = Bytes();
+  BENTO_TRY(container->files_.share_lock(*container->comm_, accepted));
   if (container->left_behind_ && writable) BENTO_TRY(container->mark_left_streams());
   return container;
 }
@@ -104,12 +109,14 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   layout_fixed_ = true;
   accept_rule();
 
-  BENTO_ASSIGN(const std::uint64_t fill_bytes, in.u64());
-  BENTO_ASSIGN(const auto fill_view, in.bytes(fill_bytes));
   if (state_.writable) {
-    BENTO_ASSIGN(state_.fills,
-                 decode_fills(fill_view, state_.plan.writers(), state_.plan.largest_chunk()));
-    BENTO_TRY(state_.add_writers());
+    BENTO_ASSIGN(const std::uint64_t fill_bytes, in.u64());
+    BENTO_ASSIGN(const auto fills, in.bytes(fill_bytes));
+    if (!owner_) {
+      BENTO_ASSIGN(state_.own_fills, decode_own_fills(fills, state_.plan, my_rank(), state_.ranks));
+    }
+    BENTO_ASSIGN(const auto added, get_groups(in));
+    for (const auto& group : added) BENTO_TRY(state_.plan.add(group));
     stream_.become(my_writer());
     stream_.begin_at(state_.root.step);
   }

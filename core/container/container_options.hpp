@@ -11,6 +11,7 @@
 
 #include "core/io/file.hpp"
 #include "core/io/file_lock.hpp"
+#include "core/io/striping.hpp"
 #include "core/layout/plan.hpp"
 #include "core/records/record.hpp"
 #include "core/steps/step.hpp"
@@ -30,6 +31,8 @@ struct ContainerOptions {
   std::uint64_t chunk_bytes =
       0;  ///< chunk size of a new container, 0: from what the program declares
   StreamOptions stream;
+  /// Of new physical files. With a number of bytes their chunks begin at multiples of it.
+  Striping striping;
   Verification verify = Verification::kSmall;  ///< what is held against its hash when it is read
   Durability durability = Durability::kProcess;
   /// Steps that stay readable, the newest included; 0: all.
@@ -49,6 +52,9 @@ struct ContainerOptions {
   /// Bytes that a physical file should not grow beyond: data goes on in new ones.
   std::uint64_t logical_limit = kMaxLogicalBytes;
   Locking lock = Locking::kBestEffort;  ///< of physical file 0 when opened for writing
+  /// False where one process plays all ranks (bench/scale): then what the node's first rank holds
+  /// is not handed to the others of the node.
+  bool ranks_are_processes = true;
   /// Open for writing although another program changed the native view: the next close replaces it.
   bool drop_edited_view = false;
   FileOpener opener = &open_posix_file;

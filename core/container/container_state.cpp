@@ -12,6 +12,12 @@ std::vector<DatasetDeclaration> ContainerState::datasets() const {
   return all;
 }
 
+const ChunkFill* ContainerState::fill_of(std::uint32_t writer) const {
+  if (writer < fills.size()) return &fills[writer];
+  const auto found = own_fills.find(writer);
+  return found != own_fills.end() ? &found->second : nullptr;
+}
+
 Status ContainerState::add_writers() {
   if (!writable) return {};
   if (const auto group = overflow_at_open(plan, ranks, fills, root.step, options.logical_limit))

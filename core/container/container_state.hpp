@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,8 +40,11 @@ struct ContainerState {
   ContainerNames names;
   std::pair<std::uint64_t, std::uint64_t> identity{};  ///< device and inode of physical file 0
   SessionId session{};                                 ///< of this open, if it writes
-  /// Of all writers: on the owner as committed, elsewhere as they were at the open.
+  /// Of all writers, as committed; on the owner only.
   std::vector<ChunkFill> fills;
+  /// On the other ranks: as they were at the open, of the writers that they may come to write or
+  /// mark.
+  std::map<std::uint32_t, ChunkFill> own_fills;
 
   // What it holds.
   PagedImage skeleton;
@@ -53,11 +57,13 @@ struct ContainerState {
 
   /// The absolute step that is read: the newest, or the one that was asked for at open.
   [[nodiscard]] AbsoluteStep step() const { return options.step.value_or(AbsoluteStep(root.step)); }
+  /// Of a writer that this rank may come to write or mark; null if it did not exist at the open.
+  [[nodiscard]] const ChunkFill* fill_of(std::uint32_t writer) const;
   /// All datasets that exist, this session's included; by ascending number.
   [[nodiscard]] std::vector<DatasetDeclaration> datasets() const;
   /// What comes to `plan` when root and stream table were read: writers whose files are nearly full
-  /// get new ones; ranks that have no writer get a physical file of their own. All ranks come to
-  /// the same. Errors: kCorrupt, kUnsupported.
+  /// get new ones; ranks that have no writer get a physical file of their own. On the owner, which
+  /// tells the others. Errors: kCorrupt, kUnsupported.
   Status add_writers();
 };
 

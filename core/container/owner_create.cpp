@@ -3,6 +3,7 @@
 /// \file
 /// How a new container comes to be, and new physical files of one: nothing is emptied or removed
 /// before it is known to be a file that may be.
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -62,7 +63,8 @@ Result<std::unique_ptr<File>> Owner::claim(bool exclusive, bool& made) {
 
 // Everything that is in the way is looked at before anything is changed.
 Status Owner::fill(std::unique_ptr<File> first, bool made) {
-  const std::uint32_t fs_block = file_system_block(*first);
+  const std::uint32_t fs_block = std::max(
+      file_system_block(*first), static_cast<std::uint32_t>(state_.options.striping.bytes));
   BENTO_ASSIGN(state_.plan, ContainerPlan::make(state_.ranks, state_.options.files, fs_block));
   BENTO_TRY(check_align(state_.plan.choose_chunk(0, state_.options.chunk_bytes)));
   std::optional<FileId> replaced;

@@ -10,6 +10,7 @@
 #include "core/bytes/byte_writer.hpp"
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/sion_view.hpp"
+#include "core/container/fill_runs.hpp"
 #include "core/container/owner.hpp"
 #include "core/container/published_view.hpp"
 #include "core/io/host.hpp"
@@ -132,8 +133,12 @@ Result<Bytes> Owner::open_once() {
   out.u8(edited ? 1 : 0);
   put_dead_space(out, left_behind);
   out.bytes(encode_root(state_.root));
-  out.u64(fill_bytes.size());
-  out.bytes(fill_bytes);
+  if (state_.writable) {
+    const Bytes fills = encode_fill_runs(state_.fills);
+    out.u64(fills.size());
+    out.bytes(fills);
+    put_groups(out, state_.plan.groups().subspan(state_.root.groups.size()));
+  }
   out.u64(image.size());
   out.bytes(image.bytes());
   out.bytes(declarations);

@@ -37,17 +37,49 @@ struct Report {
   std::uint64_t blind = 0;   ///< and those of them that did not see the owner's
 };
 
+/// Sorted by name, of one size each: a rank finds its own without reading all.
+constexpr std::size_t kNodeBytes = sizeof(Hash128) + 4 + 4;
+
+void put_nodes(ByteWriter& out, const Nodes& nodes) {
+  for (const auto& [name, node] : nodes) {
+    out.bytes(name);
+    out.u32(node.leader);
+    out.u32(node.ranks);
+  }
+}
+
+Result<std::pair<Hash128, Node>> get_node(ByteReader& in) {
+  std::pair<Hash128, Node> one;
+  BENTO_ASSIGN(const auto name, in.bytes(one.first.size()));
+  std::copy(name.begin(), name.end(), one.first.begin());
+  BENTO_ASSIGN(one.second.leader, in.u32());
+  BENTO_ASSIGN(one.second.ranks, in.u32());
+  return one;
+}
+
+/// Nothing if there is none of this name.
+Result<std::optional<Node>> find_node(std::span<const std::byte> nodes, const Hash128& name) {
+  std::size_t first = 0;
+  std::size_t behind = nodes.size() / kNodeBytes;
+  while (first < behind) {
+    const std::size_t middle = first + (behind - first) / 2;
+    ByteReader in(nodes.subspan(middle * kNodeBytes), std::endian::little, "lock message");
+    BENTO_ASSIGN(const auto one, get_node(in));
+    if (one.first == name) return std::optional<Node>(one.second);
+    if (one.first < name)
+      first = middle + 1;
+    else
+      behind = middle;
+  }
+  return std::optional<Node>{};
+}
+
 Bytes encode(const Report& report) {
   ByteWriter out;
   put_status(out, report.status);
   out.varint(report.others);
   out.varint(report.blind);
-  out.varint(report.nodes.size());
-  for (const auto& [name, node] : report.nodes) {
-    out.bytes(name);
-    out.varint(node.leader);
-    out.varint(node.ranks);
-  }
+  put_nodes(out, report.nodes);
   return std::move(out).take();
 }
 
@@ -57,14 +89,9 @@ Result<Report> decode(std::span<const std::byte> bytes) {
   report.status = get_status(in);
   BENTO_ASSIGN(report.others, in.varint());
   BENTO_ASSIGN(report.blind, in.varint());
-  BENTO_ASSIGN(const std::uint64_t nodes, in.varint());
-  for (std::uint64_t i = 0; i < nodes; ++i) {
-    Hash128 name{};
-    BENTO_ASSIGN(const auto view, in.bytes(name.size()));
-    std::copy(view.begin(), view.end(), name.begin());
-    BENTO_ASSIGN(const std::uint64_t leader, in.varint());
-    BENTO_ASSIGN(const std::uint64_t ranks, in.varint());
-    report.nodes[name] = {static_cast<std::uint32_t>(leader), static_cast<std::uint32_t>(ranks)};
+  while (in.remaining() > 0) {
+    BENTO_ASSIGN(const auto one, get_node(in));
+    report.nodes.insert(one);
   }
   return report;
 }
@@ -131,7 +158,7 @@ class Sharing {
       out.bytes(random_id());
       out.bytes(random_id());
       out.bytes(session);
-      if (done && lock_) out.bytes(encode(*all));
+      if (done && lock_) put_nodes(out, all->nodes);
     }
     BENTO_ASSIGN(const Bytes blob, comm_.broadcast(out.view()));
     return read_order(blob);
@@ -139,6 +166,7 @@ class Sharing {
 
   /// This rank's lock.
   Status take(const Order& order, Report& report) {
+    if (!how_.hand_over && order.node.leader != my_rank()) return {};
     const auto until = std::chrono::steady_clock::now() + kHandOver;
     if (order.node.leader != my_rank()) {
       auto taken = take_descriptor(order.place, until);
@@ -148,7 +176,7 @@ class Sharing {
       }
       return take_own(order, report);
     }
-    const auto takers = static_cast<int>(order.node.ranks) - 1;
+    const auto takers = how_.hand_over ? static_cast<int>(order.node.ranks) - 1 : 0;
     auto giver = takers == 0 ? Result<DescriptorGiver>(fail(Code::kNotFound, {}))
                              : DescriptorGiver::open(order.place);
     const Status own = my_rank() == 0 ? Status{} : take_own(order, report);
@@ -191,10 +219,9 @@ class Sharing {
     BENTO_TRY(copy(order.place.name));
     BENTO_TRY(copy(order.place.token));
     BENTO_TRY(copy(order.session));
-    BENTO_ASSIGN(const Report all, decode(blob.subspan(in.offset())));
-    const auto found = all.nodes.find(hash_of_node(comm_));
-    if (found == all.nodes.end()) return fail(Code::kInternal, "a node has changed its name");
-    order.node = found->second;
+    BENTO_ASSIGN(const auto found, find_node(blob.subspan(in.offset()), hash_of_node(comm_)));
+    if (!found) return fail(Code::kInternal, "a node has changed its name");
+    order.node = *found;
     order.place.number = static_cast<int>(order.node.leader);
     return std::optional<Order>(order);
   }

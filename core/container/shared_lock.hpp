@@ -20,6 +20,7 @@ namespace bento {
 /// What a rank needs for its part.
 struct LockSharing {
   Locking locking = Locking::kBestEffort;  ///< rank 0's holds
+  bool hand_over = true;  ///< false: ranks that lead no node go without a lock (simulations)
   /// Opens physical file 0; called only on ranks that take a lock of their own.
   std::function<Result<File*>()> first;
   /// What the file says of the session that has it, read anew: different when another program has

@@ -108,6 +108,16 @@ std::uint64_t BlockWriter::data_at(std::uint64_t used) const {
   return rules_.for_fti ? behind : round_up(behind, options_.align);
 }
 
+std::uint64_t BlockWriter::data_at(std::uint64_t used, std::uint64_t capacity) const {
+  const std::uint64_t stripe = options_.stripe_bytes;
+  const std::uint64_t nearest = data_at(used);
+  if (stripe == 0 || rules_.for_fti || capacity / kStripesPerRecord < stripe ||
+      plan_.fsblksize % stripe != 0)
+    return nearest;
+  const std::uint64_t at_stripe = round_up(nearest, stripe);
+  return at_stripe + capacity <= plan_.chunk_bytes ? at_stripe : nearest;
+}
+
 std::uint64_t BlockWriter::room_behind(std::uint64_t used) const {
   return data_at(used) < plan_.chunk_bytes ? plan_.chunk_bytes - data_at(used) : 0;
 }

@@ -34,11 +34,16 @@ struct StreamOptions {
   std::uint64_t block_bytes = 1u << 30;
   /// Large records begin at a multiple of this, a power of two. Not where streams are for FTI.
   std::uint64_t align = 4096;
+  /// Of the file system, a power of two, or 0: records of at least kStripesPerRecord of them begin
+  /// at a multiple of it, in a container whose chunks do.
+  std::uint64_t stripe_bytes = 0;
   /// kNone: this session's records get no hash. Else a new container's rule; an existing one keeps
   /// its own.
   fti::HashKind hash = fti::HashKind::kXxh3;
 };
 
+/// What an alignment to stripes may leave empty is at most this part of a record.
+inline constexpr std::uint64_t kStripesPerRecord = 4;
 inline constexpr std::uint64_t kLargeRecordBytes =
     64u << 10;  ///< from here on a record is a block of its own
 
@@ -132,6 +137,9 @@ class BlockWriter {
   [[nodiscard]] std::uint64_t room() const { return plan_.chunk_bytes - fill_.back(); }
   /// Where data would begin, and what is left for it, in a chunk that is filled up to `used`.
   [[nodiscard]] std::uint64_t data_at(std::uint64_t used) const;
+  /// Where a record with a container of so many bytes begins: at a stripe if it is worth it and
+  /// then still fits.
+  [[nodiscard]] std::uint64_t data_at(std::uint64_t used, std::uint64_t capacity) const;
   [[nodiscard]] std::uint64_t room_behind(std::uint64_t used) const;
   [[nodiscard]] fti::HashKind record_kind() const {
     return options_.hash == fti::HashKind::kNone ? fti::HashKind::kNone : rules_.hash;

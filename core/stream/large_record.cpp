@@ -126,7 +126,8 @@ Status BlockWriter::write_part(Record part, ByteSource& data, std::uint64_t capa
   const bool aligned = !rules_.for_fti;
   std::uint64_t filler_bytes = 0;
   if (aligned)
-    filler_bytes = into != nullptr ? into->capacities[0] : data_at(begin) - begin - header;
+    filler_bytes =
+        into != nullptr ? into->capacities[0] : data_at(begin, capacity) - begin - header;
   part.where = {writer_, block + header + filler_bytes};
   part.header_distance = static_cast<std::uint32_t>(fti::v11::kDbVarBytes + filler_bytes);
   BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), data, part));

@@ -61,6 +61,28 @@ void plan_gates(CommittedIndex& committed, std::span<const DatasetDeclaration> d
   for (std::uint32_t writer = 0; writer < writers; ++writer) plan.live[writer];
 }
 
+namespace {
+
+struct LiveRun {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  const std::vector<Position>* positions = nullptr;
+};
+
+std::vector<LiveRun> runs_of(const LivenessPlan& plan) {
+  std::vector<LiveRun> runs;
+  for (const auto& [writer, positions] : plan.live) {
+    if (!runs.empty() && runs.back().first + runs.back().count == writer &&
+        *runs.back().positions == positions)
+      ++runs.back().count;
+    else
+      runs.push_back({writer, 1, &positions});
+  }
+  return runs;
+}
+
+}  // namespace
+
 // Numbers are varints, sorted ones differences to the one before.
 Bytes encode_liveness(const LivenessPlan& plan) {
   ByteWriter out;
@@ -76,10 +98,12 @@ Bytes encode_liveness(const LivenessPlan& plan) {
   out.u8(static_cast<std::uint8_t>((plan.all ? 1 : 0) | (plan.older_kept ? 2 : 0) |
                                    (plan.shares ? 4 : 0)));
   put_sorted(plan.marked);
-  out.varint(plan.live.size());
-  for (const auto& [writer, positions] : plan.live) {
-    out.varint(writer);
-    put_sorted(positions);
+  const auto runs = runs_of(plan);
+  out.varint(runs.size());
+  for (const auto& run : runs) {
+    out.varint(run.first);
+    out.varint(run.count);
+    put_sorted(*run.positions);
   }
   if (plan.shares) {
     put_sorted(plan.shares->datasets);
@@ -88,7 +112,8 @@ Bytes encode_liveness(const LivenessPlan& plan) {
   return std::move(out).take();
 }
 
-Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes) {
+Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes,
+                                     std::span<const std::uint32_t> writers) {
   LivenessPlan plan;
   if (bytes.empty()) return plan;
   ByteReader in(bytes, std::endian::little, "liveness message");
@@ -108,11 +133,18 @@ Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes) {
   plan.older_kept = (flags & 2) != 0;
   BENTO_TRY(get_sorted(
       [&](std::uint64_t number) { plan.marked.insert(static_cast<DatasetNumber>(number)); }));
-  BENTO_ASSIGN(const std::uint64_t writers, in.varint());
-  for (std::uint64_t i = 0; i < writers; ++i) {
-    BENTO_ASSIGN(const std::uint64_t writer, in.varint());
-    auto& positions = plan.live[static_cast<std::uint32_t>(writer)];
-    BENTO_TRY(get_sorted([&](std::uint64_t number) { positions.push_back(number); }));
+  BENTO_ASSIGN(const std::uint64_t runs, in.varint());
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    BENTO_ASSIGN(const std::uint64_t first, in.varint());
+    BENTO_ASSIGN(const std::uint64_t count, in.varint());
+    const auto mine = std::ranges::lower_bound(writers, first);
+    const auto behind =
+        std::find_if(mine, writers.end(), [&](std::uint32_t w) { return w - first >= count; });
+    std::vector<Position> positions;
+    BENTO_TRY(get_sorted([&](std::uint64_t number) {
+      if (mine != behind) positions.push_back(number);
+    }));
+    for (auto writer = mine; writer != behind; ++writer) plan.live[*writer] = positions;
   }
   if ((flags & 4) != 0) {
     FtiShares& shares = plan.shares.emplace();

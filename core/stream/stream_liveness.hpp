@@ -77,9 +77,12 @@ void plan_gates(CommittedIndex& committed, std::span<const DatasetDeclaration> d
 Status mark_left(const StreamPlace& place, const ChunkFill& fill, const LivenessPlan& plan,
                  std::uint64_t step, std::uint64_t since);
 
-/// For the closing broadcast; an empty plan takes no bytes. Errors of the reverse: kCorrupt.
+/// For the broadcast; an empty plan takes no bytes, and neighbouring writers whose records lie in
+/// the same places are told of once.
 Bytes encode_liveness(const LivenessPlan& plan);
-Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes);
+/// Of `writers`, ascending, alone: a rank keeps what it marks. Errors: kCorrupt.
+Result<LivenessPlan> decode_liveness(std::span<const std::byte> bytes,
+                                     std::span<const std::uint32_t> writers);
 
 /// What the session that marks a stream knows of it.
 struct StreamEnd {

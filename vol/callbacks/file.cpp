@@ -26,6 +26,7 @@
 #include "vol/file/object.hpp"
 #include "vol/file/spread_cache.hpp"
 #include "vol/file/stats.hpp"
+#include "vol/file/striping_use.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
@@ -62,7 +63,7 @@ Result<void*> pass_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
 /// Opens or creates the skeleton through the native connector and arms the host.
 template <class NativeCall>
 Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& access,
-                            const std::shared_ptr<SkeletonHost>& host, NativeCall native) {
+                            const std::shared_ptr<FileContext>& host, NativeCall native) {
   BENTO_ASSIGN(PlistHandle list, skeleton_fapl(fapl, access, host, name));
   void* const under = native(list.get());
   {
@@ -73,6 +74,7 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
   host->armed = true;
   close_at_library_end();
   Stats::get().note_file(name, true);
+  note_striping_in_use(name, host->container(), host->config());
   return wrap_new(under, native_connector(), H5I_FILE);
 }
 
@@ -222,7 +224,7 @@ herr_t file_get(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) 
       return fail(native_failed("file get"));
     if (args->op_type == H5VL_FILE_GET_FAPL)
       if (const auto context = context_of(object))
-        return show_user_access(args->args.get_fapl.fapl_id, context->access());
+        return show_user_access(args->args.get_fapl.fapl_id, *context);
     return {};
   });
 }

@@ -25,6 +25,7 @@
 #include "transfer/cache_use.hpp"
 #include "vol/file/fapl.hpp"
 #include "vol/file/file_agreement.hpp"
+#include "vol/file/striping_use.hpp"
 
 namespace bento::vol {
 
@@ -86,6 +87,7 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   options.opener = file_opener();
   options.files = std::max(1U, config.files);  // of a serial program all ranks are on one node
   options.chunk_bytes = config.chunk;
+  ask_for_striping(options, config);
   options.stream.buffer_bytes = config.buffer;
   options.stream.align = config.align;
   options.stream.hash = hash_kind(config.checksum);

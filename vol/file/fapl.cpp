@@ -12,6 +12,7 @@
 #include "vol/file/info.hpp"
 #include "vol/file/metadata_cache.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/striping_use.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
@@ -143,10 +144,11 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
   return list;
 }
 
-Status show_user_access(hid_t fapl, const UserAccess& access) {
+Status show_user_access(hid_t fapl, FileContext& file) {
+  const UserAccess& access = file.access();
   herr_t done = 0;
   if (access.parallel)
-    done = show_mpio(fapl, *access.mpi);
+    done = show_mpio(fapl, *access.mpi, used_striping_hints(file.container(), file.config()));
   else if (access.driver == H5FD_STDIO)
     done = H5Pset_fapl_stdio(fapl);
   else if (access.driver == H5FD_LOG)

@@ -42,7 +42,8 @@ PlistHandle native_fapl(hid_t fapl);
 Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
                                   const std::shared_ptr<SkeletonHost>& host,
                                   const std::string& name);
-/// Turns a skeleton's access list into what the user would see natively: driver, communicator.
-Status show_user_access(hid_t fapl, const UserAccess& access);
+/// Turns a skeleton's access list into what the user would see natively: driver, communicator, and
+/// of the info object's hints those that are in use.
+Status show_user_access(hid_t fapl, FileContext& file);
 
 }  // namespace bento::vol

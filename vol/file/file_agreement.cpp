@@ -20,6 +20,7 @@
 #include "vol/file/container_open.hpp"
 #include "vol/file/fapl.hpp"
 #include "vol/file/stats.hpp"
+#include "vol/file/striping_use.hpp"
 
 namespace bento::vol {
 
@@ -138,6 +139,8 @@ Result<AgreedFile> agree_on(const FileRequest& request, bool creates, const File
   if (requested && file.access.parallel && request.native_because.empty())
     if (auto fit = check_parallel_settings(request.fapl, file.comm->size()); !fit)
       requested = fail(fit.error());
+  if (requested && creates && file.access.parallel)
+    take_striping_hints(*requested, *file.access.mpi);
   if (requested) Stats::get().set_output(requested->config.stats);
   auto agreed = agree_on_call(*file.comm, call_of(request, requested), creates, decide);
   if (!agreed) return fail(std::move(agreed).error());

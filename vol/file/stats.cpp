@@ -17,7 +17,12 @@ namespace {
 
 // Never destroyed: the library may terminate us after static destructors have run.
 struct Files {
-  std::map<std::string, bool> seen;
+  struct Seen {
+    bool container = false;
+    std::uint64_t servers = 0;
+    std::uint64_t stripe_bytes = 0;
+  };
+  std::map<std::string, Seen> seen;
   std::string output;
 };
 Files& files() {
@@ -55,7 +60,18 @@ Stats& Stats::get() {
 }
 
 void Stats::note_file(const std::string& path, bool container) {
-  if (!files().output.empty()) files().seen[path] = container;
+  if (!files().output.empty()) files().seen[path].container = container;
+}
+
+void Stats::note_striping(const std::string& path, std::uint64_t servers, std::uint64_t bytes) {
+  const auto found = files().seen.find(path);
+  if (found == files().seen.end()) return;
+  found->second.servers = servers;
+  found->second.stripe_bytes = bytes;
+}
+
+bool Stats::wanted() const {
+  return !files().output.empty();
 }
 
 void Stats::set_output(const std::string& path) {
@@ -67,8 +83,11 @@ void Stats::write_out() const {
   if (path.empty()) return;
   std::string line = fmt::format(R"({{"pid":{},"files":[)", ::getpid());
   const char* separator = "";
-  for (const auto& [name, container] : files().seen) {
-    line += fmt::format(R"({}{{"path":{},"container":{}}})", separator, quoted(name), container);
+  for (const auto& [name, seen] : files().seen) {
+    line += fmt::format(R"({}{{"path":{},"container":{})", separator, quoted(name), seen.container);
+    if (seen.servers != 0) line += fmt::format(R"(,"striping_factor":{})", seen.servers);
+    if (seen.stripe_bytes != 0) line += fmt::format(R"(,"striping_unit":{})", seen.stripe_bytes);
+    line += "}";
     separator = ",";
   }
   line +=

@@ -30,6 +30,11 @@ struct Stats {
 
   static Stats& get();
   void note_file(const std::string& path, bool container);
+  /// How a container's files are spread over servers, as far as that is known and was asked for; 0:
+  /// not. Counts only if the file was noted.
+  void note_striping(const std::string& path, std::uint64_t servers, std::uint64_t bytes);
+  /// Will they be written?
+  [[nodiscard]] bool wanted() const;
   /// The file to write at exit; the last non-empty path wins. Empty: no statistics.
   void set_output(const std::string& path);
   /// Appends one line of JSON to the output in a single write. Called once, when the connector

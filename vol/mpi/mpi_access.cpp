@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/mpi/mpi_access.hpp"
 
+#include <algorithm>
+
 #include "vol/mpi/mpi_comm.hpp"
 #include "vol/mpi/mpi_constants.hpp"
 #include "vol/mpi/mpi_info.hpp"
@@ -47,8 +49,37 @@ Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, 
   return std::shared_ptr<Communicator>(std::move(comm));
 }
 
-herr_t show_mpio(hid_t fapl, const MpiAccess& access) {
-  if (H5Pset_fapl_mpio(fapl, access.comm(), access.info()) < 0) return -1;
+std::string hint_of(const MpiAccess& access, const std::string& key) {
+  if (access.info() == mpi_constants().info_null) return {};
+  std::string value(MPI_MAX_INFO_VAL, '\0');
+  int found = 0;
+  // The length does not count the zero behind it.
+  if (MPI_Info_get(access.info(), key.c_str(), MPI_MAX_INFO_VAL - 1, value.data(), &found) !=
+          MPI_SUCCESS ||
+      found == 0)
+    return {};
+  value.resize(value.find('\0'));
+  return value;
+}
+
+herr_t show_mpio(hid_t fapl, const MpiAccess& access, std::span<const UsedHint> used) {
+  const bool none = access.info() == mpi_constants().info_null;
+  const auto is_so = [&](const UsedHint& hint) { return hint.value == hint_of(access, hint.key); };
+  if (std::ranges::all_of(used, is_so))
+    return H5Pset_fapl_mpio(fapl, access.comm(), access.info()) < 0
+               ? -1
+               : access.show_metadata_modes(fapl);
+  MPI_Info made = mpi_constants().info_null;
+  if ((none ? MPI_Info_create(&made) : MPI_Info_dup(access.info(), &made)) != MPI_SUCCESS)
+    return -1;
+  const OwnedInfo shown(made);
+  for (const auto& hint : used) {
+    if (!hint.value.empty())
+      MPI_Info_set(made, hint.key.c_str(), hint.value.c_str());
+    else if (!is_so(hint))
+      MPI_Info_delete(made, hint.key.c_str());
+  }
+  if (H5Pset_fapl_mpio(fapl, access.comm(), made) < 0) return -1;
   return access.show_metadata_modes(fapl);
 }
 

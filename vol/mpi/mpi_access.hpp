@@ -7,6 +7,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 
 #include <hdf5.h>
 
@@ -25,8 +27,16 @@ Result<std::shared_ptr<const MpiAccess>> mpi_access(hid_t fapl);
 /// The communicator to speak over. Takes over the one of `access`, so it is asked for once.
 /// Collective. Errors: kPeer (MPI is not running).
 Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, double timeout_s);
-/// Gives an access list the mpio driver with what `access` has. Negative if HDF5 refuses.
-herr_t show_mpio(hid_t fapl, const MpiAccess& access);
+/// What the info object says under this key; empty if nothing.
+std::string hint_of(const MpiAccess& access, const std::string& key);
+/// A hint, and what is in use of it: empty if it is not.
+struct UsedHint {
+  std::string key;
+  std::string value;
+};
+/// Gives an access list the mpio driver with what `access` has, but for hints that are used as it
+/// says here. Negative if HDF5 or MPI refuses.
+herr_t show_mpio(hid_t fapl, const MpiAccess& access, std::span<const UsedHint> used);
 
 /// Does this transfer list ask for a collective transfer?
 bool is_collective_transfer(hid_t dxpl);

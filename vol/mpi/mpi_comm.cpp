@@ -10,9 +10,10 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/comm/gathered.hpp"
+#include "core/comm/rank_tree.hpp"
 #include "vol/mpi/backoff.hpp"
 #include "vol/mpi/mpi_constants.hpp"
-#include "vol/mpi/rank_tree.hpp"
 
 namespace bento::vol {
 
@@ -25,7 +26,7 @@ constexpr int kTagMore = 4;  // the rest of a message above kPieceBytes
 constexpr std::size_t kPieceBytes =
     64u << 20;                           // MPI counts are int; each piece has a deadline of its own
 constexpr std::size_t kNamedRanks = 16;  // an error text must fit into a message that MPI buffers
-constexpr std::size_t kHeadBytes = 8 + 8 + 1;
+constexpr std::size_t kHeadBytes = kMessageHeadBytes;
 enum Kind : std::uint8_t {
   kData = 0,
   kMissing = 1,  ///< up: the ranks that did not answer
@@ -249,26 +250,10 @@ Status MpiCommunicator::receive_piece(MPI_Request request, std::unique_ptr<Bytes
 }
 
 Result<std::vector<Bytes>> MpiCommunicator::gather(std::span<const std::byte> payload) {
-  ByteWriter own;  // rank, bytes, payload of this rank and of everybody below it
-  own.i32(rank_);
-  own.u64(payload.size());
-  own.bytes(payload);
-  const Merge join = [](std::span<const std::byte> lower, std::span<const std::byte> higher) {
-    Bytes both(lower.begin(), lower.end());
-    both.insert(both.end(), higher.begin(), higher.end());
-    return both;
-  };
-  BENTO_ASSIGN(const Bytes collected, combine(own.view(), join));
+  BENTO_ASSIGN(const Bytes collected, combine(pack_payload(rank_, payload), &join_payloads));
   if (rank_ != 0) return std::vector<Bytes>{};
-  std::vector<Bytes> all(static_cast<std::size_t>(size_));
-  ByteReader in(collected, std::endian::little, "gathered payloads");
-  while (in.remaining() > 0) {
-    BENTO_ASSIGN(const std::int32_t rank, in.i32());
-    BENTO_ASSIGN(const std::uint64_t bytes, in.u64());
-    BENTO_ASSIGN(const auto view, in.bytes(bytes));
-    if (rank < 0 || rank >= size_) return give_up("a message of an unknown rank");
-    all[static_cast<std::size_t>(rank)].assign(view.begin(), view.end());
-  }
+  auto all = unpack_payloads(collected, size_);
+  if (!all) return give_up(all.error().text);
   return all;
 }
 

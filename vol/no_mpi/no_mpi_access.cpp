@@ -37,9 +37,16 @@ Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, 
   return no_mpi();
 }
 
-herr_t show_mpio(hid_t fapl, const MpiAccess& access) {
+std::string hint_of(const MpiAccess& access, const std::string& key) {
+  (void)access;
+  (void)key;
+  return {};
+}
+
+herr_t show_mpio(hid_t fapl, const MpiAccess& access, std::span<const UsedHint> used) {
   (void)fapl;
   (void)access;
+  (void)used;
   return -1;
 }
 

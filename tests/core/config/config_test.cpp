@@ -307,3 +307,21 @@ TEST_CASE("config: equal values have one text, and it reads back", "[core][confi
     CHECK(config == Config{});
   }
 }
+
+TEST_CASE("config: hints hold where nobody has given the key", "[core][config]") {
+  const auto hinted = [](std::string_view text, const StripingHints& hints) {
+    auto requested = load_requested(text, environment_of({}));
+    REQUIRE(requested);
+    take_hints(*requested, hints);
+    // Nobody gave it: ranks that have other hints do not disagree.
+    if (text.empty()) CHECK(requested->given.empty());
+    return requested->config;
+  };
+  CHECK(hinted("", {"16", "1048576"}).stripe_count == 16);
+  CHECK(hinted("", {"16", " 1048576 "}).stripe_size == 1u << 20);
+  CHECK(hinted("stripe_count=4", {"16", ""}).stripe_count == 4);
+  CHECK(value_text(hinted("", {"-1", ""}), "stripe_count") == "all");
+  // What cannot be honoured is passed over.
+  CHECK(hinted("", {"many", "1000000"}) == Config{});
+  CHECK(hinted("", {"0", "4096"}) == Config{});
+}

@@ -308,7 +308,7 @@ TEST_CASE("liveness: the plan takes no bytes where nothing died, and travels oth
   REQUIRE(plan);
   CHECK(plan->empty());
   CHECK(encode_liveness(*plan).empty());
-  CHECK(decode_liveness({})->empty());
+  CHECK(decode_liveness({}, {})->empty());
 
   box.reopen(4, [](Container& container) -> Status {
     container.note_collective("again", {});
@@ -327,7 +327,8 @@ TEST_CASE("liveness: the plan takes no bytes where nothing died, and travels oth
   plan = plan_now();
   REQUIRE(plan);
   const Bytes message = encode_liveness(*plan);
-  const auto again = decode_liveness(message);
+  const std::vector<std::uint32_t> everybody = {0, 1, 2, 3};
+  const auto again = decode_liveness(message, everybody);
   REQUIRE(again);
   CHECK(again->all);
   CHECK(again->marked == plan->marked);
@@ -335,7 +336,28 @@ TEST_CASE("liveness: the plan takes no bytes where nothing died, and travels oth
   CHECK(again->live.at(1).size() == 2);
   CHECK(again->live.at(3).size() == 2);
   for (std::size_t length = 1; length < message.size(); ++length)
-    CHECK_FALSE(decode_liveness(std::span(message).first(length)));
+    CHECK_FALSE(decode_liveness(std::span(message).first(length), everybody));
+  // Each rank keeps its own.
+  const std::vector<std::uint32_t> one = {1};
+  const auto mine = decode_liveness(message, one);
+  REQUIRE(mine);
+  REQUIRE(mine->live.size() == 1);
+  CHECK(mine->live.at(1) == plan->live.at(1));
+}
+
+TEST_CASE("liveness: a million writers that did the same cost a few bytes", "[core][container]") {
+  LivenessPlan plan;
+  plan.marked = {0};
+  for (std::uint32_t writer = 0; writer < 1000; ++writer) plan.live[writer] = {4096, 8192};
+  const Bytes same = encode_liveness(plan);
+  CHECK(same.size() < 20);
+  plan.live[500] = {4096};
+  CHECK(encode_liveness(plan).size() < 40);
+  const std::vector<std::uint32_t> some = {0, 499, 500, 501, 999, 1000};
+  const auto decoded = decode_liveness(encode_liveness(plan), some);
+  REQUIRE(decoded);
+  CHECK(decoded->live.size() == 5);
+  for (const auto& [writer, positions] : decoded->live) CHECK(positions == plan.live[writer]);
 }
 
 TEST_CASE("md5: records are verified with it on reading", "[core][container]") {

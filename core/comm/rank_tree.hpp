@@ -2,12 +2,16 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// The binomial tree rooted at rank 0 along which messages go: the parent of a rank lacks its
-/// lowest set bit. Arithmetic only.
+/// lowest set bit. Arithmetic only, for all communicators that count or send real messages.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
-namespace bento::vol {
+namespace bento {
+
+/// In front of what each message carries: its number, its length and its kind.
+inline constexpr std::size_t kMessageHeadBytes = 8 + 8 + 1;
 
 int parent_of(int rank);
 /// Ascending; they stand for adjacent ranges of ranks behind `rank`.
@@ -17,4 +21,4 @@ int height_of(int rank, int size);
 /// Levels above a rank.
 int depth_of(int rank);
 
-}  // namespace bento::vol
+}  // namespace bento

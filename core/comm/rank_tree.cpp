@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
-#include "vol/mpi/rank_tree.hpp"
+#include "core/comm/rank_tree.hpp"
 
 #include <bit>
 
-namespace bento::vol {
+namespace bento {
 
 int parent_of(int rank) {
   return rank & (rank - 1);
@@ -25,4 +25,4 @@ int depth_of(int rank) {
   return std::popcount(static_cast<unsigned>(rank));
 }
 
-}  // namespace bento::vol
+}  // namespace bento

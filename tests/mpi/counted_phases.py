@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""The simulation sends what MPI sends: messages and bytes of each phase are equal.
+
+usage: counted_phases.py SCALE_SIM COUNTED_PHASES RANKS MPIEXEC [OPTION...]
+"""
+import os
+import subprocess
+import sys
+import tempfile
+
+
+def lines_of(command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return [line for line in done.stdout.splitlines() if " ranks, " in line]
+
+
+def compare(simulation, program, ranks, launcher, pattern):
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as folder:
+        folder = os.path.realpath(folder)
+        # Names are part of what is sent.
+        path = os.path.join(folder, "counted.h5")
+        real = lines_of([*launcher, program, path, pattern])
+    with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR", "/tmp")) as folder:
+        path = os.path.join(os.path.realpath(folder), "counted.h5")
+        simulated = lines_of([simulation, "--counts", "--ranks", ranks, "--node", ranks,
+                              "--pattern", pattern, "--path", path])
+    wrong = [f"MPI:        {a}\nsimulation: {b}" for a, b in zip(real, simulated) if a != b]
+    if wrong or len(real) != len(simulated) or len(real) < 10:
+        sys.exit(f"{pattern}, {ranks} ranks:\n" + "\n".join(wrong or [str(real), str(simulated)]))
+    print(f"{pattern}, {ranks} ranks: {len(real)} phases, equal")
+    print("\n".join(real))
+
+
+def main():
+    simulation, program, ranks, *launcher = sys.argv[1:]
+    for pattern in "slab", "irregular":
+        compare(simulation, program, ranks, [*launcher, ranks], pattern)
+
+
+main()
