@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
    SPDX-FileCopyrightText: The h5bento developers
 
-   Variable-length elements whose types in memory are others than in the file, which h5py never has: other members,
-   another order, other numbers; some members only; memory managers; strided memory. Each rank has its own elements.
+   Variable-length elements whose types in memory are others than in the file, which h5py never has:
+   other members, another order, other numbers; some members only; memory managers; strided memory.
+   Each rank has its own elements.
 
      mpirun ... variable_types write FILE     variable_types read FILE
 */
@@ -14,12 +15,12 @@
 
 enum { kEach = 50 };
 
-#define CHECK(what)                                                            \
-  do {                                                                         \
-    if (!(what)) {                                                             \
-      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what);       \
-      MPI_Abort(MPI_COMM_WORLD, 1);                                            \
-    }                                                                          \
+#define CHECK(what)                                                      \
+  do {                                                                   \
+    if (!(what)) {                                                       \
+      fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                      \
+    }                                                                    \
   } while (0)
 
 /* As in the file. */
@@ -88,7 +89,8 @@ static void write_file(const char* path, int rank, int ranks) {
   const hsize_t each = kEach;
   const hid_t space = H5Screate_simple(1, &all, NULL);
   const hid_t stored = stored_type();
-  const hid_t data = H5Dcreate2(file, "items", stored, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t data =
+      H5Dcreate2(file, "items", stored, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
   CHECK(data >= 0);
   H5Sselect_hyperslab(space, H5S_SELECT_SET, &first, NULL, &each, NULL);
 
@@ -129,7 +131,7 @@ static void write_file(const char* path, int rank, int ranks) {
   CHECK(H5Fclose(file) >= 0);
 }
 
-static size_t given;    /* bytes that the memory manager gave */
+static size_t given;        /* bytes that the memory manager gave */
 static long not_taken_back; /* values that it has not got back */
 
 static void* give(size_t bytes, void* info) {
@@ -168,7 +170,8 @@ static void read_file(const char* path) {
     CHECK(plain[i].number == (int)i);
     check_name(plain[i].name, i);
     CHECK(plain[i].values.len == length_of(i));
-    for (size_t k = 0; k < plain[i].values.len; ++k) CHECK(((int*)plain[i].values.p)[k] == (int)(i + k));
+    for (size_t k = 0; k < plain[i].values.len; ++k)
+      CHECK(((int*)plain[i].values.p)[k] == (int)(i + k));
   }
   hsize_t bytes = 0;
   CHECK(H5Dvlen_get_buf_size(data, stored, space, &bytes) >= 0);
@@ -187,7 +190,8 @@ static void read_file(const char* path) {
     CHECK(other[i].number == (long)i);
     check_name(other[i].name, i);
     CHECK(other[i].values.len == length_of(i));
-    for (size_t k = 0; k < other[i].values.len; ++k) CHECK(((double*)other[i].values.p)[k] == (double)(i + k));
+    for (size_t k = 0; k < other[i].values.len; ++k)
+      CHECK(((double*)other[i].values.p)[k] == (double)(i + k));
   }
   CHECK(H5Treclaim(held, space, list, other) >= 0);
   CHECK(not_taken_back == 0);

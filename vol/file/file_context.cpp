@@ -185,8 +185,8 @@ DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t elemen
   return number;
 }
 
-// A rank that has changed its skeleton by itself, by a reference to a region, puts objects elsewhere
-// from then on: a reference that it writes would lead to another object.
+// A rank that has changed its skeleton by itself, by a reference to a region, puts objects
+// elsewhere from then on: a reference that it writes would lead to another object.
 void FileContext::note_place(const TokenBytes& token) {
   if (ranks() == 1) return;
   std::string place;
