@@ -14,9 +14,12 @@ class GrowingClock {
  public:
   /// Nanoseconds since 1970; more than at any call before.
   std::uint64_t now_ns();
-  /// From now on the steady clock of the node, which nobody sets, and this offset.
+  /// From now on the steady clock of the node, and this offset.
   void follow_steady(std::int64_t offset_ns) { offset_ns_ = offset_ns; }
-  /// What the time of day is ahead of the steady clock now.
+  /// The clock of the node that nobody sets, in nanoseconds. H5BENTO_TEST_CLOCK=SECONDS:PPM
+  /// pretends that it is ahead, and too fast, for tests on one machine.
+  static std::int64_t steady_ns();
+  /// What the time of day is ahead of it now.
   static std::int64_t steady_offset_ns();
 
  private:

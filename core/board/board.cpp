@@ -69,7 +69,7 @@ Status Board::publish() {
   std::memcpy(log_window_.data() + head_.bytes, fresh.data(), fresh.size());
   head_.bytes += fresh.size();
   log_.clear();
-  mine_->log.store(head_.word(), std::memory_order_seq_cst);
+  mine_->log.store(head_.word(), std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (node_->seen.load(std::memory_order_relaxed) >= node_->counter.load(std::memory_order_relaxed))
     node_->counter.fetch_add(1, std::memory_order_seq_cst);

@@ -9,12 +9,9 @@
 
 #include <fmt/format.h>
 
-#include "core/base/growing_clock.hpp"
-#include "core/base/hash.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/agree.hpp"
-#include "core/comm/rank_groups.hpp"
 #include "core/io/descriptor_passing.hpp"
 #include "core/io/host.hpp"
 
@@ -32,29 +29,22 @@ std::span<RankHead> heads_of(std::byte* heads, std::size_t ranks) {
   return {reinterpret_cast<RankHead*>(heads + sizeof(NodeHead)), ranks};
 }
 
-struct Meeting {
-  MeetingPlace place;
-  std::int64_t clock_ns = 0;
-};
-
-Result<Meeting> agree_on_meeting(Communicator& ranks) {
+Result<MeetingPlace> agree_on_meeting(Communicator& ranks) {
   ByteWriter out;
   if (ranks.rank() == 0) {
     out.bytes(random_id());
     out.bytes(random_id());
-    out.i64(GrowingClock::steady_offset_ns());
   }
   BENTO_ASSIGN(const Bytes blob, ranks.broadcast(out.view()));
   ByteReader in(blob, std::endian::little, "message of rank 0");
-  Meeting meeting;
+  MeetingPlace meeting;
   const auto copy = [&in](auto& to) -> Status {
     BENTO_ASSIGN(const auto view, in.bytes(to.size()));
     std::copy(view.begin(), view.end(), to.begin());
     return {};
   };
-  BENTO_TRY(copy(meeting.place.name));
-  BENTO_TRY(copy(meeting.place.token));
-  BENTO_ASSIGN(meeting.clock_ns, in.i64());
+  BENTO_TRY(copy(meeting.name));
+  BENTO_TRY(copy(meeting.token));
   return meeting;
 }
 
@@ -88,22 +78,19 @@ NodeLock& Boards::lock() {
   return node_of(heads_.data()).lock;
 }
 
-Result<Boards::Opened> Boards::open(Communicator& ranks, OtherRecords::Metadata metadata) {
-  const std::string node = ranks.node();
-  BENTO_ASSIGN(const RankGroups nodes,
-               RankGroups::make(ranks, hash128(std::as_bytes(std::span(node)))));
+Result<Boards::Opened> Boards::open(Communicator& ranks, const RankGroups& nodes,
+                                    OtherRecords::Metadata metadata) {
   Opened opened;
   if (nodes.count() > 1) {
     opened.why = fmt::format("the ranks are on {} nodes", nodes.count());
     return opened;
   }
-  BENTO_ASSIGN(const Meeting meeting, agree_on_meeting(ranks));
-  opened.clock_ns = meeting.clock_ns;
+  BENTO_ASSIGN(const MeetingPlace meeting, agree_on_meeting(ranks));
   const auto mine = static_cast<std::uint32_t>(ranks.rank());
   std::vector<std::uint32_t> here(static_cast<std::size_t>(ranks.size()));
   for (std::uint32_t rank = 0; rank < here.size(); ++rank) here[rank] = rank;
 
-  auto memory = memory_of_node(meeting.place, mine == 0, here.size());
+  auto memory = memory_of_node(meeting, mine == 0, here.size());
   std::optional<SharedWindow> heads;
   Status ready = memory ? Status{} : Status(fail(Code::kUnsupported, memory.error().text));
   if (ready) {

@@ -11,6 +11,7 @@
 #include "core/board/board.hpp"
 #include "core/board/other_records.hpp"
 #include "core/comm/communicator.hpp"
+#include "core/comm/rank_groups.hpp"
 #include "core/io/private_descriptor.hpp"
 
 namespace bento {
@@ -20,13 +21,11 @@ class Boards {
   struct Opened {
     std::unique_ptr<Boards> boards;  ///< null on all ranks if there can be none
     std::string why;                 ///< then
-    /// What to add to the steady clock of the node for rank 0's time of day, on all ranks.
-    std::int64_t clock_ns = 0;
   };
-  /// Collective; a message up and down a tree for the nodes, for the way to meet, and for whether
-  /// all have come. On several nodes
-  /// there are none. Errors: kPeer.
-  static Result<Opened> open(Communicator& ranks, OtherRecords::Metadata metadata);
+  /// There are none on several nodes. Collective; a message down a tree for the way to meet, and
+  /// one up and down for whether all have come. Errors: kPeer.
+  static Result<Opened> open(Communicator& ranks, const RankGroups& nodes,
+                             OtherRecords::Metadata metadata);
 
   [[nodiscard]] Board& mine() { return mine_; }
   [[nodiscard]] OtherRecords& others() { return others_; }

@@ -259,6 +259,7 @@ class Container {
     return (!state_.writable || comm_->size() == 1) && state_.index.untouched(dataset);
   }
   // container_board.cpp
+  Status set_clock();
   Status open_boards();
   Result<bool> others_wrote(DatasetNumber dataset);
   Result<Lookup> find_uncommitted(DatasetNumber dataset, const Box& selection);
@@ -300,6 +301,8 @@ class Container {
   RecordReader reader_;
   std::unique_ptr<Owner> owner_;  ///< on rank 0 only
 
+  RankGroups nodes_;                ///< of a group of ranks that writes
+  std::int64_t clock_base_ns_ = 0;  ///< on rank 0: its time of day, less its steady clock
   std::unique_ptr<Boards> boards_;  ///< null: other ranks see what is committed
   std::string not_shared_because_;
   bool atomic_ = false;

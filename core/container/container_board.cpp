@@ -6,21 +6,48 @@
 
 #include <fmt/format.h>
 
+#include "core/base/hash.hpp"
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
 #include "core/comm/agree.hpp"
+#include "core/comm/node_clock.hpp"
 #include "core/container/container.hpp"
 #include "core/records/part_candidates.hpp"
 
 namespace bento {
 
+// Collective. What only this rank's node can tell is what its clock shows; on one node all have the
+// same.
+Status Container::set_clock() {
+  if (nodes_.count() > 1) {
+    BENTO_ASSIGN(const ClockOffset clock,
+                 measure_clock(*comm_, nodes_, clock_base_ns_, &GrowingClock::steady_ns));
+    state_.clock.follow_steady(clock.offset_ns);
+    return {};
+  }
+  ByteWriter out;
+  if (owner_) out.i64(clock_base_ns_);
+  BENTO_ASSIGN(const Bytes blob, comm_->broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "time of rank 0");
+  BENTO_ASSIGN(const std::int64_t base_ns, in.i64());
+  state_.clock.follow_steady(base_ns);
+  return {};
+}
+
 // Collective.
 Status Container::open_boards() {
-  if (!state_.options.share_uncommitted || !state_.writable || comm_->size() == 1) return {};
+  if (!state_.writable || comm_->size() == 1) return {};
+  const std::string node = comm_->node();
+  BENTO_ASSIGN(nodes_, RankGroups::make(*comm_, hash128(std::as_bytes(std::span(node)))));
+  clock_base_ns_ = GrowingClock::steady_offset_ns();
+  BENTO_TRY(set_clock());
+  if (!state_.options.share_uncommitted) return {};
   OtherRecords::Metadata metadata;
   metadata.removed = [this](DatasetNumber dataset) {
     return dataset < state_.next_dataset && state_.index.find(dataset) == nullptr;
   };
   metadata.extents = [this] { return std::span<const ExtentEvent>(state_.pending.extents); };
-  BENTO_ASSIGN(Boards::Opened opened, Boards::open(*comm_, std::move(metadata)));
+  BENTO_ASSIGN(Boards::Opened opened, Boards::open(*comm_, nodes_, std::move(metadata)));
   not_shared_because_ = std::move(opened.why);
   boards_ = std::move(opened.boards);
   if (boards_ == nullptr) {
@@ -30,7 +57,6 @@ Status Container::open_boards() {
                                                     state_.path, not_shared_because_))
                                  : Status{});
   }
-  state_.clock.follow_steady(opened.clock_ns);
   stream_.share(&boards_->mine());
   return {};
 }

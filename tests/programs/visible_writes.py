@@ -5,7 +5,7 @@
 wrote; nobody flushes. Each read must give what was written last. The same programs run natively, too.
 
     visible_writes.py [--first N] [SEEDS]                 the test
-    visible_writes.py atomic | killed                     MPI's atomic mode; a rank that is killed
+    visible_writes.py atomic | killed | clocks            MPI's atomic mode; a rank that is killed; nodes with other clocks
     mpirun ... visible_writes.py --run FIRST COUNT MODE   its program; MODE is bento or native
 """
 
@@ -224,6 +224,43 @@ def reader_of_killed():
     os._exit(0)
 
 
+def other_clocks():
+    """Ranks of nodes whose clocks differ write the same elements in turns, with barriers between."""
+    import time
+
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with h5py.File("clocks.h5", "w", driver="mpio", comm=comm) as file:
+        data = [file.create_dataset(f"{n}", (n,), "i4") for n in (10, 40000)]
+        for step in range(3):
+            for turn in range(2 * comm.size):
+                for each in data:
+                    if comm.rank == (turn * 2 + step) % comm.size:
+                        each[...] = np.full(each.shape, 100 * step + turn)
+                time.sleep(0.05)
+                comm.barrier()
+            file.flush()
+            for each in data:
+                found = set(each[...].tolist())
+                assert found == {100 * step + 2 * comm.size - 1}, f"rank {comm.rank}, step {step}: {found}"
+    print("right")
+
+
+def test_clocks():
+    command = ["mpirun"]
+    for clock in ("0", "5", "-200000:500", "86400:-500", "0"):
+        more = [] if len(command) == 1 else [":"]
+        command += [*more, "-n", 1, "env", f"H5BENTO_TEST_CLOCK={clock}"]
+        command += [python(), "-B", os.path.abspath(__file__), "--run-clocks"]
+    found = run(command, bento_env(H5BENTO_TEST_NODES="4"))
+    check(found.out.count("right") == 5, found.tail())
+    check(found.err.count("the ranks are on 4 nodes") == 1, found.tail())
+    say("4 nodes, whose clocks differ by seconds and days: the later write of each element")
+
+
 def test_atomic():
     for ranks in (2, 3):
         found = mpirun(ranks, [python(), "-B", os.path.abspath(__file__), "--run-atomic"], bento_env())
@@ -267,8 +304,9 @@ def test():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] in (["--run-atomic"], ["--run-killed"]):
-        {"--run-atomic": atomic, "--run-killed": reader_of_killed}[sys.argv[1]]()
+    programs = {"--run-atomic": atomic, "--run-killed": reader_of_killed, "--run-clocks": other_clocks}
+    if sys.argv[1:2] and sys.argv[1] in programs:
+        programs[sys.argv[1]]()
         sys.exit(0)
     if sys.argv[1:2] == ["--run"]:
         program(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
@@ -278,4 +316,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["killed"]:
         run_test(test_killed, containers=0, unfinished={"killed.h5": "one of its writers was killed"})
     else:
-        run_test(test_atomic if sys.argv[1:2] == ["atomic"] else test)
+        run_test({"atomic": test_atomic, "clocks": test_clocks}.get(" ".join(sys.argv[1:2]), test))

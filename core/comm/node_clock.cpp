@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "core/comm/node_clock.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/bytes/byte_reader.hpp"
+#include "core/bytes/byte_writer.hpp"
+
+namespace bento {
+
+namespace {
+
+Bytes both(std::span<const std::byte> lower, std::span<const std::byte> higher) {
+  Bytes all(lower.begin(), lower.end());
+  all.insert(all.end(), higher.begin(), higher.end());
+  return all;
+}
+
+}  // namespace
+
+// What rank 0's clock shows lies between the moment when this rank sends its message up, and the
+// one when it has the answer. In the first round ranks come at different times.
+Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups& nodes,
+                                  std::int64_t base_ns,
+                                  const std::function<std::int64_t()>& steady_ns) {
+  constexpr int kRounds = 5;
+  std::int64_t least = std::numeric_limits<std::int64_t>::min();
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t before = steady_ns();
+    BENTO_ASSIGN(const Bytes up, ranks.combine({}, &both));
+    ByteWriter out;
+    if (ranks.rank() == 0) out.i64(steady_ns() + base_ns);
+    BENTO_ASSIGN(const Bytes down, ranks.broadcast(out.view()));
+    const std::int64_t after = steady_ns();
+    ByteReader in(down, std::endian::little, "time of rank 0");
+    BENTO_ASSIGN(const std::int64_t there, in.i64());
+    least = std::max(least, there - after);
+    most = std::min(most, there - before);
+  }
+  const auto mine = static_cast<std::uint32_t>(ranks.rank());
+  const std::uint32_t node = nodes.group_of(mine);
+  ByteWriter own;
+  if (nodes.leader_of(node) == mine) {
+    const bool first = mine == 0;
+    own.u32(node);
+    own.i64(first ? base_ns : least + (most - least) / 2);
+    own.u64(first ? 0
+                  : static_cast<std::uint64_t>(std::max<std::int64_t>(most - least, 0)) / 2 + 1);
+  }
+  BENTO_ASSIGN(const Bytes up, ranks.combine(own.view(), &both));
+  BENTO_ASSIGN(const Bytes all, ranks.broadcast(up));
+  ByteReader in(all, std::endian::little, "clocks of nodes");
+  while (in.remaining() != 0) {
+    ClockOffset found;
+    BENTO_ASSIGN(const std::uint32_t group, in.u32());
+    BENTO_ASSIGN(found.offset_ns, in.i64());
+    BENTO_ASSIGN(found.error_ns, in.u64());
+    if (group == node) return found;
+  }
+  return fail(Code::kInternal, "the clock of this node is not among those of all nodes");
+}
+
+}  // namespace bento

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What the steady clocks of ranks on different nodes have to do with each other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "core/base/error.hpp"
+#include "core/comm/communicator.hpp"
+#include "core/comm/rank_groups.hpp"
+
+namespace bento {
+
+struct ClockOffset {
+  std::int64_t offset_ns = 0;  ///< what to add to this rank's steady clock for rank 0's time
+  std::uint64_t error_ns = 0;  ///< at most, as of now. 0 on rank 0's node
+};
+
+/// Rank 0 has `base_ns` itself, which the others need not know. `nodes`: ranks of one group have
+/// one clock, and so get one offset. `steady_ns` is this rank's clock. Collective; five rounds of
+/// empty messages up and down a tree, and one for the offsets. Errors: kPeer.
+Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups& nodes,
+                                  std::int64_t base_ns,
+                                  const std::function<std::int64_t()>& steady_ns);
+
+}  // namespace bento
