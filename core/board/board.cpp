@@ -14,8 +14,7 @@ constexpr std::uint64_t kKeptBytes = std::uint64_t{8} << 20;
 }  // namespace
 
 Board::Board(int descriptor, std::uint32_t index, NodeHead& node, RankHead& mine)
-    : descriptor_(descriptor),
-      node_(&node),
+    : node_(&node),
       mine_(&mine),
       log_window_(descriptor, log_offset(index), kMostBoardBytes, true),
       areas_{SharedWindow(descriptor, area_offset(index, 0), kMostBoardBytes, true),

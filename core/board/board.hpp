@@ -54,7 +54,6 @@ class Board {
   void next_epoch();
 
  private:
-  int descriptor_;
   NodeHead* node_;
   RankHead* mine_;
   SharedWindow log_window_;

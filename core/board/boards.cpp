@@ -65,14 +65,15 @@ Result<PrivateDescriptor> memory_of_node(const MeetingPlace& place, bool leader,
 
 }  // namespace
 
-Boards::Boards(PrivateDescriptor memory, SharedWindow heads, std::vector<std::uint32_t> ranks,
-               std::uint32_t mine, OtherRecords::Metadata metadata)
+Boards::Boards(PrivateDescriptor memory, SharedWindow heads,
+               const std::vector<std::uint32_t>& ranks, std::uint32_t mine,
+               OtherRecords::Metadata metadata)
     : memory_(std::move(memory)),
       heads_(std::move(heads)),
       mine_(memory_.get(), mine, node_of(heads_.data()),
             heads_of(heads_.data(), ranks.size())[mine]),
-      others_(memory_.get(), node_of(heads_.data()), heads_of(heads_.data(), ranks.size()),
-              std::move(ranks), mine, std::move(metadata)) {}
+      others_(memory_.get(), node_of(heads_.data()), heads_of(heads_.data(), ranks.size()), ranks,
+              mine, std::move(metadata)) {}
 
 NodeLock& Boards::lock() {
   return node_of(heads_.data()).lock;
@@ -106,8 +107,8 @@ Result<Boards::Opened> Boards::open(Communicator& ranks, const RankGroups& nodes
     opened.why = ready.error().text;
     return opened;
   }
-  opened.boards.reset(new Boards(std::move(*memory), std::move(*heads), std::move(here), mine,
-                                 std::move(metadata)));
+  opened.boards.reset(
+      new Boards(std::move(*memory), std::move(*heads), here, mine, std::move(metadata)));
   return opened;
 }
 

@@ -38,7 +38,7 @@ class Boards {
   }
 
  private:
-  Boards(PrivateDescriptor memory, SharedWindow heads, std::vector<std::uint32_t> ranks,
+  Boards(PrivateDescriptor memory, SharedWindow heads, const std::vector<std::uint32_t>& ranks,
          std::uint32_t mine, OtherRecords::Metadata metadata);
 
   PrivateDescriptor memory_;

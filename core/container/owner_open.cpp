@@ -22,6 +22,15 @@ namespace bento {
 
 namespace {
 constexpr int kOpenAgain = 20;
+
+/// What a rank that is going to write has to know of the streams.
+void put_streams(ByteWriter& out, const ContainerState& state) {
+  const Bytes fills = encode_fill_runs(state.fills);
+  out.u64(fills.size());
+  out.bytes(fills);
+  put_groups(out, state.plan.groups().subspan(state.root.groups.size()));
+}
+
 }  // namespace
 
 Result<Bytes> Owner::open() {
@@ -133,12 +142,7 @@ Result<Bytes> Owner::open_once() {
   out.u8(edited ? 1 : 0);
   put_dead_space(out, left_behind);
   out.bytes(encode_root(state_.root));
-  if (state_.writable) {
-    const Bytes fills = encode_fill_runs(state_.fills);
-    out.u64(fills.size());
-    out.bytes(fills);
-    put_groups(out, state_.plan.groups().subspan(state_.root.groups.size()));
-  }
+  if (state_.writable) put_streams(out, state_);
   out.u64(image.size());
   out.bytes(image.bytes());
   out.bytes(declarations);

@@ -22,13 +22,13 @@ constexpr std::size_t kAlignment = alignof(std::max_align_t);
 template <class T>
 T value_at(const std::byte* at) {
   T value;
-  std::memcpy(&value, at, sizeof value);
+  std::memcpy(static_cast<void*>(&value), at, sizeof value);
   return value;
 }
 
 template <class T>
 void put_value(std::byte* at, const T& value) {
-  std::memcpy(at, &value, sizeof value);
+  std::memcpy(at, static_cast<const void*>(&value), sizeof value);
 }
 
 std::uint64_t varint_bytes(std::uint64_t value) {
