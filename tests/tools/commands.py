@@ -133,6 +133,7 @@ def case_good():
     write("unhashed.h5", 1, "bento checksum=none")
     said = h5bento("verify", "unhashed.h5").out
     check(re.search(r"[1-9]\d* records? written with checksum=none", said), f"data without hashes: {said}")
+    os.remove("unhashed.h5")
 
 
 def streams(layout):

@@ -173,11 +173,17 @@ TEST_CASE("variable elements: no memory for a value is an error") {
   }
 }
 
-TEST_CASE("variable elements: references are refused") {
-  const TypeHandle lists(H5Tvlen_create(H5T_STD_REF_OBJ));
-  const auto elements = VariableElements::of(lists.get());
-  REQUIRE_FALSE(elements);
-  CHECK(elements.error().code == Code::kUnsupported);
+TEST_CASE("variable elements: of references those to objects only") {
+  const TypeHandle objects(H5Tvlen_create(H5T_STD_REF_OBJ));
+  const auto elements = VariableElements::of(objects.get());
+  REQUIRE(elements);
+  CHECK(elements->has_references());
+  for (const hid_t other : {H5T_STD_REF_DSETREG, H5T_STD_REF}) {
+    const TypeHandle lists(H5Tvlen_create(other));
+    const auto refused = VariableElements::of(lists.get());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Code::kUnsupported);
+  }
 }
 
 TEST_CASE("variable elements: a length that the bytes cannot hold takes no memory") {
