@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 //
-// Plain parallel HDF5 with hints: creates FILE with an MPI_Info object of the pairs that follow, and prints
-// which of the two striping hints, and of one that means nothing, the open file's access list shows.
+// Plain parallel HDF5 with hints: creates FILE with an MPI_Info object of the pairs that follow,
+// and prints which of the two striping hints, and of one that means nothing, the open file's access
+// list shows.
 //
 //   striping_hints FILE [KEY VALUE]...
 #include <hdf5.h>
@@ -13,8 +14,7 @@
 static void show(MPI_Info info, const char* key) {
   char value[MPI_MAX_INFO_VAL] = "";
   int found = 0;
-  if (info != MPI_INFO_NULL)
-    MPI_Info_get(info, key, (int)sizeof value - 1, value, &found);
+  if (info != MPI_INFO_NULL) MPI_Info_get(info, key, (int)sizeof value - 1, value, &found);
   printf("%s %s\n", key, found ? value : "none");
 }
 
