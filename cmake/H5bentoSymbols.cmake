@@ -19,7 +19,7 @@ list(TRANSFORM names REPLACE " U " "")
 list(REMOVE_DUPLICATES names)
 if(NOT MPI)
   # What needs MPI has another source in such a module.
-  list(FILTER names EXCLUDE REGEX "_mpio|MPIO|^P?MPI_")
+  list(FILTER names EXCLUDE REGEX "_mpio|MPIO|_coll_metadata_|^P?MPI_")
 endif()
 list(SORT names)
 if(NOT names)
