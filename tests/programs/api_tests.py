@@ -7,26 +7,21 @@
     api_tests.py parallel RANKS
 
 Under the connector each group runs in a process of its own, so that a crash costs one group. What
-passes natively must pass under the connector, and every group must come to its end, but for the
-tests in DO_NOT_END. That list is exact: a test in it that passes is a failure of the list.
+passes natively must pass under the connector, and every group must come to its end.
 """
 
 import collections
 import os
 import re
-import subprocess
 import sys
-import time
 
 from harness import (
     ANY,
     Failure,
-    Result,
     Stats,
     api_program,
     bento_env,
     check,
-    kill_tree,
     mpirun,
     native_env,
     run,
@@ -38,13 +33,6 @@ import harness
 GROUPS = ("file", "group", "dataset", "datatype", "attribute", "link", "object", "misc")
 # What has to pass natively: fewer would mean that tests were left out, and their results not compared.
 LEAST_PASSED = {"serial": 1074, "parallel": 30}
-# Parallel tests that do not come to their end, with the reason. Their programs are ended when they get there.
-STALE = "reads on its own, without a flush, what another rank has overwritten; its checks then leave the other ranks waiting"
-DO_NOT_END = {
-    ("dataset", "several overwrites to dataset with multiple chunks using same shaped dataspaces"): STALE,
-    ("dataset", "several overwrites to dataset with multiple chunks using differently shaped dataspaces"): STALE,
-}
-STUCK = 3  # seconds after which a program that has reached such a test is taken to wait for ever
 BANNER = re.compile(r"^\*\s+API (?:Parallel )?(\w+) Tests\s+\*$")
 RESULT = re.compile(r"^(.*?)\s*(PASSED|\*FAILED\*|-SKIP-)\s*$")
 WORDS = {"PASSED": "passed", "*FAILED*": "failed", "-SKIP-": "skipped"}
@@ -102,31 +90,6 @@ def run_group(ranks, group, env, folder):
     return run([api_program("h5_api_test"), *chosen], env, timeout=90, ok=ANY, cwd=folder)
 
 
-def run_until_stuck(ranks, group, env, folder):
-    """As run_group, for a group with a test in DO_NOT_END; the status is None if the program was ended there."""
-    os.makedirs(folder)
-    command = ["mpirun", "-n", str(ranks), api_program("h5_api_test_parallel"), group]
-    path, begin, reached = os.path.join(folder, "output"), time.monotonic(), None
-    with open(path, "w") as out:
-        process = subprocess.Popen(command, env=env, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-    try:
-        while process.poll() is None and time.monotonic() < begin + (180 if harness.SANITIZER else 60):
-            time.sleep(0.1)
-            with open(path, errors="replace") as file:
-                text = file.read()
-            there = any(f"Testing {name}" in text for within, name in DO_NOT_END if within == group)
-            reached = reached or (time.monotonic() if there else None)
-            if reached and time.monotonic() > reached + STUCK:
-                break
-        status = process.poll()
-    finally:
-        if process.poll() is None:
-            kill_tree(process)
-    with open(path, errors="replace") as file:
-        text = file.read()
-    return Result(command, status, text, "", time.monotonic() - begin)
-
-
 def title(key):
     return f"{key[1]}{' / ' + key[2] if key[2] else ''}"
 
@@ -147,15 +110,9 @@ def count(results, word):
     return sum(1 for value in results.values() if value == word)
 
 
-def expected_unfinished(ranks, group):
-    return {(group, name, "") for within, name in DO_NOT_END if ranks and within == group}
-
-
 def compare_group(ranks, group, native, total):
     """Runs one group under the connector; returns what is not as in `native`, the group's results without it."""
-    unfinished = expected_unfinished(ranks, group) if not harness.REHEARSAL else set()
-    start = run_until_stuck if unfinished else run_group
-    under = start(ranks, group, bento_env(stats=f"stats-{group}"), f"connector-{group}")
+    under = run_group(ranks, group, bento_env(stats=f"stats-{group}"), f"connector-{group}")
     found = parse(under.out)
     counted = own_counts(under.out)
     if not counted[3]:  # ended before its summary
@@ -167,16 +124,10 @@ def compare_group(ranks, group, native, total):
         f"{count(found, 'failed'):3} failed {count(found, 'skipped'):3} skipped"
     )
     worse = sorted(k for k, v in native.items() if v == "passed" and found.get(k) != "passed")
-    problems = [f"{group}: {title(k)}: {found.get(k, 'not run')}" for k in worse if k not in unfinished]
-    for key in sorted(unfinished):
-        say(f"    does not end: {title(key)} ({DO_NOT_END[key[:2]]})")
-        if native.get(key) != "passed":
-            problems.append(f"{group}: {title(key)} does not pass natively, so it has no place in DO_NOT_END")
-        if found.get(key) == "passed":
-            problems.append(f"{group}: {title(key)} passes: take it out of DO_NOT_END")
-    if under.status is None and not unfinished:
+    problems = [f"{group}: {title(k)}: {found.get(k, 'not run')}" for k in worse]
+    if under.status is None:
         problems.append(f"{group}: no end before the deadline\n{under.tail()}")
-    elif under.status != (None if unfinished else 0):
+    elif under.status != 0:
         # The program's own count includes what ranks other than 0 found.
         problems.append(f"{group}: exit status {under.status}\n{under.tail()}")
     expected = harness.connector()
@@ -184,9 +135,7 @@ def compare_group(ranks, group, native, total):
         not expected or f"with VOL connector '{expected.split()[0]}'" in under.out,
         f"{group}: the program did not run with {expected}:\n{under.tail()}",
     )
-    if not unfinished:  # a program that was ended writes no statistics
-        problems += check_stats(group)
-    return problems
+    return problems + check_stats(group)
 
 
 def check_stats(group):
@@ -227,7 +176,7 @@ def test(kind, ranks=0):
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["parallel"] and len(sys.argv) == 3:
-        run_test(test, "parallel", int(sys.argv[2]))
+        run_test(test, "parallel", int(sys.argv[2]), containers=0)  # it deletes its files
     if sys.argv[1:] != ["serial"]:
         sys.exit("usage: api_tests.py serial | api_tests.py parallel RANKS")
     run_test(test, "serial")

@@ -6,8 +6,8 @@
     parallel_tests.py PROGRAM RANKS [quick]
 
 PROGRAM: testphdf5, t_shapesame, t_pmulti_dset, t_bigio, t_filters_parallel or t_pshutdown (with t_prestart, which reads
-what that has left). A program that can run single tests is run as a whole without those in DIFFERENT and UNSEEN; each of
-these is run alone, and must fail: the lists are exact. `quick` leaves out the tests in SLOW.
+what that has left). A program that can run single tests is run as a whole without those in DIFFERENT; each of
+these is run alone, and must fail: the list is exact. `quick` leaves out the tests in SLOW.
 """
 
 import os
@@ -34,15 +34,8 @@ DIFFERENT = {
     ("testphdf5", "nocolcause"): "H5Pget_mpio_no_collective_cause (Parallel tests, 2)",
     ("testphdf5", "extlink"): "H5Gopen through an external link, to write (Parallel tests, 3)",
 }
-# What an independent read, or H5Dget_space_status, does not see: writes of other ranks after a barrier and without a flush.
-STALE = "another rank's write is not seen before a flush"
-UNSEEN = {
-    ("testphdf5", "fill"): STALE,
-    ("testphdf5", "chkallocser2par"): STALE,
-    **{("t_shapesame", f"ss{kind}{number}"): STALE for kind in ("contig", "checker") for number in (1, 3)},
-}
 # t_filters_parallel runs all or nothing: what it finds when it comes to the first allocation that follows from writes.
-STOPS = {"t_filters_parallel": ("verified space allocation status", STALE)}
+STOPS = {"t_filters_parallel": ("verified space allocation status", "another rank's write is not seen before a flush")}
 # Tests that another one must have run before.
 AFTER = {
     "idsetr": "idsetw",
@@ -130,7 +123,7 @@ def check_fails(name, ranks, test, why, folder):
 def compare_tests(name, ranks, quick):
     every = tests_of(name)
     check(len(every) >= LEAST[name], f"only {len(every)} tests in {name}")
-    known = {test: why for (of, test), why in {**DIFFERENT, **UNSEEN}.items() if of == name}
+    known = {test: why for (of, test), why in DIFFERENT.items() if of == name}
     strange = set(known) - set(every)
     check(not strange, f"tests that {name} does not have: {strange}")
     left_out = [test for test in every if quick and test in SLOW]
