@@ -106,9 +106,11 @@ Result<Lookup> Container::find_uncommitted(DatasetNumber dataset, const Box& sel
   BENTO_TRY(candidates.add(state_.index, dataset, [&](std::size_t position) {
     return stream_.any_times_of({dataset, position});
   }));
-  BENTO_TRY(candidates.add(others.index(), dataset, [&](std::size_t position) {
-    return others.times_of(dataset, position);
-  }));
+  // A rank that is some collective calls ahead may write over what this one has yet to read.
+  // Nothing that this rank has waited for can have been written there.
+  BENTO_TRY(candidates.add(
+      others.index(), dataset,
+      [&](std::size_t position) { return others.times_of(dataset, position); }, state_.collective));
   return std::move(candidates).resolve();
 }
 

@@ -2,13 +2,21 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/records/part_candidates.hpp"
 
+#include <algorithm>
+
 #include "core/records/box_tree.hpp"
 
 namespace bento {
 
-Status PartCandidates::add(const Index& index, DatasetNumber dataset, const TimesOf& times_of) {
+Status PartCandidates::add(const Index& index, DatasetNumber dataset, const TimesOf& times_of,
+                           std::uint64_t newest) {
   const std::size_t first = candidates_.size();
   BENTO_TRY(index.candidates(dataset, selection_, candidates_));
+  const auto begin = candidates_.begin() + static_cast<std::ptrdiff_t>(first);
+  candidates_.erase(
+      std::remove_if(begin, candidates_.end(),
+                     [&](const Candidate& one) { return one.order.collective > newest; }),
+      candidates_.end());
   for (std::size_t i = first; i < candidates_.size(); ++i) {
     const std::size_t position = candidates_[i].record;
     candidates_[i].record += base_;

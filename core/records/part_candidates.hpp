@@ -24,8 +24,10 @@ class PartCandidates {
   /// When the parts of the record at this position were written; null if it did not grow.
   using TimesOf = std::function<const WriteTimes*(std::size_t position)>;
   /// Adds the records of one index. They have their positions there as numbers, and behind those of
-  /// the indexes before. Errors: as Index::find().
-  Status add(const Index& index, DatasetNumber dataset, const TimesOf& times_of);
+  /// the indexes before. Those of a later collective count than `newest` are left out. Errors: as
+  /// Index::find().
+  Status add(const Index& index, DatasetNumber dataset, const TimesOf& times_of,
+             std::uint64_t newest = ~std::uint64_t{0});
   /// Which records hold the selection. Errors: as Index::find().
   Result<Lookup> resolve() &&;
 

@@ -54,6 +54,8 @@ bool RecordBuffer::replace(const Entry& entry, const Record& record,
   if (old.dataset != record.dataset || old.box != record.box || entry.bytes != data.size() ||
       old.encoding != record.encoding || old.filter_mask != record.filter_mask)
     return false;
+  // A rank that has not come to this collective call yet still sees what was there before.
+  if (board_ != nullptr && old.order.collective != record.order.collective) return false;
   buffer_.overwrite(entry.offset, data);
   old.order = record.order;
   index_.replace(old.dataset, entry.slot.position, old);

@@ -224,6 +224,34 @@ def reader_of_killed():
     os._exit(0)
 
 
+def ahead():
+    """Rank 0 is some collective calls ahead, and writes over what rank 1 has yet to read: rank 1 reads what it wrote."""
+    import time
+
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with h5py.File("ahead.h5", "w", driver="mpio", comm=comm) as file:
+        for compression, rows in ((None, 8), (None, 40000), (1, 8), (1, 40000)):
+            data = file.create_dataset(f"{compression} {rows}", (2 * rows, 4), "i4", chunks=(4, 4), maxshape=(None, 4), compression=compression)
+            data[comm.rank * rows : (comm.rank + 1) * rows] = np.full((rows, 4), 10 + comm.rank)
+            comm.barrier()
+            if comm.rank == 0:
+                data[rows:] = np.full((rows, 4), 20)
+            comm.barrier()
+            if comm.rank == 1:
+                time.sleep(0.3)
+                assert set(np.unique(data[rows:])) == {20}, "before the collective call"
+            data.resize((2 * rows + 4, 4))
+            if comm.rank == 0:
+                data[rows : 2 * rows] = np.full((rows, 4), 30)
+            comm.barrier()
+            assert set(np.unique(data[rows : 2 * rows])) == {30}, "after it"
+    print("right")
+
+
 def other_clocks():
     """Ranks of nodes whose clocks differ write the same elements in turns, with barriers between."""
     import time
@@ -259,6 +287,12 @@ def test_clocks():
     check(found.out.count("right") == 5, found.tail())
     check(found.err.count("the ranks are on 4 nodes") == 1, found.tail())
     say("4 nodes, whose clocks differ by seconds and days: the later write of each element")
+
+
+def test_ahead():
+    found = mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run-ahead"], bento_env())
+    check(found.out.count("right") == 2, found.tail())
+    say("a rank that is ahead changes nothing for those that are not")
 
 
 def test_atomic():
@@ -304,7 +338,7 @@ def test():
 
 
 if __name__ == "__main__":
-    programs = {"--run-atomic": atomic, "--run-killed": reader_of_killed, "--run-clocks": other_clocks}
+    programs = {"--run-atomic": atomic, "--run-killed": reader_of_killed, "--run-clocks": other_clocks, "--run-ahead": ahead}
     if sys.argv[1:2] and sys.argv[1] in programs:
         programs[sys.argv[1]]()
         sys.exit(0)
@@ -316,4 +350,4 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["killed"]:
         run_test(test_killed, containers=0, unfinished={"killed.h5": "one of its writers was killed"})
     else:
-        run_test({"atomic": test_atomic, "clocks": test_clocks}.get(" ".join(sys.argv[1:2]), test))
+        run_test({"ahead": test_ahead, "atomic": test_atomic, "clocks": test_clocks}.get(" ".join(sys.argv[1:2]), test))
