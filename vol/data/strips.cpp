@@ -159,7 +159,9 @@ Status StripsToFile::next_strip() {
       background_.assign(static_cast<std::size_t>(count) * types_.file_bytes, std::byte{0});
       if (keeps_members_) {
         const VerifiedReads verified;
-        BENTO_TRY(read_box(object_, state_, *part, background_.data()));
+        BENTO_TRY(read_of_one_step(state_.file->container(), [&] {
+          return read_box(object_, state_, *part, background_.data());
+        }));
       }
     }
     BENTO_TRY(convert_to_file(types_, count, room_.data(), background_.data()));

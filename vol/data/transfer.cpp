@@ -288,7 +288,9 @@ Status write_copy(Object* object, DatasetState& state, const Plan& plan, const E
       background.resize(count * types.file_bytes);
       if (keeps_members) {
         const VerifiedReads verified;
-        BENTO_TRY(read_packed(object, state, plan.shape, background.data()));
+        BENTO_TRY(read_of_one_step(state.file->container(), [&] {
+          return read_packed(object, state, plan.shape, background.data());
+        }));
       }
     }
     BENTO_TRY(convert_to_file(types, count, copy.data(), background.data()));
