@@ -262,6 +262,7 @@ class Container {
   Status set_clock();
   Status open_boards();
   Result<bool> others_wrote(DatasetNumber dataset);
+  void learn_layout();
   Result<Lookup> find_uncommitted(DatasetNumber dataset, const Box& selection);
   [[nodiscard]] Record uncommitted_record(DatasetNumber dataset, std::size_t number) const;
   template <class FromBuffer, class FromFile>

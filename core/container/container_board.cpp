@@ -93,14 +93,19 @@ Result<bool> Container::others_wrote(DatasetNumber dataset) {
   return others.any(dataset);
 }
 
+// Another rank may have come to a call that fixes the layout before this one does, and have put
+// records into the file.
+void Container::learn_layout() {
+  if (layout_fixed_) return;
+  if (const std::uint64_t chunk = boards_->others().chunk_bytes(); chunk != 0)
+    state_.plan.set_chunk_bytes(chunk);
+}
+
 // This rank's records have their positions in the index as numbers, those of others come behind.
 Result<Lookup> Container::find_uncommitted(DatasetNumber dataset, const Box& selection) {
   BENTO_ASSIGN(const bool others_too, others_wrote(dataset));
   if (!others_too) return state_.index.find(dataset, selection);
-  // Another rank may have come to a call that fixes the layout before this one does.
-  if (!layout_fixed_)
-    if (const std::uint64_t chunk = boards_->others().chunk_bytes(); chunk != 0)
-      state_.plan.set_chunk_bytes(chunk);
+  learn_layout();
   const OtherRecords& others = boards_->others();
   PartCandidates candidates(selection);
   BENTO_TRY(candidates.add(state_.index, dataset, [&](std::size_t position) {
@@ -135,7 +140,10 @@ Status Container::read_of_other(const Record& record, const FromBuffer& from_buf
       others_moved_ = true;
       return fail(Code::kBusy, "a record of another rank is not what it was");
     }
-    if (!OtherRecords::in_buffer(now->where)) return from_file(*now);
+    if (!OtherRecords::in_buffer(now->where)) {
+      learn_layout();
+      return from_file(*now);
+    }
     if (again)
       return fail(Code::kInternal,
                   fmt::format("'{}': what rank {} wrote to dataset {} is not where its board says",
