@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 
 #include "core/base/hash.hpp"
 #include "core/layout/names.hpp"
+#include "transfer/cache_folder.hpp"
 #include "transfer/descriptor.hpp"
 #include "transfer/kvtree.hpp"
 
@@ -38,6 +40,15 @@ std::string target_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::string this_host() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
+}
+
+bool is_here(const CacheNote& note) {
+  return id_of_copy(note.copy) == note.id;
+}
 
 Result<std::string> final_name_of(const std::string& name) {
   std::string path = absolute_name(name);

@@ -23,6 +23,11 @@ struct CacheNote {
   std::string arrive;         ///< as what, the name of an Arrive; empty: as a container
 };
 
+/// The name of this node, as a note says it.
+std::string this_host();
+/// Is the copy that it names on this node, and still that one?
+bool is_here(const CacheNote& note);
+
 /// The absolute name of a file as the kernel would find it: symbolic links resolved, also the last,
 /// which need lead nowhere yet. Errors: kNotFound (its folder), kPermission, kInvalidArgument (no
 /// name of a file), kIo.

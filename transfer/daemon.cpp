@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "transfer/cache_use.hpp"
 #include "transfer/kvtree_file.hpp"
+#include "transfer/settle.hpp"
 #include "transfer/share_job.hpp"
 #include "transfer/work_folder.hpp"
 

@@ -15,9 +15,9 @@
 #include "core/layout/identity.hpp"
 #include "core/layout/plan.hpp"
 #include "transfer/arrival.hpp"
-#include "transfer/cache_use.hpp"
 #include "transfer/outdated_parts.hpp"
 #include "transfer/parts_folder.hpp"
+#include "transfer/settle.hpp"
 #include "transfer/sparse_copy.hpp"
 #include "transfer/spill.hpp"
 

@@ -80,6 +80,12 @@ void PartsFolder::remove_others(int folder, const std::string& final_name, const
       remove(folder, final_name, name.substr(prefix.size()));
 }
 
+void PartsFolder::remove_others(const std::string& final_name, const std::string& id) {
+  const std::string folder = folder_of(final_name);
+  if (const auto place = open_at(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, folder))
+    remove_others(place->get(), final_name, id);
+}
+
 void PartsFolder::remove(int folder, const std::string& final_name, const std::string& id) {
   const std::string name = parts_name(final_name, id);
   const auto parts = open_folder(folder, name, name);

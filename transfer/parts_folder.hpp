@@ -34,6 +34,8 @@ class PartsFolder {
                     const Share& share);
   /// Removes those of this final name that have other ids: what they were for is outdated.
   static void remove_others(int folder, const std::string& final_name, const std::string& id);
+  /// The same by the final name's own folder, if it can be opened.
+  static void remove_others(const std::string& final_name, const std::string& id);
   /// Removes it with all that is in it.
   static void remove(int folder, const std::string& final_name, const std::string& id);
 

@@ -3,7 +3,7 @@
 /// \file
 /// How the ranks of a program use a cache (cache=): where a container is created or opened, and how
 /// it goes to its final name when it is closed. What is done in the cache itself, rank 0 does
-/// (transfer/cache_use.hpp). Source: docs/usage.md, "Writing through a cache".
+/// (transfer/cached_copy.hpp). Source: docs/usage.md, "Writing through a cache".
 #pragma once
 
 #include <memory>

@@ -22,7 +22,7 @@
 #include "core/layout/identity.hpp"
 #include "core/layout/replace.hpp"
 #include "hdf5/skeleton/open_files.hpp"
-#include "transfer/cache_use.hpp"
+#include "transfer/cached_copy.hpp"
 #include "vol/file/fapl.hpp"
 #include "vol/file/file_agreement.hpp"
 #include "vol/file/striping_use.hpp"

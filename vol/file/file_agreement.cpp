@@ -16,7 +16,7 @@
 #include "hdf5/skeleton/open_files.hpp"
 #include "hdf5/skeleton/plain_file.hpp"
 #include "transfer/cache_note.hpp"
-#include "transfer/cache_use.hpp"
+#include "transfer/cached_copy.hpp"
 #include "vol/file/container_open.hpp"
 #include "vol/file/fapl.hpp"
 #include "vol/file/stats.hpp"

@@ -13,7 +13,7 @@
 
 #include "core/comm/agree.hpp"
 #include "core/spread/spread_communicator.hpp"
-#include "transfer/cache_use.hpp"
+#include "transfer/cached_copy.hpp"
 #include "transfer/spill.hpp"
 #include "transfer/submit.hpp"
 

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What the daemon does with a copy in a cache that gets its final name. Source: docs/transfer.md.
+#pragma once
+
+#include <optional>
+
+#include "core/base/error.hpp"
+#include "transfer/cache_folder.hpp"
+#include "transfer/transfer_file.hpp"
+
+namespace bento::transfer {
+
+/// Of the daemon: is this copy still what shall get the name? Nobody else changes that while the
+/// folder is held. Errors: kExists, if not.
+Result<std::optional<CacheFolder>> hold_wanted(const Entry& master);
+/// Of the daemon: a copy lies under its final name. Its note goes, and it is evicted, unless a
+/// program has written to it since.
+Status settle_copy(const Entry& master);
+
+}  // namespace bento::transfer
