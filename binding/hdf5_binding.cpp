@@ -4,9 +4,12 @@
 
 #include <link.h>
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -50,16 +53,50 @@ LibraryHandle open_library(const void* code) {
   return LibraryHandle(::dlopen(name, RTLD_LAZY | (name == nullptr ? 0 : RTLD_NOLOAD)));
 }
 
+/// What of a library is mapped. Some 700 addresses are looked for in it: dladdr() would go through
+/// all its symbols for each, which took 25 ms of every program's start.
+class Segments {
+ public:
+  /// Of the library that `code` is in; none if it is gone.
+  explicit Segments(const void* code) : code_(reinterpret_cast<std::uintptr_t>(code)) {
+    ::dl_iterate_phdr(&look_at, this);
+  }
+  [[nodiscard]] bool contain(const void* address) const {
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    for (const auto& [begin, end] : ranges_)
+      if (begin <= place && place < end) return true;
+    return false;
+  }
+
+ private:
+  /// 1 ends the iteration: it is this one.
+  static int look_at(dl_phdr_info* info, std::size_t /*size*/, void* data) {
+    auto& own = *static_cast<Segments*>(data);
+    own.ranges_.clear();
+    for (const ElfW(Phdr) & segment : std::span(info->dlpi_phdr, info->dlpi_phnum))
+      if (segment.p_type == PT_LOAD)
+        own.ranges_.emplace_back(info->dlpi_addr + segment.p_vaddr,
+                                 info->dlpi_addr + segment.p_vaddr + segment.p_memsz);
+    if (own.contain(reinterpret_cast<const void*>(own.code_))) return 1;
+    own.ranges_.clear();
+    return 0;
+  }
+
+  std::uintptr_t code_;
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges_;
+};
+
 class Library {
  public:
-  Library(LibraryHandle handle, Place place)
-      : handle_(std::move(handle)), place_(std::move(place)) {}
+  /// The one that `code` is in.
+  explicit Library(const void* code)
+      : handle_(open_library(code)), place_(place_of(code)), segments_(code) {}
 
   /// Null if the library has no such name; one of a library that it depends on is not its own.
   [[nodiscard]] void* find(const char* name) const {
     if (!handle_) return nullptr;
     void* const address = ::dlsym(handle_.get(), name);
-    return address != nullptr && place_of(address).base == place_.base ? address : nullptr;
+    return address != nullptr && segments_.contain(address) ? address : nullptr;
   }
   /// Where a call from within the library would lead; null if nowhere.
   [[nodiscard]] void* reach(const char* name) const {
@@ -71,6 +108,7 @@ class Library {
  private:
   LibraryHandle handle_;
   Place place_;
+  Segments segments_;
 };
 
 /// The library may look for plugins because a call has failed: its error stack stays as it is.
@@ -194,26 +232,25 @@ bool serves_another(const void* code) {
 }
 
 std::optional<std::string> bind(const void* code, Variables variables) {
-  const Place place = place_of(code);
-  const Library library(open_library(code), place);
+  const Library library(code);
   if (auto wrong = check_version(library)) return wrong;
   if (auto missing = fill(library, variables)) return missing;
-  if (bound_base != place.base) held = false;
-  bound_base = place.base;
+  if (bound_base != library.place().base) held = false;
+  bound_base = library.place().base;
   return std::nullopt;
 }
 
 std::optional<std::string> complete() {
   if (!waiting) return std::nullopt;
-  return fill(Library(open_library(bound_base), place_of(bound_base)), Variables::kNow);
+  return fill(Library(bound_base), Variables::kNow);
 }
 
 bool has(const void* code, const char* name) {
-  return Library(open_library(code), place_of(code)).find(name) != nullptr;
+  return Library(code).find(name) != nullptr;
 }
 
 bool reaches(const void* code, const char* name) {
-  return Library(open_library(code), place_of(code)).reach(name) != nullptr;
+  return Library(code).reach(name) != nullptr;
 }
 
 void hold() {

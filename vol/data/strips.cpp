@@ -31,6 +31,26 @@ Result<std::uint64_t> strip_to_read(DatasetState& state, const ElementTypes& typ
   return seen.records.size() <= 1 ? least : elements_of_strip(types, kLongStripBytes);
 }
 
+/// May elements be converted where the program wants them? They come there in the file type, which
+/// must not be larger, and nothing of what was there is needed.
+bool can_convert_in_place(const ElementTypes& types, const ElementsInMemory& memory) {
+  return memory.first() && !types.same && !types.compound && types.file_bytes <= types.memory_bytes;
+}
+
+/// Reads strip by strip into the program's buffer, and converts each where it lies.
+Status convert_in_place(Object* object, DatasetState& state, const ElementTypes& types,
+                        const ElementsInMemory& memory, const Box& box, std::uint64_t most,
+                        void* buffer) {
+  auto* to = static_cast<std::byte*>(buffer) + *memory.first() * types.memory_bytes;
+  StripsOfBox strips(box, most);
+  while (const auto part = strips.next()) {
+    BENTO_TRY(read_box(object, state, *part, to));
+    BENTO_TRY(convert_to_memory(types, part->elements(), to, nullptr));
+    to += part->elements() * types.memory_bytes;
+  }
+  return {};
+}
+
 /// Strips that were read, in the memory type.
 class StripsFromFile {
  public:
@@ -174,6 +194,8 @@ Status StripsToFile::next_strip() {
 Status read_in_strips(Object* object, DatasetState& state, const ElementTypes& types,
                       const ElementsInMemory& memory, hid_t space, const Box& box, void* buffer) {
   BENTO_ASSIGN(const std::uint64_t most, strip_to_read(state, types, box));
+  if (can_convert_in_place(types, memory))
+    return convert_in_place(object, state, types, memory, box, most, buffer);
   StripsFromFile strips(object, state, types, memory, box, most, buffer);
   if (!memory.in_parts()) {
     Scattering scattering{&strips, types.memory_bytes, {}};
