@@ -15,5 +15,7 @@ bool has_reference(hid_t type);
 /// Does it contain a compound type? Then a conversion may leave members of the destination as they
 /// are.
 bool has_compound(hid_t type);
+/// Is it one of the library's own numbers, which nobody can change? False for a copy of one.
+bool is_predefined_number(hid_t type);
 
 }  // namespace bento::vol

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -58,10 +60,36 @@ class Scratch {
   DatasetHandle dataset_;
 };
 
+/// HDF5's name of the property, and its value: a pointer that is null without a transform.
+constexpr const char* kProperty = "data_transform";
+
+bool property_is_a_pointer() {
+  std::size_t bytes = 0;
+  return H5Pget_size(H5P_DATASET_XFER_DEFAULT, kProperty, &bytes) >= 0 && bytes == sizeof(void*);
+}
+
+/// May this list have a transform? H5Pget_data_transform() of one that has none fails, and takes
+/// longer than all else of a small H5Dwrite. The value of a property that is there is a copy, which
+/// HDF5 has no call to free: so it is taken once of each list, and kept.
+bool may_have_transform(hid_t dxpl) {
+  static const bool known_form = property_is_a_pointer();
+  if (!known_form) return true;
+  static std::mutex mutex;
+  static std::map<hid_t, void*> copies;
+  const std::lock_guard lock(mutex);
+  if (!copies.empty() && copies.contains(dxpl)) return true;
+  void* value = nullptr;
+  if (H5Pget(dxpl, kProperty, &value) < 0) return true;
+  if (value == nullptr) return false;
+  copies.emplace(dxpl, value);
+  return true;
+}
+
 }  // namespace
 
 std::string transform_of(hid_t dxpl) {
-  if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT) return {};
+  if (dxpl == H5P_DEFAULT || dxpl == H5P_DATASET_XFER_DEFAULT || !may_have_transform(dxpl))
+    return {};
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
   const ssize_t length = H5Pget_data_transform(dxpl, nullptr, 0);

@@ -189,12 +189,12 @@ Status read_packed(Object* object, DatasetState& state, const SelectionShape& sh
                       });
 }
 
-ElementTypes types_of(const DatasetState& state, const TransferArgs& args) {
+ElementTypes types_of(DatasetState& state, const TransferArgs& args) {
   ElementTypes types;
   types.memory = args.mem_type;
   types.file = state.file_type.get();
   types.file_bytes = state.element_bytes;
-  types.same = H5Tequal(args.mem_type, types.file) > 0;
+  types.same = state.is_own_type(args.mem_type);
   types.memory_bytes = types.same ? types.file_bytes : H5Tget_size(args.mem_type);
   types.compound = state.compound;
   types.dxpl = args.dxpl;

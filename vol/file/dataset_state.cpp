@@ -60,6 +60,13 @@ Result<TypeHandle> native_type(const Object* object) {
   return TypeHandle(H5Tcopy(opened.get()));
 }
 
+bool DatasetState::is_own_type(hid_t type) {
+  if (type == own_type_) return true;
+  if (H5Tequal(type, file_type.get()) <= 0) return false;
+  if (is_predefined_number(type)) own_type_ = type;
+  return true;
+}
+
 Result<Dims> DatasetState::extent(const Object* object) {
   if (extent_version_ != file->extent_version()) {
     BENTO_ASSIGN(const SpaceHandle space, native_space(object));

@@ -45,6 +45,8 @@ struct DatasetState {
   const char* refuses_parallel = nullptr;  ///< kSkeleton: why ranks cannot write it, if so
   bool sources_checked = false;            ///< not kDiverted: no virtual source is a container
 
+  /// Does this type say the same as the dataset's own?
+  bool is_own_type(hid_t type);
   /// Current extent; asked from the native dataset again after any change of extent in this file.
   Result<Dims> extent(const Object* object);
   /// One element of the fill value in the file type; zeros if none is defined.
@@ -65,6 +67,7 @@ struct DatasetState {
                                     const FilterScratch* filters = nullptr);
 
  private:
+  hid_t own_type_ = H5I_INVALID_HID;  ///< one of the library's, and equal to file_type
   Dims extent_;
   std::uint64_t extent_version_ = 0;
   std::vector<std::byte> fill_;
