@@ -13,12 +13,18 @@ namespace {
 constexpr std::uint64_t kKeptBytes = std::uint64_t{8} << 20;
 }  // namespace
 
-Board::Board(int descriptor, std::uint32_t index, NodeHead& node, RankHead& mine)
+Board::Board(int descriptor, std::uint32_t index, NodeHead& node, std::span<RankHead> heads)
     : node_(&node),
-      mine_(&mine),
+      heads_(heads),
+      mine_(&heads[index]),
       log_window_(descriptor, log_offset(index), kMostBoardBytes, true),
       areas_{SharedWindow(descriptor, area_offset(index, 0), kMostBoardBytes, true),
              SharedWindow(descriptor, area_offset(index, 1), kMostBoardBytes, true)} {}
+
+bool Board::all_came_to(std::uint64_t count) const {
+  return std::ranges::all_of(
+      heads_, [count](const RankHead& head) { return head.collective.load() >= count; });
+}
 
 std::byte* Board::reach(std::uint64_t bytes) {
   if (!areas_[area_].reach(bytes)) throw std::bad_alloc();

@@ -19,7 +19,14 @@ namespace bento {
 class Board {
  public:
   /// That of the `index`-th rank of the node. `descriptor` and the heads must outlive it.
-  Board(int descriptor, std::uint32_t index, NodeHead& node, RankHead& mine);
+  Board(int descriptor, std::uint32_t index, NodeHead& node, std::span<RankHead> heads);
+
+  // Which calls of all ranks this rank has come to, and whether others are still behind.
+
+  void set_collective(std::uint64_t count) { mine_->collective.store(count); }
+  [[nodiscard]] std::uint64_t collective() const { return mine_->collective.load(); }
+  /// Has every rank come to that call?
+  [[nodiscard]] bool all_came_to(std::uint64_t count) const;
 
   // The bytes of small records.
 
@@ -55,6 +62,7 @@ class Board {
 
  private:
   NodeHead* node_;
+  std::span<RankHead> heads_;
   RankHead* mine_;
   SharedWindow log_window_;
   SharedWindow areas_[2];

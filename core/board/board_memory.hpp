@@ -14,6 +14,9 @@
 /// - An area has a *generation*. It grows before anything in the area is written over, and by then
 ///   the log says where those bytes are instead. So a reader copies, and holds the generation
 ///   against what it was; if it has grown, the log leads on.
+/// - Calls of all ranks do not wait for each other, so one rank may have come further than another.
+///   What it overwrites, cuts off or deletes after such a call stays where the others find it until
+///   they have come there, too.
 /// - A *counter* of the node grows when something new was published and somebody has looked since
 ///   it grew last. Who finds the counter as it was knows that nothing is new; who publishes while
 ///   nobody reads writes to no memory that others write to.
@@ -41,6 +44,7 @@ struct alignas(64) RankHead {
   std::atomic<std::uint64_t> log;  ///< LogHead
   std::array<std::atomic<std::uint64_t>, 2> generation;
   std::atomic<std::uint64_t> chunk_bytes;  ///< of the container's layout; 0 until it is fixed
+  std::atomic<std::uint64_t> collective;   ///< calls of all ranks that this one has come to
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

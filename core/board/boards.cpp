@@ -70,8 +70,7 @@ Boards::Boards(PrivateDescriptor memory, SharedWindow heads,
                OtherRecords::Metadata metadata)
     : memory_(std::move(memory)),
       heads_(std::move(heads)),
-      mine_(memory_.get(), mine, node_of(heads_.data()),
-            heads_of(heads_.data(), ranks.size())[mine]),
+      mine_(memory_.get(), mine, node_of(heads_.data()), heads_of(heads_.data(), ranks.size())),
       others_(memory_.get(), node_of(heads_.data()), heads_of(heads_.data(), ranks.size()), ranks,
               mine, std::move(metadata)) {}
 

@@ -78,6 +78,7 @@ void Container::set_dataset_names(DatasetNames names) {
 
 void Container::note_collective(std::string_view what, std::string_view detail) {
   ++state_.collective;
+  if (boards_) boards_->mine().set_collective(state_.collective);
   operations_.note(what, detail);
 }
 

@@ -159,7 +159,8 @@ class Container {
   /// begin_atomic() and end_atomic(). Errors: kUnsupported (ranks do not share uncommitted data).
   Status set_atomic(bool atomic);
   [[nodiscard]] bool atomic() const { return atomic_; }
-  /// Waits for the transfers of other ranks. Task-local. Errors: kPeer.
+  /// Waits for the transfers of other ranks; not if this rank is in one already. Task-local.
+  /// Errors: kPeer.
   Status begin_atomic();
   void end_atomic();
   /// Why ranks do not see each other's uncommitted data though the options want it; else empty.
@@ -307,6 +308,7 @@ class Container {
   std::unique_ptr<Boards> boards_;  ///< null: other ranks see what is committed
   std::string not_shared_because_;
   bool atomic_ = false;
+  unsigned atomic_depth_ = 0;  ///< a transfer may call the program, which may begin another one
   bool others_moved_ = false;  ///< since confirm_read(): something was not what it was
 
   bool layout_fixed_ = false;

@@ -57,6 +57,7 @@ Status Container::open_boards() {
                                                     state_.path, not_shared_because_))
                                  : Status{});
   }
+  boards_->mine().set_collective(state_.collective);
   stream_.share(&boards_->mine());
   return {};
 }
@@ -79,17 +80,22 @@ Status Container::set_atomic(bool atomic) {
 }
 
 Status Container::begin_atomic() {
-  return boards_ != nullptr ? boards_->lock().lock(state_.options.timeout_s) : Status{};
+  if (boards_ != nullptr && atomic_depth_ == 0)
+    BENTO_TRY(boards_->lock().lock(state_.options.timeout_s));
+  ++atomic_depth_;
+  return {};
 }
 
 void Container::end_atomic() {
-  if (boards_ != nullptr) boards_->lock().unlock();
+  if (--atomic_depth_ == 0 && boards_ != nullptr) boards_->lock().unlock();
 }
 
 Result<bool> Container::others_wrote(DatasetNumber dataset) {
-  if (boards_ == nullptr || inherited()) return false;
+  if (boards_ == nullptr) return false;
   OtherRecords& others = boards_->others();
-  BENTO_TRY(others.catch_up());
+  Status looked = others.catch_up();
+  // A forked child has what was mapped before, and gives none of it out (check_inherited).
+  if (!inherited()) BENTO_TRY(std::move(looked));
   return others.any(dataset);
 }
 

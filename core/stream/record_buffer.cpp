@@ -96,6 +96,7 @@ Status RecordBuffer::compact() {
   for (const auto& [dataset, group] : groups)
     BENTO_TRY(compact_dataset(dataset, group, fresh, kept));
   BENTO_TRY(buffer_.become(std::move(fresh)));
+  drop_left();
   entries_ = std::move(kept);
   if (board_ != nullptr) {
     board_->restart();
@@ -183,8 +184,16 @@ const WriteTimes* RecordBuffer::times_of(DatasetNumber dataset, std::size_t posi
 void RecordBuffer::forget(DatasetNumber dataset) {
   growing_ = false;
   if (!held_.contains(dataset)) return;
+  for (const Entry& entry : entries_)
+    if (board_ != nullptr && entry.slot.dataset == dataset)
+      left_.push_back({index_.record(dataset, entry.slot.position), entry, board_->collective()});
   std::erase_if(entries_, [&](const Entry& entry) { return entry.slot.dataset == dataset; });
   find_anew();
+}
+
+const std::vector<RecordBuffer::Left>& RecordBuffer::left() {
+  std::erase_if(left_, [&](const Left& one) { return board_->all_came_to(one.collective); });
+  return left_;
 }
 
 void RecordBuffer::find_anew() {

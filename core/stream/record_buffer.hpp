@@ -58,8 +58,12 @@ class RecordBuffer {
   Result<Added> add(const Record& record, std::uint32_t writer, std::uint64_t element_bytes,
                     std::span<const std::byte> data, RecordSlot& slot);
   /// Drops what later writes have covered, so that the buffer holds each element at most once. All
-  /// records of the index must be here; they get new places in it. Errors: those of the index.
+  /// records of the index must be here; they get new places in it. Ranks that have not come to the
+  /// latest call of all would miss something: not before may_compact(). Errors: those of the index.
   Status compact();
+  [[nodiscard]] bool may_compact() const {
+    return board_ == nullptr || board_->all_came_to(board_->collective());
+  }
   /// Bytes after the last compact().
   [[nodiscard]] std::uint64_t compacted_bytes() const { return compacted_bytes_; }
 
@@ -86,8 +90,18 @@ class RecordBuffer {
   [[nodiscard]] const WriteTimes* times_of(DatasetNumber dataset, std::size_t position) const;
   /// The first `count` entries are in the stream now. Errors: as Board::publish().
   Status drop_first(std::size_t count);
-  /// Drops what there is of a dataset that was deleted.
+  /// Drops what there is of a dataset that was deleted. What ranks may read that have not come to
+  /// that call yet is then among left().
   void forget(DatasetNumber dataset);
+  /// A record of a dataset that was deleted.
+  struct Left {
+    Record record;
+    Entry entry;
+    std::uint64_t collective = 0;  ///< count of the call that deleted it
+  };
+  /// Those that some rank may still read. They have to be in the stream before drop_first().
+  [[nodiscard]] const std::vector<Left>& left();
+  void drop_left() { left_.clear(); }
 
  private:
   static constexpr std::uint64_t kBufferedBit = 1ull << 63;
@@ -102,6 +116,7 @@ class RecordBuffer {
   Board* board_ = nullptr;
   GatheredBytes buffer_;
   std::vector<Entry> entries_;
+  std::vector<Left> left_;
   std::unordered_map<std::uint64_t, std::size_t> by_box_;  ///< key -> entries_
   std::unordered_map<DatasetNumber, std::uint64_t> held_;  ///< dataset -> its records here
   std::map<std::pair<DatasetNumber, std::size_t>, std::size_t> grown_;  ///< entries_ with times

@@ -53,7 +53,8 @@ Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
   note_range(slot, grew_ ? range_of(slot).joined(range) : range);
   if (added != RecordBuffer::Added::kNew) return {};
   uncommitted_.push_back(slot);
-  if (!attached() && buffer_.bytes() > 2 * buffer_.compacted_bytes() + buffer_bytes_)
+  if (!attached() && buffer_.bytes() > 2 * buffer_.compacted_bytes() + buffer_bytes_ &&
+      buffer_.may_compact())
     return compact();
   return {};
 }
@@ -123,6 +124,7 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
   blocks_.set_committed(step);
   uncommitted_.clear();
   told_ = 0;
+  buffer_.drop_left();
   ranges_.clear();
   times_.clear();
   bytes_committed_ = bytes_written();
@@ -143,12 +145,35 @@ Status StreamWriter::flush(bool beyond_limit) {
 Status StreamWriter::flush_buffer() {
   buffer_.end_growth();
   std::size_t done = 0;
-  Status status;
+  Status status = flush_left();
   while (done < buffer_.entries().size() && status)
     status =
         blocks_.is_small(buffer_.entries()[done].bytes) ? flush_small(done) : flush_large(done);
   auto dropped = buffer_.drop_first(done);
   return status ? dropped : status;
+}
+
+// Nothing of it counts any more, but for ranks that have not come to the call that deleted it.
+Status StreamWriter::flush_left() {
+  for (const RecordBuffer::Left& left : buffer_.left()) {
+    const auto data = buffer_.data_of(left.entry);
+    std::vector<Record> placed{left.record};
+    if (blocks_.is_small(data.size())) {
+      const BlockWriter::SmallRecord small{left.record.dataset, data.size()};
+      BENTO_ASSIGN(const auto place, blocks_.write_small({&small, 1}, data));
+      placed[0].where = {writer(), place[0].position};
+      placed[0].header_distance = place[0].header_distance;
+      placed[0].hash = place[0].hash;
+    } else {
+      SpanSource source(data);
+      BENTO_ASSIGN(placed,
+                   blocks_.write_large(left.record, left.entry.element_bytes, source, data.size()));
+    }
+    board_->moved(left.entry.number, placed);
+    for (const Record& part : placed) blocks_.add_orphan(part.where.offset);
+  }
+  buffer_.drop_left();
+  return {};
 }
 
 // A record that was written before the layout was fixed and is too large to share a block.

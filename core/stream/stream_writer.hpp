@@ -124,7 +124,10 @@ class StreamWriter {
   [[nodiscard]] std::span<const Slot> untold() const {
     return std::span(uncommitted_).subspan(told_);
   }
-  void mark_told() { told_ = uncommitted_.size(); }
+  void mark_told() {
+    told_ = uncommitted_.size();
+    buffer_.drop_left();
+  }
   /// Smallest and largest value of an uncommitted record, as far as known.
   [[nodiscard]] ValueRange range_of(const Slot& slot) const;
   [[nodiscard]] const ChunkFill& fill() const { return blocks_.fill(); }
@@ -138,6 +141,7 @@ class StreamWriter {
                 const ValueRange& range);
   Status compact();
   Status flush_buffer();
+  Status flush_left();
   /// The buffer's records from `done` on, which moves on with what is in the stream.
   Status flush_large(std::size_t& done);
   Status flush_small(std::size_t& done);

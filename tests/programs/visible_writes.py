@@ -5,7 +5,8 @@
 wrote; nobody flushes. Each read must give what was written last. The same programs run natively, too.
 
     visible_writes.py [--first N] [SEEDS]                 the test
-    visible_writes.py atomic | killed | clocks            MPI's atomic mode; a rank that is killed; nodes with other clocks
+    visible_writes.py atomic | killed | clocks | ahead    MPI's atomic mode; a rank that is killed; nodes with other clocks;
+                                                          a rank that is some collective calls ahead, and forked children
     mpirun ... visible_writes.py --run FIRST COUNT MODE   its program; MODE is bento or native
 """
 
@@ -187,6 +188,16 @@ def atomic():
             comm.barrier()
             found = comm.allgather(data[...].tobytes())
             assert len(set(found)) == 1, "the ranks see different values"
+        # A call that comes back to the program, which reads.
+        data = file.create_dataset("chunks", (64,), "i4", chunks=(16,), fillvalue=-1)
+        comm.barrier()
+        seen = []
+
+        def look(_):
+            seen.append(int(data[16 * len(seen)]))
+
+        data.id.chunk_iter(look)
+        assert seen == [-1] * 4, seen
     print("right")
 
 
@@ -249,6 +260,87 @@ def ahead():
                 data[rows : 2 * rows] = np.full((rows, 4), 30)
             comm.barrier()
             assert set(np.unique(data[rows : 2 * rows])) == {30}, "after it"
+    for layout_known in (False, True):
+        for way in ("deleted", "cut", "overwritten", "compressed"):
+            with h5py.File(f"{way} {layout_known}.h5", "w", driver="mpio", comm=comm) as file:
+                change_ahead(file, comm, way, layout_known)
+    print("right")
+
+
+def change_ahead(file, comm, way, layout_known):
+    """Rank 0 deletes or cuts off what rank 1 has yet to read, or writes over it, and writes more than its buffer holds."""
+    import random
+
+    import numpy as np
+
+    shape = (16, 40) if way == "compressed" else (16, 4)
+    more = {"chunks": (8, shape[1]), "maxshape": shape} if way == "cut" else {}
+    if way == "compressed":
+        more = {"chunks": shape, "compression": 1}
+    data = file.create_dataset("data", shape, "i4", fillvalue=-1, **more)
+    other = file.create_dataset("other", (500, 4), "i4")
+    if layout_known:
+        file.create_dataset("large", (100000,), "f8")
+    if comm.rank == 0:
+        data[...] = np.full(shape, 5)
+    comm.barrier()
+    if comm.rank == 1:
+        comm.recv(source=0)
+        found = set(np.unique(data[...]))
+        assert found <= ({5, 6} if way == "overwritten" else {5}), f"{way}, {layout_known}: {found}"
+    if way == "cut":
+        data.resize((3, 4))
+    elif way == "overwritten":
+        file.create_group("group")
+    else:
+        del data, file["data"]
+        data = file.create_dataset("data", shape, "i4", fillvalue=-1, **more)
+    if comm.rank == 0:
+        if way == "overwritten":
+            data[...] = np.full(shape, 6)
+        chance = random.Random(1)
+        for turn in range(600):
+            row, column = chance.randrange(400), chance.randrange(4)
+            other[row : row + chance.randint(1, 90), column : column + chance.randint(1, 4)] = turn
+        comm.send("done", 1)
+    comm.barrier()
+    wanted = {"cut": {5}, "overwritten": {6}}.get(way, {-1})
+    assert set(np.unique(data[...])) == wanted, f"{way}, {layout_known}: afterwards"
+
+
+def children():
+    """A forked child of rank 1 does not take older values for those that rank 0 has written and not committed."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with h5py.File("children.h5", "w", driver="mpio", comm=comm) as file:
+        data = file.create_dataset("data", (300,), "i4", fillvalue=-1)
+        kept = file.create_dataset("kept", (300,), "i4", fillvalue=-1)
+        if comm.rank == 0:
+            kept[...] = np.full(300, 3)
+        file.flush()
+        if comm.rank == 0:
+            data[...] = np.full(300, 5)
+        comm.barrier()
+        assert data[0] == 5
+        if comm.rank == 1:
+            child = os.fork()
+            if child == 0:
+                status = 1
+                try:
+                    status = 2 if (kept[...] == 3).all() else 3
+                    print("the child reads", data[...], flush=True)
+                except Exception as error:
+                    if status == 2 and "forked child" in str(error):
+                        status = 0
+                finally:
+                    os._exit(status)
+            assert os.waitpid(child, 0)[1] == 0, "the child of rank 1"
+            data[:100] = np.full(100, 6)
+        comm.barrier()
+        assert (data[:100] == 6).all() and (data[100:] == 5).all()
     print("right")
 
 
@@ -290,14 +382,18 @@ def test_clocks():
 
 
 def test_ahead():
-    found = mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run-ahead"], bento_env())
+    found = mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run-ahead"], bento_env(H5BENTO_BUFFER="64K"))
     check(found.out.count("right") == 2, found.tail())
     say("a rank that is ahead changes nothing for those that are not")
+    found = mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run-children"], bento_env())
+    check(found.out.count("right") == 2, found.tail())
+    say("a forked child reads what another rank has written, or is told that it cannot")
 
 
 def test_atomic():
     for ranks in (2, 3):
-        found = mpirun(ranks, [python(), "-B", os.path.abspath(__file__), "--run-atomic"], bento_env())
+        env = bento_env(H5BENTO_TIMEOUT="20")
+        found = mpirun(ranks, [python(), "-B", os.path.abspath(__file__), "--run-atomic"], env)
         check(found.out.count("right") == ranks, found.tail())
         say(f"{ranks} ranks: writes are seen whole")
     env = bento_env(H5BENTO_VISIBLE="commit")
@@ -338,9 +434,9 @@ def test():
 
 
 if __name__ == "__main__":
-    programs = {"--run-atomic": atomic, "--run-killed": reader_of_killed, "--run-clocks": other_clocks, "--run-ahead": ahead}
-    if sys.argv[1:2] and sys.argv[1] in programs:
-        programs[sys.argv[1]]()
+    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "ahead": ahead, "children": children}
+    if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs and sys.argv[1].startswith("--run-"):
+        programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)
     if sys.argv[1:2] == ["--run"]:
         program(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

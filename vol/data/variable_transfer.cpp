@@ -237,7 +237,7 @@ Status write_converted(const VariableTransfer& transfer, const void* buffer) {
                      VariableScratch::make(state.file_type.get(), part.elements));
         std::vector<std::byte> elements(part.elements * state.element_bytes);
         if (written != nullptr && written->partial) {
-          BENTO_TRY(read_packed(transfer, part, elements.data(), owner));
+          BENTO_TRY(read_confirmed(transfer, part, elements, owner));
           BENTO_TRY(scratch.write(state.file_type.get(), elements.data()));
         }
         BENTO_TRY(scratch.write(transfer.args.mem_type, given.data()));
