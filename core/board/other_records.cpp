@@ -59,6 +59,7 @@ Status OtherRecords::read_log(Other& other) {
     BENTO_TRY(apply(other, entry));
   }
   other.read = head.bytes;
+  ++learnt_;
   return {};
 }
 

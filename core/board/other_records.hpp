@@ -44,6 +44,8 @@ class OtherRecords {
   /// All records, with positions of their own. Those that still gather with their rank have places
   /// that in_buffer() tells.
   [[nodiscard]] const Index& index() const { return index_; }
+  /// Grows whenever catch_up() has found something.
+  [[nodiscard]] std::uint64_t learnt() const { return learnt_; }
   [[nodiscard]] bool any(DatasetNumber dataset) const { return index_.size(dataset) != 0; }
   /// When the parts of a record were written; null if it did not grow.
   [[nodiscard]] const WriteTimes* times_of(DatasetNumber dataset, std::size_t position) const;
@@ -107,6 +109,7 @@ class OtherRecords {
   std::vector<std::size_t> place_of_;  ///< rank -> others_, kNone for those elsewhere
   std::uint32_t epoch_ = 0;
   std::uint64_t counter_ = 0;  ///< as of the last look
+  std::uint64_t learnt_ = 0;
   Index index_;
   std::map<std::pair<DatasetNumber, std::size_t>, WriteTimes> times_;
 };

@@ -46,6 +46,8 @@ class Owner;
 struct WrittenMembers {
   MemberSet members;
   bool partial = false;  ///< some are missing
+  /// Container::now_ns() before those were read.
+  std::uint64_t seen_ns = 0;
 };
 
 class Container {
@@ -152,6 +154,8 @@ class Container {
   /// Apparent size of all physical files: what a record says of its size is held against it.
   /// Task-local. Errors: kNotFound, kIo.
   Result<std::uint64_t> room() { return files_.room(); }
+  /// The time of this rank's records.
+  [[nodiscard]] std::uint64_t now_ns() { return state_.clock.now_ns(); }
   /// What this rank has written so far is finished: others that share uncommitted data see it from
   /// now on, all at once. Task-local. Errors: kNoSpace (memory).
   Status publish();

@@ -64,7 +64,9 @@ Status Container::open_boards() {
 
 Status Container::publish() {
   if (boards_ == nullptr || inherited()) return {};
-  return boards_->mine().publish();
+  BENTO_TRY(boards_->mine().publish());
+  if (member_writes_.any_untold()) member_writes_.told(state_.clock.now_ns());
+  return {};
 }
 
 // Ranks that have nothing to write together, or nobody to read beside, are always atomic.

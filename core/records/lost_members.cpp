@@ -57,7 +57,17 @@ class Finder {
   [[nodiscard]] bool sees(std::size_t later, std::size_t earlier) const {
     const auto& one = writes_.write(later);
     const auto& two = writes_.write(earlier);
-    return one.order.rank == two.order.rank ? two.order < one.order : two.exchange < one.exchange;
+    if (one.order.rank == two.order.rank) return two.order < one.order;
+    if (two.exchange < one.exchange) return true;
+    return two.told_ns != 0 && two.told_ns <= one.seen_ns &&
+           two.order.collective <= one.order.collective;
+  }
+
+  /// Of two at the same time, of which the second has the smaller order: may the first have seen
+  /// it?
+  [[nodiscard]] bool may_see(std::size_t later, std::size_t earlier) const {
+    const auto& one = writes_.write(later);
+    return one.seen_ns != 0 && one.order.rank != order(earlier).rank;
   }
 
   /// Is something that `from` brought to `box` lost there? `later`: what came after it, the latest
@@ -86,11 +96,28 @@ class Finder {
     MemberSet brought = writes_.members(from);
     for (const std::size_t one : later) brought.remove(writes_.members(one));
     if (later.empty() || brought.empty()) return std::nullopt;
-    std::size_t record = later.front();
-    for (std::size_t i = 1; i < later.size(); ++i)
-      if (sees(record, later[i])) record = later[i];
-    if (sees(record, from)) return std::nullopt;
-    return LostMembers{box, order(from).rank, order(record).rank};
+    std::vector<bool> known(later.size(), false);
+    const std::optional<std::size_t> record = without(from, later, 0, known);
+    if (!record) return std::nullopt;
+    return LostMembers{box, order(from).rank, order(*record).rank};
+  }
+
+  /// The write that has, or may have, other values than those of `from` where the one at `at` has
+  /// them from. `known`: those of which it is known that they have the right ones.
+  [[nodiscard]] std::optional<std::size_t> without(std::size_t from,
+                                                   const std::vector<std::size_t>& later,
+                                                   std::size_t at, std::vector<bool>& known) const {
+    const std::size_t first = at;
+    for (std::size_t i = at + 1; i < later.size(); ++i) {
+      if (sees(later[at], later[i])) {
+        at = i;
+      } else if (may_see(later[at], later[i]) && !known[i]) {
+        if (auto found = without(from, later, i, known)) return found;
+      }
+    }
+    if (!sees(later[at], from)) return later[at];
+    known[first] = true;
+    return std::nullopt;
   }
 
   const MemberWriteTable& writes_;

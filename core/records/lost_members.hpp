@@ -18,9 +18,11 @@ struct LostMembers {
 };
 
 /// `writes`: those of all ranks of one dataset since the last commit. A rank sees its own writes,
-/// and of other ranks those before an exchange that came before its write. Exact: it finds
-/// something if and only if the latest record of some element has another value of a member than
-/// the latest write of that member brought. Costs as much as boxes of different ranks overlap.
+/// and of other ranks those before an exchange that came before its write, and those of which it
+/// was told. Exact: it finds something if and only if the latest record of some element has another
+/// value of a member than the latest write of that member brought; of writes at the same time, one
+/// of which may have seen the other, if that can be so. Costs as much as boxes of different ranks
+/// overlap.
 std::optional<LostMembers> find_lost_members(const MemberWriteTable& writes);
 
 }  // namespace bento

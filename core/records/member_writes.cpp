@@ -10,10 +10,10 @@ namespace bento {
 
 namespace {
 
-constexpr std::size_t kWriteBytes = 5;  // of an encoded write without its box, at least
+constexpr std::size_t kWriteBytes = 7;  // of an encoded write without its box, at least
 
-std::uint64_t key_of(const Box& box, std::uint64_t exchange, std::uint32_t members) {
-  return hash_of(box, exchange << 32 ^ members);
+std::uint64_t key_of(const Box& box, const MemberWriteTable::Write& write) {
+  return hash_of(box, write.exchange << 32 ^ write.learnt << 16 ^ write.members);
 }
 
 }  // namespace
@@ -107,6 +107,8 @@ void MemberWriteTable::encode(ByteWriter& out) const {
     out.varint(write.order.rank);
     out.varint(write.exchange);
     out.varint(write.members);
+    out.varint(write.seen_ns);
+    out.varint(write.told_ns);
   }
 }
 
@@ -138,6 +140,8 @@ Result<MemberWriteTable> MemberWriteTable::decode(ByteReader& in) {
     BENTO_ASSIGN(const std::uint64_t writer, in.varint());
     BENTO_ASSIGN(write.exchange, in.varint());
     BENTO_ASSIGN(const std::uint64_t members, in.varint());
+    BENTO_ASSIGN(write.seen_ns, in.varint());
+    BENTO_ASSIGN(write.told_ns, in.varint());
     if (writer >> 32 != 0 || members >= sets)
       return fail(Code::kCorrupt, "member writes: an impossible write");
     write.order.rank = static_cast<std::uint32_t>(writer);
@@ -152,17 +156,42 @@ MemberWriteTable MemberWrites::PerDataset::apart() const {
   for (std::size_t at = 0; at < table.size(); ++at) {
     const Box box = table.box(at);
     MemberWriteTable::Write write = table.write(at);
-    const auto grown = times.find(at);
-    if (grown == times.end()) {
+    const auto longer = grown.find(at);
+    if (longer == grown.end()) {
       all.push(box, write);
       continue;
     }
-    for (const auto& part : grown->second.parts()) {
+    const auto seen = longer->second.seen.parts();
+    const auto told = longer->second.told.parts();
+    std::size_t number = 0;
+    std::size_t told_at = 0;
+    for (const auto& part : longer->second.written.parts()) {
+      while (told_at < told.size() && told[told_at].end <= part.begin) ++told_at;
       write.order.time_ns = part.time_ns;
+      write.seen_ns = seen[number++].time_ns;
+      write.told_ns = told_at < told.size() ? told[told_at].time_ns : 0;
       for (const Box& each : boxes_of_run(box, part.begin, part.end)) all.push(each, write);
     }
   }
   return all;
+}
+
+void MemberWrites::PerDataset::grow(std::size_t at, const Box& longer, std::uint64_t elements,
+                                    const MemberWriteTable::Write& by) {
+  const auto first = table.write(at);
+  const std::uint64_t before = longer.elements() - elements;
+  Grown& parts = grown[at];
+  if (parts.written.empty()) {
+    parts.written.add(before, first.order.time_ns);
+    parts.seen.add(before, first.seen_ns);
+    if (first.told_ns != 0) {
+      parts.told.add(before, first.told_ns);
+      parts.told_elements = before;
+    }
+  }
+  parts.written.add(elements, by.order.time_ns);
+  parts.seen.add(elements, by.seen_ns);
+  table.replace(at, longer, first);
 }
 
 bool MemberWrites::continues(DatasetNumber dataset, const MemberSet& members,
@@ -175,63 +204,88 @@ bool MemberWrites::continues(DatasetNumber dataset, const MemberSet& members,
 // A write of the same members into the same box, with nothing learnt from other ranks in between,
 // takes the place of the one before: nothing can be lost that depends on which of the two it was.
 void MemberWrites::add(const Record& record, const MemberSet& members, bool partial,
-                       std::uint64_t exchange, bool grew) {
+                       std::uint64_t exchange, bool grew, const Seen& seen) {
   auto [found, added] = datasets_.try_emplace(record.dataset);
   PerDataset& entry = found->second;
   if (added) entry.table = MemberWriteTable(record.box.rank(), members.words().size());
   entry.partial = entry.partial || partial;
-  const MemberWriteTable::Write write{record.order, exchange, entry.table.intern(members)};
+  const MemberWriteTable::Write write{record.order,  exchange, entry.table.intern(members),
+                                      seen.until_ns, 0,        seen.learnt};
   Box box = record.box;
   if (grew && continues(record.dataset, members, exchange)) {
     Box longer = entry.table.box(last_->at);
-    const std::uint64_t before = key_of(longer, exchange, write.members);
-    const std::uint64_t elements = longer.elements();
+    const std::uint64_t before = key_of(longer, entry.table.write(last_->at));
     if (append_row_major(longer, box)) {
-      auto first = entry.table.write(last_->at);
-      WriteTimes& times = entry.times[last_->at];
-      if (times.empty()) times.add(elements, first.order.time_ns);
-      times.add(box.elements(), record.order.time_ns);
+      entry.grow(last_->at, longer, box.elements(), write);
       entry.by_box.erase(before);
-      entry.table.replace(last_->at, longer, first);
-      entry.by_box[key_of(longer, exchange, write.members)] = last_->at;
+      entry.by_box[key_of(longer, entry.table.write(last_->at))] = last_->at;
+      now_last(*last_);
       return;
     }
   }
-  const auto [same, fresh] =
-      entry.by_box.try_emplace(key_of(box, exchange, write.members), entry.table.size());
+  const auto [same, fresh] = entry.by_box.try_emplace(key_of(box, write), entry.table.size());
   if (!fresh) {
     const std::size_t at = same->second;
     const auto& old = entry.table.write(at);
-    if (old.exchange == exchange && old.members == write.members && entry.table.box(at) == box) {
+    if (old.exchange == exchange && old.learnt == write.learnt && old.members == write.members &&
+        entry.table.box(at) == box) {
       entry.table.replace(at, box, write);
-      entry.times.erase(at);
-      last_ = {record.dataset, at};
+      entry.grown.erase(at);
+      now_last({record.dataset, at});
       return;
     }
     same->second = entry.table.size();
   }
-  last_ = {record.dataset, entry.table.size()};
+  now_last({record.dataset, entry.table.size()});
   entry.table.push(box, write);
+}
+
+void MemberWrites::now_last(const Place& place) {
+  last_ = place;
+  if (untold_.empty() || untold_.back() != place) untold_.push_back(place);
+}
+
+void MemberWrites::told(std::uint64_t time_ns) {
+  for (const Place& place : untold_) {
+    PerDataset& entry = datasets_.at(place.dataset);
+    const auto longer = entry.grown.find(place.at);
+    if (longer == entry.grown.end()) {
+      entry.table.set_told(place.at, time_ns);
+      continue;
+    }
+    Grown& parts = longer->second;
+    const std::uint64_t elements = entry.table.box(place.at).elements();
+    if (elements == parts.told_elements) continue;
+    parts.told.add(elements - parts.told_elements, time_ns);
+    parts.told_elements = elements;
+  }
+  untold_.clear();
 }
 
 void MemberWrites::clip(DatasetNumber dataset, const Dims& extent) {
   const auto found = datasets_.find(dataset);
   if (found == datasets_.end()) return;
-  if (!found->second.times.empty()) found->second.table = found->second.apart();
-  found->second.times.clear();
+  if (!found->second.grown.empty()) found->second.table = found->second.apart();
+  found->second.grown.clear();
   found->second.table.clip(extent);
   found->second.by_box.clear();
+  forget_places(dataset);
+}
+
+void MemberWrites::forget_places(DatasetNumber dataset) {
   last_.reset();
+  std::erase_if(untold_, [&](const Place& place) { return place.dataset == dataset; });
 }
 
 void MemberWrites::forget(DatasetNumber dataset) {
   datasets_.erase(dataset);
-  last_.reset();
+  forget_places(dataset);
 }
 
 void MemberWrites::clear() {
   datasets_.clear();
   last_.reset();
+  untold_.clear();
 }
 
 std::set<DatasetNumber> MemberWrites::partial() const {
@@ -247,7 +301,7 @@ std::vector<std::byte> MemberWrites::encode(const std::set<DatasetNumber>& datas
     const auto found = datasets_.find(dataset);
     if (found == datasets_.end()) continue;
     out.varint(dataset);
-    if (found->second.times.empty())
+    if (found->second.grown.empty())
       found->second.table.encode(out);
     else
       found->second.apart().encode(out);

@@ -49,6 +49,12 @@ class MemberWriteTable {
     Order order;
     std::uint64_t exchange = 0;  ///< exchanges of records between the ranks before it
     std::uint32_t members = 0;   ///< in sets()
+    /// Where ranks see each other's uncommitted writes: this write's rank had seen all that others
+    /// were told before that time, and others were told of this write at that time. 0: never.
+    std::uint64_t seen_ns = 0;
+    std::uint64_t told_ns = 0;
+    /// How much its rank had learnt from others. Not encoded.
+    std::uint64_t learnt = 0;
   };
 
   MemberWriteTable() = default;
@@ -57,6 +63,7 @@ class MemberWriteTable {
   std::uint32_t intern(const MemberSet& members);
   void push(const Box& box, const Write& write);
   void replace(std::size_t at, const Box& box, const Write& write);
+  void set_told(std::size_t at, std::uint64_t time_ns) { writes_[at].told_ns = time_ns; }
   /// Cuts what is outside `extent` off, and drops what is left empty.
   void clip(const Dims& extent);
   /// Errors: kCorrupt (another number of dimensions or members).
@@ -92,9 +99,18 @@ class MemberWrites {
   [[nodiscard]] bool continues(DatasetNumber dataset, const MemberSet& members,
                                std::uint64_t exchange) const;
   /// Notes a write with the order of its record. `grew`: the record is that of the last write,
-  /// longer by this one. `partial`: some members are not in `members`.
+  /// longer by this one. `partial`: some members are not in `members`. What its rank had seen where
+  /// ranks see each other's writes, as in MemberWriteTable::Write:
+  struct Seen {
+    std::uint64_t until_ns = 0;  ///< of partial ones only
+    std::uint64_t learnt = 0;
+  };
   void add(const Record& record, const MemberSet& members, bool partial, std::uint64_t exchange,
-           bool grew);
+           bool grew, const Seen& seen);
+  /// Has anything been added since told()?
+  [[nodiscard]] bool any_untold() const { return !untold_.empty(); }
+  /// Others see now what was added so far.
+  void told(std::uint64_t time_ns);
   void clip(DatasetNumber dataset, const Dims& extent);
   void forget(DatasetNumber dataset);
   void clear();
@@ -105,20 +121,34 @@ class MemberWrites {
   [[nodiscard]] std::vector<std::byte> encode(const std::set<DatasetNumber>& datasets) const;
 
  private:
+  /// A write that became longer: the same of its parts, for as many elements as there are.
+  struct Grown {
+    WriteTimes written;
+    WriteTimes seen;
+    WriteTimes told;
+    std::uint64_t told_elements = 0;
+  };
   struct PerDataset {
     MemberWriteTable table;
     bool partial = false;
     std::unordered_map<std::uint64_t, std::size_t> by_box;  ///< hash of box and kind -> write
-    std::map<std::size_t, WriteTimes> times;                ///< of writes that became longer
+    std::map<std::size_t, Grown> grown;
     /// Each part of them as a write of its own.
     [[nodiscard]] MemberWriteTable apart() const;
+    void grow(std::size_t at, const Box& longer, std::uint64_t elements,
+              const MemberWriteTable::Write& by);
   };
-  struct Last {
+  struct Place {
     DatasetNumber dataset = 0;
     std::size_t at = 0;
+    bool operator==(const Place&) const = default;
   };
+  void now_last(const Place& place);
+  void forget_places(DatasetNumber dataset);
+
   std::map<DatasetNumber, PerDataset> datasets_;
-  std::optional<Last> last_;
+  std::optional<Place> last_;
+  std::vector<Place> untold_;
 };
 
 /// What encode() of any number of ranks gave, one behind the other. Errors: kCorrupt.

@@ -5,7 +5,8 @@
 another rank that are lost without a word.
 
     partial_members.py              the test
-    mpirun ... partial_members.py --run   its program
+    mpirun ... partial_members.py --run    its program, with visible=commit
+    mpirun ... partial_members.py --seen   another one, where ranks see each other's writes
 """
 
 import os
@@ -197,24 +198,65 @@ def program():
     say_on_0(rank, "members of members: the same")
 
 
+def seen():
+    """Ranks take turns to write members of the same elements, with nothing but a barrier in between."""
+    import random
+
+    import h5py
+    import numpy as np
+    from h5py import h5s
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    rank, ranks = comm.rank, comm.size
+    kind = np.dtype([("a", "i4"), ("b", "f8"), ("c", "i2")])
+    shared = random.Random(17)
+    for more in ({}, {"chunks": (COUNT,), "compression": 1}, {"chunks": (7,), "maxshape": (None,)}):
+        name = f"seen{len(more)}.h5"
+        wanted = np.zeros(COUNT, kind)
+        with h5py.File(name, "w", driver="mpio", comm=comm) as file:
+            data = file.create_dataset("d", (COUNT,), kind, **more)
+            for turn in range(60):
+                who = shared.randrange(ranks)
+                first, step = shared.randrange(COUNT), shared.choice([1, 1, 1, 2])
+                count = len(range(first, shared.randint(first + 1, COUNT), step))
+                names = shared.choice([["a"], ["b"], ["c"], ["a", "c"], ["a", "b", "c"]])
+                pieces = shared.choice([1, 1, count])  # row after row they become one record
+                for at in names:
+                    wanted[at][first : first + count * step : step] = turn
+                for piece in range(pieces if rank == who else 0):
+                    space = data.id.get_space()
+                    space.select_hyperslab((first + piece * step,), (count // pieces,), (step,))
+                    part = np.full(count // pieces, turn).astype([(at, "i4") for at in names])
+                    data.id.write(h5s.create_simple(part.shape), space, part)
+                comm.barrier()
+                assert (data[:] == wanted).all(), f"rank {rank}: turn {turn}"
+                if turn % 25 == 24:
+                    file.flush()
+                comm.barrier()
+        with h5py.File(name, "r", driver="mpio", comm=comm) as file:
+            assert (file["d"][:] == wanted).all(), f"rank {rank}: after a new open"
+    say_on_0(rank, "members of the same elements in turn, where ranks see each other's writes: right")
+
+
 def say_on_0(rank, text):
     if rank == 0:
         print(text, flush=True)
 
 
 def test():
-    command = [python(), "-B", os.path.abspath(__file__), "--run"]
-    for ranks in (2, 3):
-        found = mpirun(ranks, command, bento_env())
-        check(len(found.out.splitlines()) == 7, found.tail())
+    for ranks, what, lines in ((2, "--run", 7), (3, "--run", 7), (3, "--seen", 1)):
+        visible = "commit" if what == "--run" else "write"
+        found = mpirun(ranks, [python(), "-B", os.path.abspath(__file__), what], bento_env(H5BENTO_VISIBLE=visible))
+        check(len(found.out.splitlines()) == lines, found.tail())
         for line in found.out.splitlines():
             say(f"{ranks} ranks: {line}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--run"]:
-        program()
+    if sys.argv[1:] in (["--run"], ["--seen"]):
+        program() if sys.argv[1] == "--run" else seen()
         sys.exit(0)
     from harness import bento_env, check, mpirun, python, run_test, say
 
-    run_test(test, containers=19, unfinished={"[23].h5": "their last commit is refused"})
+    run_test(test, containers=22, unfinished={"[23].h5": "their last commit is refused"})

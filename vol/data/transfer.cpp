@@ -341,6 +341,7 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   const WrittenMembers* written = state.all_members();
   if (!types.same && state.compound) {
     BENTO_ASSIGN(some, state.members()->written_by(args.mem_type));
+    if (some.partial) some.seen_ns = state.file->container().now_ns();
     written = &some;
   }
   const bool keeps_members = written == &some && some.partial;

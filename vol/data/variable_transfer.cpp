@@ -222,6 +222,7 @@ Status write_converted(const VariableTransfer& transfer, const void* buffer) {
   const WrittenMembers* written = nullptr;
   if (state.compound) {
     BENTO_ASSIGN(some, state.members()->written_by(transfer.args.mem_type));
+    if (some.partial) some.seen_ns = state.file->container().now_ns();
     written = &some;
   }
   ProgramElements program(transfer, mem_bytes);

@@ -38,7 +38,14 @@ class Model {
     for (auto& seen : seen_) seen = writes_.size();
   }
 
-  void write(std::uint32_t rank, const Box& box, unsigned bits, Order order) {
+  /// Where ranks see each other's writes: all have been told of what there is.
+  void tell(std::uint64_t time_ns) {
+    for (auto& log : logs_) log.told(time_ns);
+    for (auto& seen : seen_) seen = writes_.size();
+  }
+
+  void write(std::uint32_t rank, const Box& box, unsigned bits, Order order,
+             std::uint64_t seen_ns = 0) {
     Write write{box, order, bits, exchanges_, {}};
     for_each_element(box, [&](std::size_t at) {
       const Write* below = nullptr;
@@ -58,7 +65,11 @@ class Model {
     Record record;
     record.box = box;
     record.order = order;
-    logs_[rank].add(record, members_of(bits), bits != 7, exchanges_, false);
+    const auto others =
+        std::count_if(writes_.begin(), writes_.begin() + static_cast<std::ptrdiff_t>(seen_[rank]),
+                      [&](const Write& one) { return one.order.rank != rank; });
+    logs_[rank].add(record, members_of(bits), bits != 7, exchanges_, false,
+                    {seen_ns, seen_ns == 0 ? 0 : static_cast<std::uint64_t>(others)});
   }
 
   [[nodiscard]] bool right() const {
@@ -171,6 +182,54 @@ TEST_CASE("lost members: found if and only if something is lost", "[core][index]
   CHECK(wrong < 3500);
 }
 
+// Each writes over a part of what there is. Now and then several do so at the same time: none sees
+// the others.
+TEST_CASE("lost members: what others were told of is not lost", "[core][index]") {
+  std::mt19937_64 random(20251);
+  const auto below = [&](std::uint64_t limit) { return random() % limit; };
+  std::size_t wrong = 0;
+  std::size_t refused = 0;
+  for (int round = 0; round < 4000; ++round) {
+    const Dims extent = round % 8 == 0 ? Dims{} : round % 2 == 0 ? Dims{5} : Dims{3, 3};
+    Model model(3, extent);
+    const bool in_turn = round % 3 != 0;
+    std::uint64_t now = 1;
+    std::uint64_t collective = 0;
+    std::uint64_t seen = now;
+    std::set<std::uint32_t> writing;
+    const std::uint64_t steps = 2 + below(8);
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      if (below(9) == 0) ++collective;
+      Box box{Dims(extent.rank()), Dims(extent.rank())};
+      for (unsigned d = 0; d < extent.rank(); ++d) {
+        box.start[d] = below(extent[d]);
+        box.count[d] = 1 + below(extent[d] - box.start[d]);
+        if (below(2) == 0) box.start[d] = 0, box.count[d] = extent[d];
+      }
+      const auto rank = static_cast<std::uint32_t>(below(3));
+      if (in_turn || writing.contains(rank) || below(2) == 0) {
+        model.tell(++now);
+        writing.clear();
+        seen = ++now;
+      }
+      writing.insert(rank);
+      const unsigned bits = below(4) == 0 ? 7 : 1 + static_cast<unsigned>(below(6));
+      model.write(rank, box, bits, {collective, ++now, rank}, seen);
+    }
+    model.tell(++now);
+    INFO(model.text());
+    if (!model.right()) {
+      ++wrong;
+      REQUIRE(model.found());
+    }
+    if (in_turn) REQUIRE(model.right());
+    if (in_turn) REQUIRE_FALSE(model.found());
+    if (model.found()) ++refused;
+  }
+  CHECK(wrong > 100);
+  CHECK(refused < wrong + wrong / 4);
+}
+
 TEST_CASE("lost members: who has lost what, and where", "[core][index]") {
   Model model(3, Dims{10});
   model.write(2, {Dims{0}, Dims{6}}, 7, {1, 10, 2});
@@ -201,7 +260,7 @@ TEST_CASE("member writes: a record that grew, an extent that shrank, a dataset t
   const auto add = [&](std::uint64_t start, std::uint64_t count, unsigned bits, bool grew) {
     record.box = {Dims{start}, Dims{count}};
     ++record.order.time_ns;
-    log.add(record, members_of(bits), bits != 7, 0, grew);
+    log.add(record, members_of(bits), bits != 7, 0, grew, {});
   };
   const auto table = [&] {
     auto all = must(decode_member_writes(log.encode({0})));
@@ -239,12 +298,47 @@ TEST_CASE("member writes: a record that grew, an extent that shrank, a dataset t
   CHECK(table().size() == 0);
 }
 
+TEST_CASE("member writes: each part of a record that grew was told of at its time",
+          "[core][index]") {
+  MemberWrites log;
+  Record record;
+  const auto add = [&](std::uint64_t start, std::uint64_t count, std::uint64_t seen_ns) {
+    record.box = {Dims{start}, Dims{count}};
+    record.order.time_ns = seen_ns + 1;
+    log.add(record, members_of(1), true, 0, start != 0, {seen_ns, 0});
+  };
+  add(0, 2, 10);
+  CHECK(log.any_untold());
+  log.told(12);
+  CHECK_FALSE(log.any_untold());
+  add(2, 1, 20);
+  add(3, 1, 22);
+  log.told(24);
+  add(4, 3, 30);
+  const auto all = must(decode_member_writes(log.encode({0})));
+  const MemberWriteTable& table = all.at(0);
+  REQUIRE(table.size() == 4);
+  CHECK(table.write(0).told_ns == 12);
+  CHECK(table.write(1).told_ns == 24);
+  CHECK(table.write(2).told_ns == 24);
+  CHECK(table.write(3).told_ns == 0);
+  CHECK(table.write(0).seen_ns == 10);
+  CHECK(table.write(2).seen_ns == 22);
+  CHECK(table.write(3).seen_ns == 30);
+  add(7, 1, 40);
+  log.clip(0, Dims{3});
+  log.told(50);
+  const auto cut = must(decode_member_writes(log.encode({0})));
+  REQUIRE(cut.at(0).size() == 2);
+  CHECK(cut.at(0).write(1).told_ns == 24);
+}
+
 TEST_CASE("member writes: damaged bytes are refused", "[core][index]") {
   MemberWrites log;
   Record record;
   record.box = {Dims{1, 2}, Dims{3, 4}};
   record.order = {1, 1000000, 3};
-  log.add(record, members_of(2), true, 1, false);
+  log.add(record, members_of(2), true, 1, false, {});
   const auto bytes = log.encode({0});
   for (std::size_t size = 1; size < bytes.size(); ++size)
     require_error(decode_member_writes(std::span(bytes).first(size)), Code::kCorrupt);
