@@ -54,6 +54,10 @@ class Board {
 
   /// Others see what there is from now on. Errors: kNoSpace (the log is full, or memory is).
   Status publish();
+  /// All that this rank writes up to this collective count is published.
+  void set_reached(std::uint64_t collective) {
+    mine_->reached.store(collective, std::memory_order_release);
+  }
   /// The layout of the container is fixed.
   void set_chunk_bytes(std::uint64_t bytes) { mine_->chunk_bytes.store(bytes); }
   /// After a commit or an exchange: everybody knows all that was written before. Nothing may gather

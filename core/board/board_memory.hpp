@@ -45,6 +45,7 @@ struct alignas(64) RankHead {
   std::array<std::atomic<std::uint64_t>, 2> generation;
   std::atomic<std::uint64_t> chunk_bytes;  ///< of the container's layout; 0 until it is fixed
   std::atomic<std::uint64_t> collective;   ///< calls of all ranks that this one has come to
+  std::atomic<std::uint64_t> reached;      ///< collective count of what is published
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

@@ -32,6 +32,12 @@ std::uint64_t OtherRecords::chunk_bytes() const {
   return 0;
 }
 
+std::optional<std::uint32_t> OtherRecords::behind(std::uint64_t collective) const {
+  for (const Other& other : others_)
+    if (other.head->reached.load(std::memory_order_acquire) < collective) return other.rank;
+  return std::nullopt;
+}
+
 // A writer that finds that somebody has looked lets the counter grow; so this rank says that it
 // looks before it does. The largest count stays: others may have looked at a later one.
 Status OtherRecords::read_logs(std::uint64_t counter) {

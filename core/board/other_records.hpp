@@ -49,6 +49,8 @@ class OtherRecords {
   [[nodiscard]] bool any(DatasetNumber dataset) const { return index_.size(dataset) != 0; }
   /// When the parts of a record were written; null if it did not grow.
   [[nodiscard]] const WriteTimes* times_of(DatasetNumber dataset, std::size_t position) const;
+  /// A rank that has not published yet all that it writes up to this collective count, if any.
+  [[nodiscard]] std::optional<std::uint32_t> behind(std::uint64_t collective) const;
   /// Chunk size of the container's layout, as soon as some rank has fixed it; 0 before.
   [[nodiscard]] std::uint64_t chunk_bytes() const;
 

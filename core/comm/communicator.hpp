@@ -44,6 +44,10 @@ class Communicator {
   /// Sends rank 0's payload to everybody along a binary tree. Returns it on every rank. Collective.
   virtual Result<Bytes> broadcast(std::span<const std::byte> payload) = 0;
 
+  /// For who waits for something else than a message: lets messages of the program go on that move
+  /// only while this rank calls MPI. Not collective.
+  virtual void progress() {}
+
   /// Names the node that this rank runs on: equal on the ranks that share it (core/comm/node.hpp),
   /// different elsewhere. Not collective.
   [[nodiscard]] virtual std::string node() const { return name_of_node(rank()); }

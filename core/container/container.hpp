@@ -23,6 +23,7 @@
 #include "core/catalogue/committed_index.hpp"
 #include "core/catalogue/paged_image.hpp"
 #include "core/comm/communicator.hpp"
+#include "core/comm/node_clock.hpp"
 #include "core/container/commit_message.hpp"
 #include "core/container/container_files.hpp"
 #include "core/container/container_options.hpp"
@@ -170,6 +171,11 @@ class Container {
   /// Why ranks do not see each other's uncommitted data though the options want it; else empty.
   /// Equal on all ranks.
   [[nodiscard]] const std::string& not_shared_because() const { return not_shared_because_; }
+  /// A collective write was called that, in HDF5, no rank leaves before all have come to it.
+  void note_meeting() { meeting_ = state_.collective; }
+  /// Waits until the other ranks have written what they write in the last of these calls, if they
+  /// share uncommitted data. Task-local. Errors: kPeer (one did not come in time).
+  Status await_meeting();
   /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
   /// or exchange, and, where they are shared, all that is published. Task-local. Errors: kCorrupt,
   /// kIo.
@@ -265,6 +271,7 @@ class Container {
   }
   // container_board.cpp
   Status set_clock();
+  Status doubt_clock();
   Status open_boards();
   Result<bool> others_wrote(DatasetNumber dataset);
   void learn_layout();
@@ -309,10 +316,13 @@ class Container {
 
   RankGroups nodes_;                ///< of a group of ranks that writes
   std::int64_t clock_base_ns_ = 0;  ///< on rank 0: its time of day, less its steady clock
+  ClockOffset clock_;               ///< as of the last measurement, on several nodes
+  std::uint64_t clock_doubt_ns_ = 0;
   std::unique_ptr<Boards> boards_;  ///< null: other ranks see what is committed
   std::string not_shared_because_;
   bool atomic_ = false;
   unsigned atomic_depth_ = 0;  ///< a transfer may call the program, which may begin another one
+  std::uint64_t meeting_ = 0;  ///< collective count of note_meeting(), 0: nothing to wait for
   bool others_moved_ = false;  ///< since confirm_read(): something was not what it was
 
   bool layout_fixed_ = false;

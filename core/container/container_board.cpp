@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// What other ranks have written and no commit or exchange has brought yet.
+#include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,9 +23,8 @@ namespace bento {
 // same.
 Status Container::set_clock() {
   if (nodes_.count() > 1) {
-    BENTO_ASSIGN(const ClockOffset clock,
-                 measure_clock(*comm_, nodes_, clock_base_ns_, &GrowingClock::steady_ns));
-    state_.clock.follow_steady(clock.offset_ns);
+    BENTO_ASSIGN(clock_, measure_clock(*comm_, nodes_, clock_base_ns_, &GrowingClock::steady_ns));
+    state_.clock.follow_steady(clock_.offset_ns);
     return {};
   }
   ByteWriter out;
@@ -31,6 +33,17 @@ Status Container::set_clock() {
   ByteReader in(blob, std::endian::little, "time of rank 0");
   BENTO_ASSIGN(const std::int64_t base_ns, in.i64());
   state_.clock.follow_steady(base_ns);
+  return {};
+}
+
+// How wrong the times of this rank's writes since the last measurement may be: what that left open,
+// and what the clock has drifted since then. Collective.
+Status Container::doubt_clock() {
+  BENTO_ASSIGN(const ClockOffset now,
+               measure_clock(*comm_, nodes_, clock_base_ns_, &GrowingClock::steady_ns));
+  const auto drift = std::max(now.offset_ns, clock_.offset_ns) -  //
+                     std::min(now.offset_ns, clock_.offset_ns);
+  clock_doubt_ns_ = clock_.error_ns + now.error_ns + static_cast<std::uint64_t>(drift);
   return {};
 }
 
@@ -66,6 +79,29 @@ Status Container::publish() {
   if (boards_ == nullptr || inherited()) return {};
   BENTO_TRY(boards_->mine().publish());
   if (member_writes_.any_untold()) member_writes_.told(state_.clock.now_ns());
+  boards_->mine().set_reached(state_.collective);
+  return {};
+}
+
+// Who waits computes nothing, so it gives the processor away at once: it may be what the others
+// lack.
+Status Container::await_meeting() {
+  using Clock = std::chrono::steady_clock;
+  if (meeting_ == 0 || boards_ == nullptr || inherited()) return {};
+  const double limit_s = state_.options.timeout_s;
+  const auto begin = Clock::now();
+  auto nap = std::chrono::microseconds(0);
+  while (const auto late = boards_->others().behind(meeting_)) {
+    if (limit_s > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > limit_s)
+      return fail(Code::kPeer,
+                  fmt::format("'{}': rank {} did not come to a collective write within {} s "
+                              "(timeout=)",
+                              state_.path, *late, limit_s));
+    comm_->progress();
+    std::this_thread::sleep_for(nap);
+    nap = std::min(nap + std::chrono::microseconds(10), std::chrono::microseconds(1000));
+  }
+  meeting_ = 0;
   return {};
 }
 

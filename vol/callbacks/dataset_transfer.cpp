@@ -9,6 +9,7 @@
 #include "hdf5/base/error_bridge.hpp"
 #include "vol/callbacks/atomic_transfer.hpp"
 #include "vol/callbacks/native_failed.hpp"
+#include "vol/data/dataset_chunks.hpp"
 #include "vol/data/transfer.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/reserved_name.hpp"
@@ -67,6 +68,16 @@ Result<Batch> batch_of(std::size_t count, void* dset[], hid_t dxpl) {
   return batch;
 }
 
+/// To be called when the files have counted the write.
+void note_meetings(const Batch& batch) {
+  for (std::size_t i = 0; i < batch.states.size(); ++i) {
+    DatasetState& state = *batch.states[i];
+    if (state.home != Home::kDiverted || state.variable) continue;
+    const auto filters = state.filters(batch.objects[i]);
+    if (filters && *filters != nullptr) state.file->note_meeting(state.number);
+  }
+}
+
 /// The elements of a virtual dataset are those of other datasets: are these where the library looks
 /// for them?
 Status check_sources(const Batch& batch) {
@@ -116,11 +127,13 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
     return {};
   }
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
-  if (batch.collective)
+  if (batch.collective) {
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       file.note_collective("write", {});
       return {};
     }));
+    note_meetings(batch);
+  }
   BENTO_TRY(alone.begin(batch.states));
   for (std::size_t i = 0; i < count; ++i)
     if (batch.states[i]->home == Home::kNative) BENTO_TRY(refuse_linked_change(batch.objects[i]));
@@ -166,6 +179,18 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
   return {};
 }
 
+/// Natively nothing can be read of a dataset that has no storage yet, and no fill value.
+Result<std::uint64_t> read_diverted(Object* object, DatasetState& state, const TransferArgs& args,
+                                    void* buffer) {
+  BENTO_ASSIGN(const std::uint64_t bytes, transfer_read(object, state, args, buffer));
+  if (bytes == 0 || !state.lacks_fill_value()) return bytes;
+  BENTO_ASSIGN(const Allocation allocation, allocation_of(object, state));
+  if (allocation.status == H5D_SPACE_STATUS_NOT_ALLOCATED)
+    return fail(Code::kNotFound, "nothing was written to the dataset, and it has no fill value");
+  state.needs_no_fill_value();
+  return bytes;
+}
+
 Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
             hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
   AtomicTransfer alone;
@@ -174,7 +199,7 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     BENTO_TRY(alone.begin({&one, 1}));
     ++Stats::get().diverted.reads;
     BENTO_ASSIGN(const std::uint64_t bytes,
-                 transfer_read(static_cast<Object*>(dset[0]), *one,
+                 read_diverted(static_cast<Object*>(dset[0]), *one,
                                {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
     Stats::get().diverted.bytes_read += bytes;
     return {};
@@ -207,7 +232,7 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     ++counts.reads;
     if (state.home == Home::kDiverted) {
       BENTO_ASSIGN(const std::uint64_t bytes,
-                   transfer_read(batch.objects[i], state,
+                   read_diverted(batch.objects[i], state,
                                  {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
       counts.bytes_read += bytes;
       continue;

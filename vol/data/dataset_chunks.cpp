@@ -83,6 +83,12 @@ bool allocated_early(const DatasetState& state, hid_t dcpl) {
          (state.file->access().parallel && H5Pget_nfilters(dcpl) <= 0);
 }
 
+/// The first write allocates all chunks, whatever it selects.
+bool allocated_together(hid_t dcpl) {
+  H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
+  return H5Pget_alloc_time(dcpl, &when) >= 0 && when == H5D_ALLOC_TIME_LATE;
+}
+
 /// Indices of the chunks that exist.
 class ChunkList {
  public:
@@ -118,12 +124,17 @@ Status check_touching(DatasetState& state, const Grid& grid, const Record& recor
               fmt::format("a record of {} bytes in files of {}", record.stored_bytes, room));
 }
 
-/// Cost is in proportion to the records and to the chunks found.
+/// Cost is in proportion to the records and to the chunks found. Natively a collective write of
+/// filtered chunks is a meeting of all ranks, so that each knows what all have written.
 Result<ChunkList> allocated_chunks(DatasetState& state, const Grid& grid) {
   if (allocated_early(state, grid.dcpl.get())) return ChunkList(grid.total);
   std::set<std::uint64_t> found;
   if (grid.total == 0) return ChunkList(found);
+  BENTO_TRY(state.file->container().await_meeting());
   BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, Box::whole(grid.extent)));
+  if (allocated_together(grid.dcpl.get()) &&
+      (!lookup.pieces.empty() || state.file->written_together(state.number)))
+    return ChunkList(grid.total);
   for (const auto& piece : lookup.pieces) {
     BENTO_TRY(check_touching(state, grid, lookup.records[piece.record]));
     Box touched{Dims(grid.counts.rank()), Dims(grid.counts.rank())};

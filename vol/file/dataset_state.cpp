@@ -84,6 +84,9 @@ Result<const std::vector<std::byte>*> DatasetState::fill_value(const Object* obj
     if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED)
       if (H5Pget_fill_value(dcpl.get(), file_type.get(), value.data()) < 0)
         return fail(Code::kInternal, "fill value unreadable");
+    H5D_fill_time_t when = H5D_FILL_TIME_IFSET;
+    lacks_fill_value_ = defined == H5D_FILL_VALUE_UNDEFINED &&
+                        H5Pget_fill_time(dcpl.get(), &when) >= 0 && when != H5D_FILL_TIME_NEVER;
     fill_ = std::move(value);
   }
   return &fill_;

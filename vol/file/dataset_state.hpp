@@ -51,6 +51,10 @@ struct DatasetState {
   Result<Dims> extent(const Object* object);
   /// One element of the fill value in the file type; zeros if none is defined.
   Result<const std::vector<std::byte>*> fill_value(const Object* object);
+  /// Is there none for elements that nobody wrote, as far as fill_value() was asked?
+  [[nodiscard]] bool lacks_fill_value() const { return lacks_fill_value_; }
+  /// It does not matter: there are elements.
+  void needs_no_fill_value() { lacks_fill_value_ = false; }
   /// The same of a dataset of variable length, as a record of one element.
   Result<const std::vector<std::byte>*> variable_fill(const Object* object);
   /// The members of its elements; null if they have none.
@@ -71,6 +75,7 @@ struct DatasetState {
   Dims extent_;
   std::uint64_t extent_version_ = 0;
   std::vector<std::byte> fill_;
+  bool lacks_fill_value_ = false;
   std::optional<TypeMembers> members_;
   bool filters_known_ = false;
   std::unique_ptr<FilterScratch> filters_;

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -133,6 +134,15 @@ class FileContext final : public SkeletonHost {
   Result<bool> refresh();
   /// Grows with every change of any extent: what caches of dimensions are compared with.
   [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
+  /// A collective write to filtered chunks was called, which is a meeting of all ranks in HDF5, and
+  /// counts as a write of the dataset whatever is selected. Collective without communication.
+  void note_meeting(DatasetNumber dataset) {
+    container_->note_meeting();
+    written_together_.insert(dataset);
+  }
+  [[nodiscard]] bool written_together(DatasetNumber dataset) const {
+    return written_together_.contains(dataset);
+  }
   /// A change of some extent failed: what it is now has to be asked.
   void note_extent_unknown() { ++extent_version_; }
 
@@ -160,6 +170,7 @@ class FileContext final : public SkeletonHost {
   std::map<DatasetNumber, std::uint64_t>
       declared_;  ///< bytes of this session's datasets, all ranks together
   std::uint64_t declared_total_ = 0;
+  std::set<DatasetNumber> written_together_;  ///< in this session
   std::uint64_t extent_version_ = 1;
   bool finalised_ = false;
   std::string refused_change_;

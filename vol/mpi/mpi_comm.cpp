@@ -346,4 +346,14 @@ Result<Bytes> MpiCommunicator::broadcast(std::span<const std::byte> payload) {
   return Bytes(message->begin() + kHeadBytes, message->end());
 }
 
+// Any call would do. This one looks for what no rank sends: a message to itself.
+void MpiCommunicator::progress() {
+  if (size_ == 1 || !usable()) return;
+  int found = 0;
+  MPI_Message message{};
+  MPI_Status status{};
+  MPI_Improbe(rank_, kTagGone, comm_, &found, &message, &status);
+  reap();
+}
+
 }  // namespace bento::vol

@@ -33,6 +33,7 @@ class MpiCommunicator final : public Communicator {
   Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) override;
   Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) override;
   Result<Bytes> broadcast(std::span<const std::byte> payload) override;
+  void progress() override;
 
  private:
   /// A message under way: as many requests as it has pieces. MPI reads the buffer until all are
