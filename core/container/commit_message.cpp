@@ -29,6 +29,25 @@ Result<std::set<DatasetNumber>> get_datasets(ByteReader& in) {
   return datasets;
 }
 
+namespace {
+
+Result<std::vector<ClockRun>> get_clocks(ByteReader& in) {
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  BENTO_TRY(in.fits(count, 4));
+  std::vector<ClockRun> clocks(static_cast<std::size_t>(count));
+  for (auto& run : clocks) {
+    for (std::uint32_t* const number : {&run.first_rank, &run.ranks, &run.node}) {
+      BENTO_ASSIGN(const std::uint64_t value, in.varint());
+      if (value >> 32 != 0) return fail(Code::kCorrupt, "commit message: impossible ranks");
+      *number = static_cast<std::uint32_t>(value);
+    }
+    BENTO_ASSIGN(run.doubt_ns, in.varint());
+  }
+  return clocks;
+}
+
+}  // namespace
+
 Bytes encode(const CommitMessage& message) {
   ByteWriter out;
   put_status(out, message.status);
@@ -48,6 +67,13 @@ Bytes encode(const CommitMessage& message) {
   put_datasets(out, message.partial);
   out.varint(message.member_writes.size());
   out.bytes(message.member_writes);
+  out.varint(message.clocks.size());
+  for (const auto& run : message.clocks) {
+    out.varint(run.first_rank);
+    out.varint(run.ranks);
+    out.varint(run.node);
+    out.varint(run.doubt_ns);
+  }
   out.bytes(message.entries);
   return std::move(out).take();
 }
@@ -85,6 +111,7 @@ Result<CommitMessage> decode_commit_message(std::span<const std::byte> bytes) {
   BENTO_ASSIGN(const std::uint64_t writes, in.varint());
   BENTO_ASSIGN(const auto member_writes, in.bytes(writes));
   message.member_writes.assign(member_writes.begin(), member_writes.end());
+  BENTO_ASSIGN(message.clocks, get_clocks(in));
   BENTO_ASSIGN(const auto entries, in.bytes(in.remaining()));
   message.entries.assign(entries.begin(), entries.end());
   return message;
@@ -108,6 +135,18 @@ void merge_fills(std::vector<FillRun>& into, std::vector<FillRun> more) {
   if (!into.empty()) into.resize(kept + 1);
 }
 
+void merge_clocks(std::vector<ClockRun>& into, const std::vector<ClockRun>& more) {
+  for (const ClockRun& run : more) {
+    const bool same = !into.empty() && into.back().node == run.node &&
+                      into.back().doubt_ns == run.doubt_ns &&
+                      into.back().first_rank + into.back().ranks == run.first_rank;
+    if (same)
+      into.back().ranks += run.ranks;
+    else
+      into.push_back(run);
+  }
+}
+
 Result<CommitMessage> merge(std::span<const std::byte> lower, std::span<const std::byte> higher) {
   BENTO_ASSIGN(CommitMessage left, decode_commit_message(lower));
   BENTO_ASSIGN(CommitMessage right, decode_commit_message(higher));
@@ -120,6 +159,7 @@ Result<CommitMessage> merge(std::span<const std::byte> lower, std::span<const st
   }
   merge_fills(left.fills, std::move(right.fills));
   left.new_bytes += right.new_bytes;
+  merge_clocks(left.clocks, right.clocks);
   left.partial.merge(right.partial);
   left.member_writes.insert(left.member_writes.end(), right.member_writes.begin(),
                             right.member_writes.end());

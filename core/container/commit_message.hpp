@@ -16,6 +16,7 @@
 #include "core/comm/communicator.hpp"
 #include "core/layout/chunk_fill.hpp"
 #include "core/records/record.hpp"
+#include "core/steps/uncertain_order.hpp"
 
 namespace bento {
 
@@ -37,6 +38,7 @@ struct CommitMessage {
   std::uint64_t new_bytes = 0;           ///< StreamWriter::new_bytes() of all ranks
   std::set<DatasetNumber> partial;       ///< of which some rank has written some members only
   Bytes member_writes;                   ///< decode_member_writes(); if the owner asked for them
+  std::vector<ClockRun> clocks;          ///< of ranks of several nodes, with exact times
   Bytes entries;                         ///< contribution to the step index
 };
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -99,6 +100,7 @@ class Owner {
   // owner_ask.cpp
   Result<SecondRound> ask(const CommitMessage& message) const;
   Status check_members(const CommitMessage& message) const;
+  Status note_uncertain_order(const CommitMessage& message);
   // owner_space.cpp
   Result<Bytes> find_space(const CommitMessage& message, const Root& next);
   Result<Bytes> liveness(const Root& next, bool closing, std::uint64_t most_records = kAnyRecords);
@@ -164,6 +166,7 @@ class Owner {
   DatasetNames dataset_names_;
   std::vector<std::string> notes_;
   std::uint64_t unordered_overlaps_ = 0;
+  std::set<DatasetNumber> uncertain_;  ///< datasets of note_uncertain_order()
 };
 
 }  // namespace bento

@@ -46,4 +46,45 @@ Status Owner::check_members(const CommitMessage& message) const {
   return {};
 }
 
+namespace {
+
+std::string microseconds(std::uint64_t ns) {
+  return fmt::format("{:.1f} us", static_cast<double>(ns) / 1000);
+}
+
+}  // namespace
+
+// The program has said nothing of the order of such writes that this file could know of, and the
+// clocks of two nodes cannot. One of them is kept all the same: once for each dataset.
+Status Owner::note_uncertain_order(const CommitMessage& message) {
+  constexpr std::size_t kNamed = 8;
+  if (message.clocks.empty() || message.entries.empty()) return {};
+  BENTO_ASSIGN(const auto parts, parse_contribution(message.entries));
+  for (const auto& part : parts) {
+    if (!part.exact_times || uncertain_.contains(part.dataset)) continue;
+    BENTO_ASSIGN(const UncertainOrders found, find_uncertain_order(part, message.clocks));
+    if (found.pairs.empty() && found.all) continue;
+    uncertain_.insert(part.dataset);
+    std::string name = dataset_names_ ? dataset_names_(part.dataset) : std::string();
+    if (name.empty()) name = fmt::format("{}, which has no name", part.dataset);
+    std::string text = fmt::format(
+        "dataset {}: ranks of different nodes wrote the same elements, with no collective call of "
+        "the file in between",
+        name);
+    for (const UncertainOrder& pair :
+         std::span(found.pairs).first(std::min(kNamed, found.pairs.size())))
+      text += fmt::format(
+          "; ranks {} and {} within {} at element [{}], where their clocks are known "
+          "to {} only",
+          pair.earlier, pair.later, microseconds(pair.apart_ns),
+          fmt::join(pair.element.view(), ", "), microseconds(pair.doubt_ns));
+    if (found.pairs.size() > kNamed) text += fmt::format("; {} more", found.pairs.size() - kNamed);
+    if (!found.all) text += "; there are too many such writes to look at all";
+    notes_.push_back(text +
+                     ". What was kept may not be what was written last: let all ranks call "
+                     "H5Fflush between such writes");
+  }
+  return {};
+}
+
 }  // namespace bento

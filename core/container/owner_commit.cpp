@@ -40,6 +40,7 @@ ByteWriter Owner::answer(const Bytes& merged, bool first_round, bool closing,
     }
     lost = check_members(message);
     BENTO_TRY(lost);
+    BENTO_TRY(note_uncertain_order(message));
     Root next = state_.root;
     BENTO_TRY(commit(message, closing, view, next));
     BENTO_ASSIGN(const Bytes dead, closing ? liveness(next, true) : find_space(message, next));

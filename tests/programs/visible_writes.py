@@ -260,6 +260,7 @@ def ahead():
                 data[rows : 2 * rows] = np.full((rows, 4), 30)
             comm.barrier()
             assert set(np.unique(data[rows : 2 * rows])) == {30}, "after it"
+        allocated(file, comm)
     for layout_known in (False, True):
         for way in ("deleted", "cut", "overwritten", "compressed"):
             with h5py.File(f"{way} {layout_known}.h5", "w", driver="mpio", comm=comm) as file:
@@ -344,6 +345,41 @@ def children():
     print("right")
 
 
+def allocated(file, comm):
+    """After a collective write to filtered chunks each rank knows what all have written, also of those that come later."""
+    import time
+
+    import numpy as np
+    from h5py import Dataset, h5d, h5p, h5s, h5t
+
+    def create(name, when):
+        plist = h5p.create(h5p.DATASET_CREATE)
+        plist.set_chunk((4, 4))
+        plist.set_deflate(1)
+        plist.set_alloc_time(when)
+        return Dataset(h5d.create(file.id, name, h5t.NATIVE_INT32, h5s.create_simple((4 * comm.size + 4, 4)), plist))
+
+    together = h5p.create(h5p.DATASET_XFER)
+    together.set_dxpl_mpio(1)
+    for name, when in ((b"incr", h5d.ALLOC_TIME_INCR), (b"late", h5d.ALLOC_TIME_LATE), (b"empty", h5d.ALLOC_TIME_LATE)):
+        data = create(name, when)
+        assert data.id.get_space_status() == h5d.SPACE_STATUS_NOT_ALLOCATED, name
+        where = data.id.get_space()
+        where.select_hyperslab((4 * comm.rank, 0), (4, 4))
+        memory = h5s.create_simple((4, 4))
+        if name == b"empty":
+            where.select_none()
+            memory.select_none()
+        comm.barrier()
+        if comm.rank == 1:
+            time.sleep(0.2)
+        data.id.write(memory, where, np.full((4, 4), comm.rank, "i4"), dxpl=together)
+        chunks, late = data.id.get_num_chunks(), when == h5d.ALLOC_TIME_LATE
+        assert chunks == comm.size + late, (name, chunks)
+        status = h5d.SPACE_STATUS_ALLOCATED if late else h5d.SPACE_STATUS_PART_ALLOCATED
+        assert data.id.get_space_status() == status, name
+
+
 def other_clocks():
     """Ranks of nodes whose clocks differ write the same elements in turns, with barriers between."""
     import time
@@ -369,16 +405,54 @@ def other_clocks():
     print("right")
 
 
-def test_clocks():
+def close_writes():
+    """Ranks of two nodes write the same elements, no further apart than a clock has drifted; their own; and with a flush between."""
+    import time
+
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with h5py.File("close.h5", "w", driver="mpio", comm=comm) as file:
+        names = ("near", "own", "flushed")
+        data = {name: file.create_dataset(name, (40, 3), "i4") for name in names}
+        file.flush()
+        time.sleep(1)
+        for name in names:
+            for turn in range(2):
+                own = slice(20 * comm.rank, 20 * comm.rank + 20) if name == "own" else slice(10, 30)
+                if turn == comm.rank:
+                    data[name][own] = np.full((20, 3), turn)
+                if name == "flushed" and turn == 0:
+                    file.flush()
+                comm.barrier()
+        file.flush()
+        print("right")
+
+
+def run_on_nodes(nodes, clocks, program):
+    """One rank for each of the clocks."""
     command = ["mpirun"]
-    for clock in ("0", "5", "-200000:500", "86400:-500", "0"):
+    for clock in clocks:
         more = [] if len(command) == 1 else [":"]
         command += [*more, "-n", 1, "env", f"H5BENTO_TEST_CLOCK={clock}"]
-        command += [python(), "-B", os.path.abspath(__file__), "--run-clocks"]
-    found = run(command, bento_env(H5BENTO_TEST_NODES="4"))
-    check(found.out.count("right") == 5, found.tail())
-    check(found.err.count("the ranks are on 4 nodes") == 1, found.tail())
+        command += [python(), "-B", os.path.abspath(__file__), program]
+    found = run(command, bento_env(H5BENTO_TEST_NODES=str(nodes)))
+    check(found.out.count("right") == len(clocks), found.tail())
+    check(found.err.count(f"the ranks are on {nodes} nodes") == 1, found.tail())
+    return found
+
+
+def test_clocks():
+    run_on_nodes(4, ("0", "5", "-200000:500", "86400:-500", "0"), "--run-clocks")
     say("4 nodes, whose clocks differ by seconds and days: the later write of each element")
+    # Rank 1's clock gains 0.4 s until the first write, which is more than between the writes to "near".
+    found = run_on_nodes(2, ("0", "0:400000"), "--run-close")
+    told = [line for line in found.err.splitlines() if "wrote the same elements" in line]
+    check([line for line in told if "dataset '/near'" in line and "ranks 0 and 1 " in line.replace("1 and 0", "0 and 1")], found.tail())
+    check(not [line for line in told if "/own" in line or "/flushed" in line], found.tail())
+    say(f"2 nodes, a clock that is fast: {told[0] if told else ''}")
 
 
 def test_ahead():
@@ -434,7 +508,7 @@ def test():
 
 
 if __name__ == "__main__":
-    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "ahead": ahead, "children": children}
+    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "ahead": ahead, "children": children}
     if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs and sys.argv[1].startswith("--run-"):
         programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)

@@ -135,7 +135,7 @@ ViewBuilder FileContext::view_builder() const {
 
 Status FileContext::commit() {
   Status done = container_->commit(config().view_commits ? view_builder() : ViewBuilder{});
-  if (config().view_commits) tell_notes();
+  tell_notes();
   return done;
 }
 
