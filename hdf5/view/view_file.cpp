@@ -23,6 +23,8 @@ namespace {
 
 // Raw data from here on is not kept in memory.
 constexpr std::uint64_t kWriteThroughBytes = 256u << 10;
+// Nor is more than this of smaller pieces, which values of variable length come in.
+constexpr std::uint64_t kSmallInMemory = 16u << 20;
 // No file reaches so far.
 constexpr std::uint64_t kNowhere = static_cast<std::uint64_t>(1) << 60;
 // Fewer bytes than this are skipped between pieces.
@@ -86,10 +88,14 @@ Result<std::uint64_t> ViewFile::try_allocate(H5FD_mem_t type, std::uint64_t byte
     return next_address_;
   }
   BENTO_ASSIGN(const std::uint64_t address, place_->allocate(bytes));
-  if (type == H5FD_MEM_DRAW && bytes >= kWriteThroughBytes)
+  const bool data = type == H5FD_MEM_DRAW || type == H5FD_MEM_GHEAP;
+  if (data && bytes >= kWriteThroughBytes) {
     regions_[address].bytes = bytes;
-  else
-    keep_in_memory(address, bytes);
+    return address;
+  }
+  keep_in_memory(address, bytes);
+  if (data) small_bytes_ += bytes;
+  if (small_bytes_ >= kSmallInMemory) BENTO_TRY(store_early());
   return address;
 }
 
@@ -187,6 +193,14 @@ std::uint64_t ViewFile::adopted_from(std::uint64_t address) const {
   if (behind == adopted_runs_.begin()) return 0;
   const auto& [start, bytes] = *std::prev(behind);
   return address < start + bytes ? start + bytes - address : 0;
+}
+
+// Also metadata, which lies between the data: what of it changes again is written then.
+Status ViewFile::store_early() {
+  BENTO_TRY(store());
+  for (auto& [address, region] : regions_) region.memory = std::vector<std::byte>();
+  small_bytes_ = 0;
+  return {};
 }
 
 Status ViewFile::store() {

@@ -70,10 +70,11 @@ class ViewFile {
   bool begun = false;
 
  private:
-  /// Allocated bytes side by side. Large raw data goes straight to the file.
+  /// Allocated bytes side by side. Large raw data goes straight to the file, and so does what
+  /// belongs to a region that was stored early.
   struct Region {
     std::uint64_t bytes = 0;
-    std::vector<std::byte> memory;  ///< empty for raw data written through
+    std::vector<std::byte> memory;  ///< empty for what is written through
   };
   using Regions = std::map<std::uint64_t, Region>;
   /// The first region that ends behind `address`.
@@ -84,6 +85,7 @@ class ViewFile {
   /// How many bytes from there on are adopted; 0: not this one.
   [[nodiscard]] std::uint64_t adopted_from(std::uint64_t address) const;
   void keep_in_memory(std::uint64_t address, std::uint64_t bytes);
+  Status store_early();
   /// Runs `body`, which returns a Status; the first failure is kept, exceptions too.
   template <class Body>
   void watch(Body&& body) noexcept;
@@ -91,8 +93,9 @@ class ViewFile {
   ViewPlace* place_;  ///< null when given up
   std::uint64_t base_;
   Status failure_;
-  std::uint64_t nowhere_;  ///< next address that stands for no place in the file
-  Regions regions_;        ///< by address
+  std::uint64_t nowhere_;          ///< next address that stands for no place in the file
+  Regions regions_;                ///< by address
+  std::uint64_t small_bytes_ = 0;  ///< of data in memory
   std::map<std::uint64_t, std::uint64_t> adopted_runs_;  ///< address -> bytes
   std::uint64_t next_address_ = 0;
   std::uint64_t next_bytes_ = 0;

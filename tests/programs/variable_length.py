@@ -10,9 +10,11 @@ ranks, independently and collectively; other numbers of ranks, a serial program 
     variable_length.py damage                 flipped bits are found
     variable_length.py kill COUNT             the last commit survives SIGKILLs
     variable_length.py many COUNT             COUNT strings of 0 to 10,000 bytes on 4 ranks
+    variable_length.py many-killed COUNT      the same, killed behind a flush of one half
     mpirun ... variable_length.py --NAME ...  their programs
 """
 
+import itertools
 import os
 import random
 import sys
@@ -492,7 +494,9 @@ def many_length(index):
     return (index * 2654435761 % 4294967296) % 10001
 
 
-def many_program(path, count):
+def many_program(path, count, halves=False):
+    """`halves`: half of each rank's strings, a flush, and the others for ever: to be killed."""
+    import resource
     import time
 
     import h5py
@@ -505,13 +509,40 @@ def many_program(path, count):
     with h5py.File(path, "w", driver="mpio", comm=comm) as file:
         data = file.create_dataset("text", (count,), h5py.string_dtype())
         first, last = comm.rank * count // comm.size, (comm.rank + 1) * count // comm.size
-        for at in range(first, last, 2000):
-            part = range(at, min(at + 2000, last))
-            data[part.start : part.stop] = np.array([f"{i}:{base}"[: many_length(i)] for i in part], object)
+
+        def write(first, last):
+            for at in range(first, last, 2000):
+                part = range(at, min(at + 2000, last))
+                data[part.start : part.stop] = np.array([f"{i}:{base}"[: many_length(i)] for i in part], object)
+
+        if halves:
+            write(first, (first + last) // 2)
+            file.flush()
+            print("flushed", flush=True)
+            while True:
+                write((first + last) // 2, last)
+        write(first, last)
         comm.Barrier()
         written = time.time()
+    memory = comm.reduce(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, MPI.MAX)
     if comm.rank == 0:
-        print(f"wrote {written - begun:.1f} s, close {time.time() - written:.1f} s")
+        print(f"wrote {written - begun:.1f} s, close {time.time() - written:.1f} s, memory of a process {memory} MiB")
+
+
+def many_after_kill(path, count, ranks):
+    import h5py
+
+    base = "abcdefghijklmnopqrstuvwxyz" * 400
+    with h5py.File(path, "r") as file:
+        data = file["text"]
+        for rank in range(ranks):
+            first, last = rank * count // ranks, (rank + 1) * count // ranks
+            for at in range(first, last, 2000):
+                part = range(at, min(at + 2000, last))
+                for index, value in zip(part, data[part.start : part.stop]):
+                    wanted = f"{index}:{base}"[: many_length(index)] if index < (first + last) // 2 else ""
+                    assert value.decode() == wanted, index
+    print("right")
 
 
 def many_reader(path, count, parallel):
@@ -664,6 +695,33 @@ def test_many(count):
     all_right(result, 1)
     say(f"without h5bento: read in {result.seconds:.1f} s")
     run([h5bento(), "verify", "x.h5"], native_env(), timeout=1800)
+    memory = int(timing.split()[-2])
+    check(memory < 400, f"a process had {memory} MiB")
+
+
+def test_many_killed(count):
+    import subprocess
+    import time
+
+    count = int(count)
+    program = subprocess.Popen(
+        ["mpirun", "-n", "4", python(), *this("--many-halves", "x.h5", count)],
+        env=bento_env(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        flushed = sum(line == "flushed\n" for line in itertools.islice(program.stdout, 4))
+        check(flushed == 4, f"{flushed} of 4 ranks have flushed")
+        time.sleep(1 + count / 1e5)
+    finally:
+        harness.kill_ranks(program)
+    program.stdout.read()
+    all_right(run([python(), *this("--many-state", "x.h5", count, 4)], bento_env(), timeout=1800), 1)
+    run([h5bento(), "repair", "x.h5"], native_env(), timeout=1800)
+    all_right(stock("--many-state", "x.h5", count, 4, timeout=1800), 1)
+    say(f"{count} strings, killed behind the flush of one half: that is there, and nothing else")
 
 
 PROGRAMS = {
@@ -675,6 +733,8 @@ PROGRAMS = {
     "--steps": steps_program,
     "--state": steps_state,
     "--many": lambda path, count: many_program(path, int(count)),
+    "--many-halves": lambda path, count: many_program(path, int(count), True),
+    "--many-state": lambda path, count, ranks: many_after_kill(path, int(count), int(ranks)),
     "--many-read": lambda path, count, how="": many_reader(path, int(count), how == "parallel"),
 }
 TESTS = {
@@ -684,6 +744,7 @@ TESTS = {
     "damage": test_damage,
     "kill": test_kill,
     "many": test_many,
+    "many-killed": test_many_killed,
 }
 
 

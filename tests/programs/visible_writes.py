@@ -13,8 +13,11 @@ wrote; nobody flushes. Each read must give what was written last. The same progr
 import glob
 import os
 import sys
+import time
 
 STEPS = 40
+# Rank 1 computes for long between its calls.
+SLOW = os.environ.get("BENTO_SLOW_RANK")
 
 
 def box_of(rng, shape, whole):
@@ -128,6 +131,8 @@ class Program:
                 self.file.flush()
             else:
                 self.write()
+            if SLOW and self.comm.rank == 1:
+                time.sleep(0.05)
             self.comm.barrier()
             for _ in range(2):
                 self.read()
@@ -203,8 +208,6 @@ def atomic():
 
 def reader_of_killed():
     """Rank 1 dies while rank 0 reads what it has written."""
-    import time
-
     import h5py
     import numpy as np
     from mpi4py import MPI
@@ -237,8 +240,6 @@ def reader_of_killed():
 
 def ahead():
     """Rank 0 is some collective calls ahead, and writes over what rank 1 has yet to read: rank 1 reads what it wrote."""
-    import time
-
     import h5py
     import numpy as np
     from mpi4py import MPI
@@ -347,8 +348,6 @@ def children():
 
 def allocated(file, comm):
     """After a collective write to filtered chunks each rank knows what all have written, also of those that come later."""
-    import time
-
     import numpy as np
     from h5py import Dataset, h5d, h5p, h5s, h5t
 
@@ -382,8 +381,6 @@ def allocated(file, comm):
 
 def other_clocks():
     """Ranks of nodes whose clocks differ write the same elements in turns, with barriers between."""
-    import time
-
     import h5py
     import numpy as np
     from mpi4py import MPI
@@ -407,8 +404,6 @@ def other_clocks():
 
 def close_writes():
     """Ranks of two nodes write the same elements, no further apart than a clock has drifted; their own; and with a flush between."""
-    import time
-
     import h5py
     import numpy as np
     from mpi4py import MPI
@@ -428,6 +423,27 @@ def close_writes():
                     file.flush()
                 comm.barrier()
         file.flush()
+        print("right")
+
+
+def stepping_clock():
+    """The clock of rank 1's node is set back by 100 s between the open and the writes of both."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with h5py.File("step.h5", "w", driver="mpio", comm=comm) as file:
+        data = [file.create_dataset(name, (40, 3), "i4") for name in ("at the step", "behind it")]
+        time.sleep(2)
+        for each in data:
+            for turn in range(2):
+                if turn == comm.rank:
+                    each[...] = np.full((40, 3), turn)
+                time.sleep(0.3)
+                comm.barrier()
+            file.flush()
+        assert (data[1][...] == 1).all()
         print("right")
 
 
@@ -452,7 +468,11 @@ def test_clocks():
     told = [line for line in found.err.splitlines() if "wrote the same elements" in line]
     check([line for line in told if "dataset '/near'" in line and "ranks 0 and 1 " in line.replace("1 and 0", "0 and 1")], found.tail())
     check(not [line for line in told if "/own" in line or "/flushed" in line], found.tail())
-    say(f"2 nodes, a clock that is fast: {told[0] if told else ''}")
+    say(f"2 nodes, a clock that is fast: {told[0]}")
+    found = run_on_nodes(2, ("0", "0:0:-100:1.5"), "--run-step")
+    told = [line for line in found.err.splitlines() if "wrote the same elements" in line]
+    check(len(told) == 1 and "dataset '/at the step'" in told[0], found.tail())
+    say(f"2 nodes, a clock that is set back: {told[0]}")
 
 
 def test_ahead():
@@ -508,7 +528,7 @@ def test():
 
 
 if __name__ == "__main__":
-    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "ahead": ahead, "children": children}
+    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "ahead": ahead, "children": children}
     if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs and sys.argv[1].startswith("--run-"):
         programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)

@@ -302,5 +302,40 @@ TEST_CASE("native view: one write over pieces that were allocated in any order",
   }
 }
 
+TEST_CASE("native view: small data does not gather in memory for ever", "[view]") {
+  const WorkFolder folder;
+  constexpr std::uint64_t kPiece = 200u << 10;
+  constexpr std::uint64_t kPieces = 100;
+  std::vector<std::uint64_t> addresses;
+  for (std::uint64_t i = 0; i < kPieces; ++i) addresses.push_back(4096 + i * kPiece);
+  ChosenPlace place(addresses);
+  ViewFile view(place);
+  std::vector<std::byte> bytes(kPiece);
+  const auto fill = [&](std::uint64_t i) {
+    std::ranges::fill(bytes, static_cast<std::byte>(i + 1));
+  };
+  for (std::uint64_t i = 0; i < kPieces; ++i) {
+    const std::uint64_t address = view.allocate(H5FD_MEM_GHEAP, kPiece);
+    REQUIRE(address == addresses[i]);
+    fill(i);
+    view.write(address, bytes);
+  }
+  REQUIRE(view.failure());
+  const auto length = place.file().size();
+  REQUIRE(length);
+  CHECK(*length >= 16u << 20);  // long before store()
+  fill(200);
+  view.write(addresses[0], bytes);  // what is in the file changes there
+  REQUIRE(view.store());
+  std::vector<std::byte> read(kPiece);
+  for (std::uint64_t i = 0; i < kPieces; ++i) {
+    fill(i == 0 ? 200 : i);
+    view.read(addresses[i], read);
+    CHECK(read == bytes);
+    REQUIRE(place.file().read_at(addresses[i], read));
+    CHECK(read == bytes);
+  }
+}
+
 }  // namespace
 }  // namespace bento::vol
