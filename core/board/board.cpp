@@ -60,9 +60,9 @@ void Board::grew(std::uint64_t number, const Box& by, const Box& grown, std::uin
   log_.grew(number, d, by.count[d], time_ns);
 }
 
-void Board::placed(const Record& record) {
+std::uint64_t Board::placed(const Record& record) {
   log_.placed(record);
-  ++next_;
+  return next_++;
 }
 
 // Either the reader, who says what it has looked at before it looks, finds the new head, or this

@@ -47,8 +47,11 @@ class Board {
   /// It is now `grown`, by this box behind what it was.
   void grew(std::uint64_t number, const Box& by, const Box& grown, std::uint64_t time_ns);
   void replaced(std::uint64_t number, const Order& order) { log_.replaced(number, order); }
-  void placed(const Record& record);
+  /// Returns its number.
+  std::uint64_t placed(const Record& record);
   void moved(std::uint64_t number, std::span<const Record> placed) { log_.moved(number, placed); }
+  /// Only some elements of it were written. Before it is published.
+  void gaps(std::uint64_t number, const RecordGaps& gaps) { log_.gaps(number, gaps); }
   /// All records so far are told of once more, or are gone.
   void restart() { log_.restart(); }
 

@@ -138,6 +138,12 @@ void LogWriter::moved(std::uint64_t number, std::span<const Record> placed) {
   }
 }
 
+void LogWriter::gaps(std::uint64_t number, const RecordGaps& gaps) {
+  kind(LogEntryKind::kGaps);
+  out_.varint(number);
+  gaps.encode(out_);
+}
+
 Status LogReader::read(ByteReader& in, LogEntry& entry) {
   BENTO_ASSIGN(const std::uint8_t kind, in.u8());
   entry.kind = static_cast<LogEntryKind>(kind);
@@ -187,6 +193,12 @@ Status LogReader::read(ByteReader& in, LogEntry& entry) {
         BENTO_ASSIGN(record.box, get_box(in));
         BENTO_TRY(get_place(in, record));
       }
+      return {};
+    }
+    case LogEntryKind::kGaps: {
+      BENTO_ASSIGN(entry.number, in.varint());
+      BENTO_ASSIGN(RecordGaps gaps, RecordGaps::decode(in));
+      entry.gaps = std::make_shared<const RecordGaps>(std::move(gaps));
       return {};
     }
   }

@@ -13,6 +13,7 @@
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/records/record.hpp"
+#include "core/records/record_gaps.hpp"
 #include "core/records/write_times.hpp"
 
 namespace bento {
@@ -31,6 +32,7 @@ enum class LogEntryKind : std::uint8_t {
   kReplaced,  ///< a buffered record was written anew in its place
   kPlaced,    ///< a record in the file
   kMoved,     ///< a buffered record is in the file now, as one record or cut in several
+  kGaps,      ///< of a record, only some elements were written
 };
 
 struct LogEntry {
@@ -38,12 +40,13 @@ struct LogEntry {
   Record record;               ///< kBuffered, kPlaced
   BufferPlace place;           ///< kBuffered
   WriteTimes times;            ///< kBuffered: of a record that had grown before
-  std::uint64_t number = 0;    ///< kGrew, kReplaced, kMoved: which record
+  std::uint64_t number = 0;    ///< kGrew, kReplaced, kMoved, kGaps: which record
   Order order;                 ///< kReplaced
   unsigned dimension = 0;      ///< kGrew: along which,
   std::uint64_t added = 0;     ///< by how many elements,
   std::uint64_t time_ns = 0;   ///< and when
   std::vector<Record> placed;  ///< kMoved: boxes and places
+  SharedGaps gaps;             ///< kGaps
 };
 
 class LogWriter {
@@ -54,6 +57,7 @@ class LogWriter {
   void replaced(std::uint64_t number, const Order& order);
   void placed(const Record& record);
   void moved(std::uint64_t number, std::span<const Record> placed);
+  void gaps(std::uint64_t number, const RecordGaps& gaps);
 
   [[nodiscard]] std::span<const std::byte> view() const { return out_.view(); }
   void clear() { out_.buffer().clear(); }

@@ -83,6 +83,8 @@ Status OtherRecords::apply(Other& other, LogEntry& entry) {
       return replace(other, entry);
     case LogEntryKind::kMoved:
       return move(other, entry);
+    case LogEntryKind::kGaps:
+      return note_gaps(other, entry);
   }
   return {};
 }
@@ -146,11 +148,18 @@ Status OtherRecords::replace(Other& other, const LogEntry& entry) {
   Record record = index_.record(one->dataset, one->position);
   record.order = entry.order;
   times_.erase({one->dataset, one->position});
+  gaps_.erase({one->dataset, one->position});
   index_.replace(one->dataset, one->position, record);
   return {};
 }
 
-// As the stream does it: a record that was cut takes the times of its parts along.
+Status OtherRecords::note_gaps(Other& other, const LogEntry& entry) {
+  BENTO_ASSIGN(const Known* const one, known(other, entry.number));
+  if (one->position != kNone) gaps_[{one->dataset, one->position}] = entry.gaps;
+  return {};
+}
+
+// As the stream does it: a record that was cut takes the times of its parts along, and its gaps.
 Status OtherRecords::move(Other& other, LogEntry& entry) {
   BENTO_ASSIGN(Known* const one, known(other, entry.number));
   one->buffered = false;
@@ -159,6 +168,8 @@ Status OtherRecords::move(Other& other, LogEntry& entry) {
   const auto grown = times_.find({one->dataset, one->position});
   const WriteTimes times = grown == times_.end() ? WriteTimes{} : grown->second;
   if (grown != times_.end()) times_.erase(grown);
+  const auto gapped = gaps_.find({one->dataset, one->position});
+  const SharedGaps gaps = gapped == gaps_.end() ? nullptr : gapped->second;
   std::uint64_t cut = 0;
   for (std::size_t i = 0; i < entry.placed.size(); ++i) {
     Record& part = entry.placed[i];
@@ -179,6 +190,7 @@ Status OtherRecords::move(Other& other, LogEntry& entry) {
       BENTO_ASSIGN(position, put(part));
     }
     if (!of_part.empty()) times_[{one->dataset, position}] = std::move(of_part);
+    if (gaps) gaps_[{one->dataset, position}] = gaps;
   }
   return {};
 }
@@ -190,6 +202,7 @@ void OtherRecords::hide(const Known& one) {
   record.order = {};
   index_.replace(one.dataset, one.position, record);
   times_.erase({one.dataset, one.position});
+  gaps_.erase({one.dataset, one.position});
 }
 
 void OtherRecords::restart(Other& other) {
@@ -210,6 +223,11 @@ const OtherRecords::Known* OtherRecords::find(const Location& where) const {
 const WriteTimes* OtherRecords::times_of(DatasetNumber dataset, std::size_t position) const {
   const auto found = times_.find({dataset, position});
   return found == times_.end() ? nullptr : &found->second;
+}
+
+const RecordGaps* OtherRecords::gaps_of(DatasetNumber dataset, std::size_t position) const {
+  const auto found = gaps_.find({dataset, position});
+  return found == gaps_.end() ? nullptr : found->second.get();
 }
 
 std::optional<Record> OtherRecords::now(const Location& where) const {
@@ -240,7 +258,9 @@ Status OtherRecords::clip(const ExtentEvent& event) {
 void OtherRecords::remove(DatasetNumber dataset) {
   if (index_.find(dataset) == nullptr) return;
   index_.remove(dataset);
-  std::erase_if(times_, [&](const auto& each) { return each.first.first == dataset; });
+  const auto theirs = [&](const auto& each) { return each.first.first == dataset; };
+  std::erase_if(times_, theirs);
+  std::erase_if(gaps_, theirs);
   for (Other& other : others_)
     for (Known& one : other.known)
       if (one.dataset == dataset) one.position = kNone;
@@ -251,6 +271,7 @@ void OtherRecords::next_epoch() {
   counter_ = ~node_->counter.load();
   index_ = Index();
   times_.clear();
+  gaps_.clear();
   for (Other& other : others_) {
     other.reader.begin();
     other.read = 0;

@@ -51,6 +51,8 @@ class OtherRecords {
   [[nodiscard]] const WriteTimes* times_of(DatasetNumber dataset, std::size_t position) const;
   /// A rank that has not published yet all that it writes up to this collective count, if any.
   [[nodiscard]] std::optional<std::uint32_t> behind(std::uint64_t collective) const;
+  /// Which elements of a record were written; null if all.
+  [[nodiscard]] const RecordGaps* gaps_of(DatasetNumber dataset, std::size_t position) const;
   /// Chunk size of the container's layout, as soon as some rank has fixed it; 0 before.
   [[nodiscard]] std::uint64_t chunk_bytes() const;
 
@@ -99,6 +101,7 @@ class OtherRecords {
   Status grow(Other& other, const LogEntry& entry);
   Status replace(Other& other, const LogEntry& entry);
   Status move(Other& other, LogEntry& entry);
+  Status note_gaps(Other& other, const LogEntry& entry);
   void restart(Other& other);
   Result<std::size_t> put(const Record& record);
   Result<Known*> known(Other& other, std::uint64_t number);
@@ -114,6 +117,7 @@ class OtherRecords {
   std::uint64_t learnt_ = 0;
   Index index_;
   std::map<std::pair<DatasetNumber, std::size_t>, WriteTimes> times_;
+  std::map<std::pair<DatasetNumber, std::size_t>, SharedGaps> gaps_;
 };
 
 }  // namespace bento

@@ -65,6 +65,7 @@ Bytes encode(const CommitMessage& message) {
     for (const auto used : run.fill) out.varint(used);
   }
   put_datasets(out, message.partial);
+  put_datasets(out, message.gapped);
   out.varint(message.member_writes.size());
   out.bytes(message.member_writes);
   out.varint(message.clocks.size());
@@ -108,6 +109,7 @@ Result<CommitMessage> decode_commit_message(std::span<const std::byte> bytes) {
     }
   }
   BENTO_ASSIGN(message.partial, get_datasets(in));
+  BENTO_ASSIGN(message.gapped, get_datasets(in));
   BENTO_ASSIGN(const std::uint64_t writes, in.varint());
   BENTO_ASSIGN(const auto member_writes, in.bytes(writes));
   message.member_writes.assign(member_writes.begin(), member_writes.end());
@@ -161,6 +163,7 @@ Result<CommitMessage> merge(std::span<const std::byte> lower, std::span<const st
   left.new_bytes += right.new_bytes;
   merge_clocks(left.clocks, right.clocks);
   left.partial.merge(right.partial);
+  left.gapped.merge(right.gapped);
   left.member_writes.insert(left.member_writes.end(), right.member_writes.begin(),
                             right.member_writes.end());
   if (left.differs || !left.status) return left;  // nobody will look at the entries

@@ -37,6 +37,7 @@ struct CommitMessage {
   std::vector<FillRun> fills;            ///< of writers that have begun, ascending
   std::uint64_t new_bytes = 0;           ///< StreamWriter::new_bytes() of all ranks
   std::set<DatasetNumber> partial;       ///< of which some rank has written some members only
+  std::set<DatasetNumber> gapped;        ///< of which some rank has written boxes with gaps
   Bytes member_writes;                   ///< decode_member_writes(); if the owner asked for them
   std::vector<ClockRun> clocks;          ///< of ranks of several nodes, with exact times
   Bytes entries;                         ///< contribution to the step index
@@ -46,6 +47,7 @@ struct CommitMessage {
 struct SecondRound {
   std::set<DatasetNumber> exact_times;
   std::set<DatasetNumber> member_writes;
+  std::set<DatasetNumber> gapped;  ///< whose gaps do not count
 };
 
 /// What the owner sends back.

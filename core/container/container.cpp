@@ -230,10 +230,7 @@ std::uint64_t Container::largest_record() const {
   return chunk > in_front ? chunk - in_front : 0;
 }
 
-Status Container::write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
-                               std::uint64_t bytes, const ValueRange& range,
-                               const WrittenMembers* written) {
-  if (comm_->size() == 1) written = nullptr;  // what the only rank sees is all there is
+Status Container::may_write(const Record& record) {
   if (!state_.writable)
     return fail(Code::kPermission, fmt::format("'{}' is open for reading only", state_.path));
   for (unsigned d = 0; d < record.box.rank(); ++d)
@@ -243,7 +240,14 @@ Status Container::write_record(Record record, std::uint64_t element_bytes, ByteS
           fmt::format("'{}': dataset {} is written beyond element {} of dimension {}, where "
                       "the step index ends",
                       state_.path, record.dataset, kMostElements - 1, d));
-  BENTO_TRY(check_home());
+  return check_home();
+}
+
+Status Container::write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
+                               std::uint64_t bytes, const ValueRange& range,
+                               const WrittenMembers* written) {
+  if (comm_->size() == 1) written = nullptr;  // what the only rank sees is all there is
+  BENTO_TRY(may_write(record));
   Status done;
   if (layout_fixed_) done = attach();
   if (done) {

@@ -136,6 +136,15 @@ class Container {
   /// commit.
   Status write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes, ByteSource& data,
                const WrittenMembers* written = nullptr);
+  /// The same of the box around a selection: the program writes only `written` of it, and this rank
+  /// reads what lies between from itself first (find()). Where other ranks lie in the box, what
+  /// lies between does not count. takes_gaps() must have said so. Errors: as write().
+  Status write_with_gaps(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
+                         std::span<const std::byte> data, const RegularSelection& written,
+                         const ValueRange& range);
+  /// May be, and is likely to be worth it: as far as this rank knows no other rank writes there.
+  /// Of a group of more than one rank. Errors: as find().
+  Result<bool> takes_gaps(DatasetNumber dataset, const Box& box);
   /// The same for one box whose elements went through the dataset's filters already: `stored` is
   /// kept as it is and never cut. `filter_mask` has a bit for each filter that was skipped. Errors:
   /// as write(); kNoSpace naming chunk= for more than largest_record() bytes.
@@ -260,6 +269,7 @@ class Container {
   Status fix_layout(std::uint64_t declared);
   Status store_layout();
   Status attach();
+  [[nodiscard]] Status may_write(const Record& record);
   Status write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
                       std::uint64_t bytes, const ValueRange& range, const WrittenMembers* written);
   Status write_uncut(Record record, std::span<const std::byte> stored, const ValueRange& range,
@@ -280,6 +290,8 @@ class Container {
   template <class FromBuffer, class FromFile>
   Status read_of_other(const Record& record, const FromBuffer& from_buffer,
                        const FromFile& from_file);
+  // container_gaps.cpp
+  Status fill_gaps(const std::set<DatasetNumber>& datasets);
   // container_home.cpp
   [[nodiscard]] Status check_inherited(DatasetNumber dataset, const Lookup& fresh) const;
   // container_commit.cpp
@@ -352,7 +364,9 @@ class Container {
   /// Of ranks whose records came by exchange(): up to when they were written.
   std::map<std::uint32_t, std::uint64_t> known_until_ns_;
   std::uint64_t exchanges_ = 0;  ///< of this session, equal on all ranks
-  MemberWrites member_writes_;   ///< since the last commit; of a group of more than one rank
+  /// Of which ranks have written among each other's elements, in this session.
+  std::set<DatasetNumber> shared_datasets_;
+  MemberWrites member_writes_;  ///< since the last commit; of a group of more than one rank
   OperationLog operations_;
 };
 

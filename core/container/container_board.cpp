@@ -152,14 +152,16 @@ Result<Lookup> Container::find_uncommitted(DatasetNumber dataset, const Box& sel
   learn_layout();
   const OtherRecords& others = boards_->others();
   PartCandidates candidates(selection);
-  BENTO_TRY(candidates.add(state_.index, dataset, [&](std::size_t position) {
-    return stream_.any_times_of({dataset, position});
-  }));
+  BENTO_TRY(candidates.add(
+      state_.index, dataset,
+      [&](std::size_t position) { return stream_.any_times_of({dataset, position}); },
+      [&](std::size_t position) { return stream_.gaps_of({dataset, position}); }));
   // A rank that is some collective calls ahead may write over what this one has yet to read.
   // Nothing that this rank has waited for can have been written there.
   BENTO_TRY(candidates.add(
       others.index(), dataset,
-      [&](std::size_t position) { return others.times_of(dataset, position); }, state_.collective));
+      [&](std::size_t position) { return others.times_of(dataset, position); },
+      [&](std::size_t position) { return others.gaps_of(dataset, position); }, state_.collective));
   return std::move(candidates).resolve();
 }
 

@@ -90,6 +90,7 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
   if (state_.options.keep != 0) message.new_bytes = stream_.new_bytes();
   if (!mine || stream_.uncommitted().empty()) return encode(message);
   message.partial = member_writes_.partial();
+  message.gapped = stream_.datasets_with_gaps();
   message.member_writes = member_writes_.encode(second.member_writes);
 
   // In the order of the stream, because that is regular.
@@ -114,6 +115,10 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
 Result<Bytes> Container::contribute(Status& mine, const SecondRound& second) {
   Bytes out;
   auto brought = guarded([&]() -> Status {
+    if (mine && !second.gapped.empty()) {
+      BENTO_TRY(fill_gaps(second.gapped));
+      if (stream_.attached()) BENTO_TRY(sync_mine());
+    }
     if (mine && !second.exact_times.empty()) BENTO_TRY(part_records(second.exact_times));
     BENTO_ASSIGN(out, contribution(mine, second));
     return {};
@@ -146,6 +151,7 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
     BENTO_ASSIGN(second.exact_times, get_datasets(in));
     BENTO_ASSIGN(second.member_writes, get_datasets(in));
     if (!second.exact_times.empty() && nodes_.count() > 1) BENTO_TRY(doubt_clock());
+    BENTO_ASSIGN(second.gapped, get_datasets(in));
   }
 }
 

@@ -127,6 +127,7 @@ Status Container::exchange() {
     if (!layout_fixed_) mine = fix_layout(0);
     if (mine && stream_.has_buffered()) mine = attach();
     if (mine && stream_.attached()) mine = stream_.flush();
+    if (mine) mine = fill_gaps(stream_.datasets_with_gaps());
     if (!mine) failures_.defer(mine);
   }
   BENTO_ASSIGN(const Bytes own, exchange_part(mine));

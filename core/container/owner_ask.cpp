@@ -13,13 +13,16 @@
 namespace bento {
 
 // Where ranks have written the same place at the same collective count, it is when they did. Where
-// some have written members only, into elements that others wrote, it is which ones.
+// some have written members only, into elements that others wrote, it is which ones. And where some
+// have written around elements that others wrote, those of the others count.
 Result<SecondRound> Owner::ask(const CommitMessage& message) const {
   SecondRound second;
   BENTO_ASSIGN(const auto timed, datasets_that_need_exact_times(message.entries));
   second.exact_times.insert(timed.begin(), timed.end());
   BENTO_ASSIGN(const auto shared, datasets_that_ranks_share(message.entries, message.partial));
   second.member_writes.insert(shared.begin(), shared.end());
+  BENTO_ASSIGN(const auto among, datasets_that_ranks_share(message.entries, message.gapped));
+  second.gapped.insert(among.begin(), among.end());
   return second;
 }
 

@@ -31,10 +31,11 @@ ByteWriter Owner::answer(const Bytes& merged, bool first_round, bool closing,
     BENTO_TRY(message.status);
     if (first_round && state_.ranks > 1) {
       BENTO_ASSIGN(const SecondRound again, ask(message));
-      if (!again.exact_times.empty() || !again.member_writes.empty()) {
+      if (!again.exact_times.empty() || !again.member_writes.empty() || !again.gapped.empty()) {
         kind = CommitAnswer::kAgain;
         put_datasets(out, again.exact_times);
         put_datasets(out, again.member_writes);
+        put_datasets(out, again.gapped);
         return {};
       }
     }

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/geometry/runs.hpp"
 
+#include <algorithm>
+
 namespace bento {
 
 void RegularSelection::normalise() {
@@ -36,6 +38,32 @@ Box RegularSelection::packed_box(std::uint64_t index) const {
     index /= count[d];
   }
   return out;
+}
+
+void RegularSelection::for_each_in(const Box& within,
+                                   const std::function<void(const Box&)>& use) const {
+  const unsigned rank = start.rank();
+  Dims first(rank);
+  Dims end(rank);  // of the numbers of blocks
+  for (unsigned d = 0; d < rank; ++d) {
+    const std::uint64_t behind = within.start[d] + within.count[d];
+    const std::uint64_t step = std::max<std::uint64_t>(stride[d], 1);
+    const std::uint64_t skipped = start[d] + block[d] - 1;  // last element of the first block
+    first[d] = within.start[d] > skipped ? (within.start[d] - skipped + step - 1) / step : 0;
+    end[d] = behind > start[d] ? std::min(count[d], (behind - start[d] + step - 1) / step) : 0;
+    if (first[d] >= end[d]) return;
+  }
+  for (Dims at = first;;) {
+    Box box{start, block};
+    for (unsigned d = 0; d < rank; ++d) box.start[d] += at[d] * stride[d];
+    use(intersect(box, within));
+    unsigned d = rank;
+    while (d > 0 && ++at[d - 1] == end[d - 1]) {
+      at[d - 1] = first[d - 1];
+      --d;
+    }
+    if (d == 0) return;
+  }
 }
 
 namespace {

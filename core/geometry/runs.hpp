@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,8 @@ struct RegularSelection {
   /// Box number `index` in row-major order, and where it lies in the packed grid.
   [[nodiscard]] Box box(std::uint64_t index) const;
   [[nodiscard]] Box packed_box(std::uint64_t index) const;
+  /// What `within`, which is not empty, holds of each box, in row-major order of the boxes.
+  void for_each_in(const Box& within, const std::function<void(const Box&)>& use) const;
 };
 
 /// Elements [start, start + length) along the last dimension; `packed` is the position of the

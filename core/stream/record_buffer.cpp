@@ -10,10 +10,12 @@ namespace bento {
 
 Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_t writer,
                                               std::uint64_t element_bytes,
-                                              std::span<const std::byte> data, RecordSlot& slot) {
+                                              std::span<const std::byte> data,
+                                              const RecordGaps* gaps, RecordSlot& slot) {
   const std::uint64_t key = hash_of(record.box, record.dataset);
   // Of what went through filters another rank must not read one half of each.
-  const bool stays = board_ != nullptr && record.encoding != Encoding::kPlain;
+  // What lies between the elements of one with gaps still counts where it was written.
+  const bool stays = gaps != nullptr || (board_ != nullptr && record.encoding != Encoding::kPlain);
   if (const auto found = by_box_.find(key); found != by_box_.end() && !stays) {
     Entry& entry = entries_[found->second];
     if (replace(entry, record, data)) {
@@ -24,7 +26,8 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
       return Added::kReplaced;
     }
   }
-  if (growing_ && !entries_.empty() && record.encoding == Encoding::kPlain && grow(record, data)) {
+  if (growing_ && gaps == nullptr && !entries_.empty() && record.encoding == Encoding::kPlain &&
+      grow(record, data)) {
     slot = entries_.back().slot;
     return Added::kGrew;
   }
@@ -39,12 +42,15 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   BENTO_ASSIGN(const std::size_t position, index_.add(added));
   entry.slot = {record.dataset, position};
   buffer_.append(data);
-  if (board_ != nullptr) entry.number = board_->buffered(added, entry.offset, {});
+  if (board_ != nullptr) {
+    entry.number = board_->buffered(added, entry.offset, {});
+    if (gaps != nullptr) board_->gaps(entry.number, *gaps);
+  }
   by_box_[key] = entries_.size();
   slot = entry.slot;
   entries_.push_back(std::move(entry));
   ++held_[record.dataset];
-  growing_ = true;
+  growing_ = gaps == nullptr;
   return Added::kNew;
 }
 

@@ -54,9 +54,9 @@ class RecordBuffer {
   void end_growth() { growing_ = false; }
 
   /// Takes a copy of `data`, as `writer`. What became of it, and which record it is part of.
-  /// Errors: those of Index::add().
+  /// `gaps`, if it is not null, says which elements of it count. Errors: those of Index::add().
   Result<Added> add(const Record& record, std::uint32_t writer, std::uint64_t element_bytes,
-                    std::span<const std::byte> data, RecordSlot& slot);
+                    std::span<const std::byte> data, const RecordGaps* gaps, RecordSlot& slot);
   /// Drops what later writes have covered, so that the buffer holds each element at most once. All
   /// records of the index must be here; they get new places in it. Ranks that have not come to the
   /// latest call of all would miss something: not before may_compact(). Errors: those of the index.

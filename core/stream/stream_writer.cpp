@@ -24,33 +24,44 @@ Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
 
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes, ByteSource& data,
                            std::uint64_t bytes, const ValueRange& range, bool may_grow) {
-  grew_ = false;
   if (!may_grow) buffer_.end_growth();
+  return add({record, element_bytes, range, nullptr}, data, bytes);
+}
+
+Status StreamWriter::add(const Write& write, ByteSource& data, std::uint64_t bytes) {
+  grew_ = false;
   if (!attached() || bytes < kLargeRecordBytes) {
     if (attached() && !buffer_.empty() && buffer_.bytes() + bytes > buffer_bytes_)
       BENTO_TRY(flush());
     std::vector<std::byte> room;
     BENTO_ASSIGN(const auto whole, take_whole(data, bytes, room));
-    return buffer(record, element_bytes, whole, range);
+    return buffer(write, whole);
   }
   buffer_.end_growth();
   BENTO_ASSIGN(const std::vector<Record> placed,
-               blocks_.write_large(record, element_bytes, data, bytes));
+               blocks_.write_large(write.record, write.element_bytes, data, bytes));
   for (const auto& part : placed) {
     BENTO_ASSIGN(const std::size_t position, index_.add(part));
-    if (board_ != nullptr) board_->placed(part);
     uncommitted_.push_back({part.dataset, position});
-    note_range(uncommitted_.back(), range);
+    note_range(uncommitted_.back(), write.range);
+    if (write.gaps) gaps_[{part.dataset, position}] = write.gaps;
+    if (board_ == nullptr) continue;
+    const std::uint64_t number = board_->placed(part);
+    if (write.gaps) board_->gaps(number, *write.gaps);
   }
   return {};
 }
 
-Status StreamWriter::buffer(const Record& record, std::uint64_t element_bytes,
-                            std::span<const std::byte> data, const ValueRange& range) {
+Status StreamWriter::buffer(const Write& write, std::span<const std::byte> data) {
   Slot slot{};
-  BENTO_ASSIGN(const auto added, buffer_.add(record, writer(), element_bytes, data, slot));
+  BENTO_ASSIGN(const auto added, buffer_.add(write.record, writer(), write.element_bytes, data,
+                                             write.gaps.get(), slot));
   grew_ = added == RecordBuffer::Added::kGrew;
-  note_range(slot, grew_ ? range_of(slot).joined(range) : range);
+  note_range(slot, grew_ ? range_of(slot).joined(write.range) : write.range);
+  if (write.gaps)
+    gaps_[{slot.dataset, slot.position}] = write.gaps;
+  else if (added == RecordBuffer::Added::kReplaced)
+    gaps_.erase({slot.dataset, slot.position});
   if (added != RecordBuffer::Added::kNew) return {};
   uncommitted_.push_back(slot);
   if (!attached() && buffer_.bytes() > 2 * buffer_.compacted_bytes() + buffer_bytes_ &&
@@ -81,7 +92,9 @@ void StreamWriter::forget(DatasetNumber dataset) {
   told_ -= static_cast<std::size_t>(std::count_if(
       uncommitted_.begin(), uncommitted_.begin() + static_cast<std::ptrdiff_t>(told_), theirs));
   std::erase_if(uncommitted_, theirs);
-  std::erase_if(times_, [&](const auto& each) { return each.first.first == dataset; });
+  const auto of_theirs = [&](const auto& each) { return each.first.first == dataset; };
+  std::erase_if(times_, of_theirs);
+  std::erase_if(gaps_, of_theirs);
 }
 
 ValueRange StreamWriter::range_of(const Slot& slot) const {
@@ -127,6 +140,7 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
   buffer_.drop_left();
   ranges_.clear();
   times_.clear();
+  gaps_.clear();
   bytes_committed_ = bytes_written();
 }
 
@@ -200,6 +214,9 @@ Status StreamWriter::flush_large(std::size_t& done) {
     uncommitted_.push_back({entry.slot.dataset, position});
     note_range(uncommitted_.back(), range_of(entry.slot));
     note_times(uncommitted_.back(), std::move(times[i]));
+    if (const auto gaps = gaps_.find({entry.slot.dataset, entry.slot.position});
+        gaps != gaps_.end())
+      gaps_[{entry.slot.dataset, position}] = gaps->second;
   }
   return {};
 }

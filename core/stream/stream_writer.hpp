@@ -19,6 +19,7 @@
 #include "core/layout/chunk_fill.hpp"
 #include "core/layout/plan.hpp"
 #include "core/records/index.hpp"
+#include "core/records/record_gaps.hpp"
 #include "core/records/value_range.hpp"
 #include "core/records/write_times.hpp"
 #include "core/stream/block_writer.hpp"
@@ -71,6 +72,11 @@ class StreamWriter {
   Status write(const Record& record, std::uint64_t element_bytes, ByteSource& data,
                std::uint64_t bytes, const ValueRange& range = ValueRange::everything(),
                bool may_grow = true);
+  /// The same of a record of which only some elements count where other ranks have written, too;
+  /// the others are what this rank sees there. The stream must be attached.
+  Status write_with_gaps(const Record& record, std::uint64_t element_bytes,
+                         std::span<const std::byte> data, const SharedGaps& gaps,
+                         const ValueRange& range = ValueRange::everything());
   /// Did the last write() make the record before it longer?
   [[nodiscard]] bool grew() const { return grew_; }
   /// When the parts of an uncommitted record that is in the stream were written. Null if it did not
@@ -78,12 +84,19 @@ class StreamWriter {
   [[nodiscard]] const WriteTimes* times_of(const Slot& slot) const;
   /// The same, also of a record that still gathers.
   [[nodiscard]] const WriteTimes* any_times_of(const Slot& slot) const;
+  /// Which elements of an uncommitted record were written; null if all.
+  [[nodiscard]] const RecordGaps* gaps_of(const Slot& slot) const;
+  /// Those with uncommitted records that have gaps.
+  [[nodiscard]] std::set<DatasetNumber> datasets_with_gaps() const;
   using ReadRecord = std::function<Result<std::vector<std::byte>>(const Record&)>;
   /// Writes all parts but the first of the records of these datasets that grew once more, each as
   /// a record of its own, as late as it is: so the records say which of several ranks' writes is
   /// later. Nothing may be buffered. True if there were any. Errors as write(), and those of
   /// `read`; what was written then is not written again.
   Result<bool> write_parts(const std::set<DatasetNumber>& datasets, const ReadRecord& read);
+  /// Writes what records of these datasets with gaps hold as records without any, as late as they
+  /// are, in their place. Nothing may be buffered, nor told of. Errors: as write_parts().
+  Status write_without_gaps(const std::set<DatasetNumber>& datasets, const ReadRecord& read);
 
   /// Bytes of a chunk that a record of its own cannot have: FB and header, up to the alignment.
   [[nodiscard]] static std::uint64_t bytes_in_front(const StreamOptions& options,
@@ -137,8 +150,15 @@ class StreamWriter {
   [[nodiscard]] const std::vector<Position>& orphans() const { return blocks_.orphans(); }
 
  private:
-  Status buffer(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data,
-                const ValueRange& range);
+  /// What is written beside its bytes.
+  struct Write {
+    const Record& record;
+    std::uint64_t element_bytes;
+    const ValueRange& range;
+    const SharedGaps& gaps;
+  };
+  Status add(const Write& write, ByteSource& data, std::uint64_t bytes);
+  Status buffer(const Write& write, std::span<const std::byte> data);
   Status compact();
   Status flush_buffer();
   Status flush_left();
@@ -146,6 +166,8 @@ class StreamWriter {
   Status flush_large(std::size_t& done);
   Status flush_small(std::size_t& done);
   Status write_parts_of(const Slot& slot, const ReadRecord& read);
+  Status write_boxes_of(const Slot& slot, const RecordGaps& gaps, const ReadRecord& read);
+  void drop(const Slot& slot);
   void note_times(const Slot& slot, WriteTimes times);
   void note_range(const Slot& slot, const ValueRange& range);
 
@@ -159,6 +181,7 @@ class StreamWriter {
   std::size_t told_ = 0;  ///< the first so many of uncommitted_ other ranks know
   std::map<std::pair<DatasetNumber, std::size_t>, ValueRange> ranges_;  ///< of uncommitted records
   std::map<std::pair<DatasetNumber, std::size_t>, WriteTimes> times_;   ///< of those in the stream
+  std::map<std::pair<DatasetNumber, std::size_t>, SharedGaps> gaps_;    ///< of uncommitted records
   std::uint64_t bytes_committed_ = 0;  ///< of bytes_written(), at the last commit
 };
 

@@ -71,15 +71,17 @@ class Program:
             name = rng.choice(sorted(self.wanted))
             wanted = self.wanted[name]
             where = box_of(rng, wanted.shape, rng.random() < 0.15)
+            if rng.random() < 0.25:  # with gaps
+                where = tuple(slice(one.start, one.stop, rng.choice((1, 2, 3))) for one in where)
             if rng.random() < 0.2:  # row after row: small pieces that become one record
-                where = (slice(where[0].start, where[0].stop),) + tuple(slice(0, n) for n in wanted.shape[1:])
+                where = (slice(where[0].start, where[0].stop, where[0].step),) + tuple(slice(0, n) for n in wanted.shape[1:])
             self.value += 1
             wanted[where] = self.value
-            self.log.append(("write", turn, name, [(one.start, one.stop) for one in where], self.value))
+            self.log.append(("write", turn, name, [(one.start, one.stop, one.step) for one in where], self.value))
             if turn != self.comm.rank:
                 continue
             if rng_of(self.value) < 0.3:
-                for row in range(where[0].start, where[0].stop):
+                for row in range(where[0].start, where[0].stop, where[0].step or 1):
                     self.file[name][(slice(row, row + 1),) + where[1:]] = self.value
             else:
                 self.file[name][where] = np.full(wanted[where].shape, self.value, "i4")

@@ -3,7 +3,6 @@
 #include "vol/data/transfer.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <vector>
 
@@ -17,6 +16,7 @@
 #include "vol/data/elements_in_memory.hpp"
 #include "vol/data/strips.hpp"
 #include "vol/data/variable_transfer.hpp"
+#include "vol/data/write_around.hpp"
 
 namespace bento::vol {
 
@@ -202,69 +202,13 @@ ElementTypes types_of(DatasetState& state, const TransferArgs& args) {
   return types;
 }
 
-/// What each box of a selection costs beside its elements, in bytes that could be written instead:
-/// a header, an entry in the index, a look-up for each of them when they are read.
-constexpr std::uint64_t kCostOfBox = 2048;
-
-/// Would a write of the whole bounding box allocate chunks that the selection does not touch?
-Result<bool> touches_all_chunks(const Object* object, const SelectionShape& shape) {
-  BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
-  if (H5Pget_layout(dcpl.get()) != H5D_CHUNKED) return true;
-  if (shape.form != SelectionShape::Form::kRegular) return false;
-  const RegularSelection& regular = shape.regular;
-  std::array<hsize_t, kMaxRank> chunk{};
-  if (H5Pget_chunk(dcpl.get(), static_cast<int>(chunk.size()), chunk.data()) < 0)
-    return fail(Code::kInternal, "the dataset's chunk shape cannot be asked");
-  for (unsigned d = 0; d < regular.start.rank(); ++d)
-    if (regular.count[d] > 1 && regular.stride[d] - regular.block[d] >= chunk[d]) return false;
-  return true;
-}
-
-/// Where no other rank writes, a box around many small ones is worth being read, and written as a
-/// whole.
-Result<bool> worth_a_whole(const Object* object, const DatasetState& state,
-                           const SelectionShape& shape) {
-  if (state.file->ranks() != 1) return false;
-  const std::uint64_t boxes =
-      shape.form == SelectionShape::Form::kRegular ? shape.regular.boxes() : shape.runs.size();
-  const auto elements = shape.box.count.checked_product();
-  if (boxes <= 8 || !elements || *elements / 16 > shape.elements ||
-      *elements * state.element_bytes / kCostOfBox > boxes)
-    return false;
-  return touches_all_chunks(object, shape);
-}
-
-/// False: what is there cannot be read, and nothing was written.
-Result<bool> write_whole(Object* object, DatasetState& state, const SelectionShape& shape,
-                         const std::byte* packed, const WrittenMembers* written) {
-  Unwritten whole(shape.box.elements() * state.element_bytes);
-  {
-    const VerifiedReads verified;
-    if (!read_box(object, state, shape.box, whole.data())) return false;
-  }
-  std::vector<std::byte> scratch;
-  BENTO_TRY(for_each_box(shape, state.element_bytes,
-                         [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {
-                           scratch.resize(box.elements() * state.element_bytes);
-                           pack(packed, scratch.data());
-                           copy_box(box, box, scratch.data(), shape.box, whole.data(),
-                                    state.element_bytes);
-                           return {};
-                         }));
-  BENTO_TRY(write_box(object, state, shape.box, whole.data(), written));
-  return true;
-}
-
 /// Elements in the file type, one behind the other in the order of the selection.
 Status write_packed(Object* object, DatasetState& state, const SelectionShape& shape,
                     const std::byte* packed, const WrittenMembers* written) {
   if (shape.form == SelectionShape::Form::kBox)
     return write_box(object, state, shape.box, packed, written);
-  BENTO_ASSIGN(const bool whole, worth_a_whole(object, state, shape));
-  if (whole) {
-    BENTO_ASSIGN(const bool done, write_whole(object, state, shape, packed, written));
-    if (done) return {};
-  }
+  BENTO_ASSIGN(const bool done, write_around(object, state, shape, packed, written));
+  if (done) return {};
   std::vector<std::byte> scratch;
   return for_each_box(shape, state.element_bytes,
                       [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {

@@ -161,6 +161,38 @@ class Program {
     return comm_.rank() == who ? container_->publish() : Status{};
   }
 
+  /// Every second column of some rows; what lies between is as the rank that writes sees it.
+  Status write_with_gaps() {
+    const auto who = static_cast<int>(below(random_, static_cast<std::uint64_t>(comm_.size())));
+    Model& model = models_[below(random_, models_.size())];
+    Box box = random_box(random_, model.rows, below(random_, 4) == 0);
+    const std::uint64_t blocks = (box.count[1] + 1) / 2;
+    box.count[1] = 2 * blocks - 1;
+    const RegularSelection written{box.start, Dims{box.count[0], 2}, Dims{1, blocks},
+                                   Dims{box.count[0], 1}};
+    ++stamp_;
+    written.for_each_in(box, [&](const Box& part) { model.fill(part, stamp_); });
+    if (comm_.rank() != who) return {};
+    BENTO_ASSIGN(const bool takes, container_->takes_gaps(model.number, box));
+    if (takes) {
+      BENTO_ASSIGN(auto values, read_of_one_step(*container_, [&] {
+                     return read_once(*container_, model.number, box);
+                   }));
+      for (std::uint64_t i = 0; i < values.size(); ++i)
+        if (i % box.count[1] % 2 == 0) values[i] = stamp_;
+      BENTO_TRY(container_->write_with_gaps(model.number, box, 8, bytes_of(values), written,
+                                            ValueRange::everything()));
+    } else {
+      Status done;
+      written.for_each_in(box, [&](const Box& part) {
+        const std::vector<std::uint64_t> values(part.elements(), stamp_);
+        if (done) done = container_->write(model.number, part, 8, bytes_of(values));
+      });
+      BENTO_TRY(std::move(done));
+    }
+    return container_->publish();
+  }
+
   Status read_any() {
     const Model& model = models_[below(own_random_, models_.size())];
     const Box box = Box::whole(Dims{model.rows, kColumnsHere});
@@ -197,6 +229,7 @@ class Program {
     if (kind < 12) return resize();
     if (kind < 15) return container_->commit();
     if (kind < 18) return container_->exchange();
+    if (kind < 35) return write_with_gaps();
     return write();
   }
 
