@@ -3,6 +3,7 @@
 #include "core/steps/contribution.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -14,6 +15,8 @@ namespace bento {
 namespace {
 
 constexpr std::size_t kRangeBytes = 16;
+/// Most runs are of few records: they are to take memory once.
+constexpr std::size_t kUsualRunBytes = 96;
 enum PartFlags : std::uint8_t { kExactTimes = 1, kHasRanges = 2 };
 
 void put_part(ByteWriter& out, const ContributionPart& part) {
@@ -84,11 +87,13 @@ Status merge_part(ByteWriter& out, const ContributionPart& left, const Contribut
 
 void RecordDigest::add(const Record& record) {
   if (record.hash == Hash128{}) return;
-  ByteWriter out;
-  out.bytes(record.hash);
-  out.u32(record.where.task);
-  out.u64(record.where.offset);
-  add(RecordDigest{hash128(out.view())});
+  std::array<std::byte, sizeof(Hash128) + 12> bytes{};
+  auto* at = std::copy(record.hash.begin(), record.hash.end(), bytes.begin());
+  for (unsigned shift = 0; shift < 32; shift += 8)
+    *at++ = static_cast<std::byte>(record.where.task >> shift & 0xFFu);
+  for (unsigned shift = 0; shift < 64; shift += 8)
+    *at++ = static_cast<std::byte>(record.where.offset >> shift & 0xFFu);
+  add(RecordDigest{hash128(bytes)});
 }
 
 void RecordDigest::add(const RecordDigest& other) {
@@ -173,8 +178,12 @@ std::vector<std::byte> ContributionBuilder::encode() const {
     part.shape = entry.shape;
     part.digest = entry.digest;
     part.exact_times = options_.all_exact_times || options_.exact_times.contains(dataset);
-    std::vector<std::uint64_t> rows = entry.rows;
-    if (!part.exact_times) (void)set_layers(entry, rows);
+    std::vector<std::uint64_t> layered;
+    if (!part.exact_times) {
+      layered = entry.rows;
+      (void)set_layers(entry, layered);
+    }
+    const std::vector<std::uint64_t>& rows = part.exact_times ? entry.rows : layered;
 
     const unsigned width = entry.shape.width();
     part.records = rows.size() / width;
@@ -189,6 +198,7 @@ std::vector<std::byte> ContributionBuilder::encode() const {
     std::vector<std::vector<std::byte>> pieces;
     for (const auto& run : runs) {
       ByteWriter piece;
+      piece.buffer().reserve(kUsualRunBytes);
       run.encode(piece);
       pieces.push_back(std::move(piece).take());
     }

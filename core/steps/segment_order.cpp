@@ -21,9 +21,14 @@ SortedRuns sort_out(std::span<const RecordRun> runs, unsigned width) {
   SortedRuns sorted;
   std::size_t before = 0;
   for (const auto& run : runs) {
-    ByteWriter bytes;
-    run.encode(bytes);
-    if (bytes.size() <= run.records() * kRunBytesPerRecord) {
+    // A first row alone has more bytes, at least one for each of its numbers.
+    bool regular = run.records() > 1;
+    if (regular) {
+      ByteWriter bytes;
+      run.encode(bytes);
+      regular = bytes.size() <= run.records() * kRunBytesPerRecord;
+    }
+    if (regular) {
       sorted.runs.push_back(&run);
       sorted.run_origin.push_back(before);
     } else {
@@ -46,7 +51,7 @@ std::vector<std::size_t> spatial_order(const SortedRuns& sorted, unsigned rank, 
   const std::size_t count = sorted.origin.size();
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (rank == 0) return order;
+  if (rank == 0 || count <= 1) return order;
   std::vector<std::uint64_t> low(rank, ~0ull);
   std::vector<std::uint64_t> high(rank, 0);
   for (std::size_t i = 0; i < count; ++i)

@@ -117,6 +117,8 @@ std::vector<std::byte> encode_record_page(const RowShape& shape,
                                           std::span<const std::uint64_t> rows,
                                           std::span<const std::size_t> picked) {
   ByteWriter out;
+  // Base, bits and shift of each column take about four bytes, and there are the values.
+  out.buffer().reserve(64 + shape.width() * (4 + picked.size()));
   out.u8(kRecords);
   out.varint(picked.size());
   std::vector<std::uint64_t> column(picked.size());

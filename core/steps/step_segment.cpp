@@ -14,6 +14,8 @@ namespace bento {
 
 namespace {
 
+/// Of one with few records: it is to take memory once.
+constexpr std::size_t kUsualSegmentBytes = 192;
 enum SegmentFlags : std::uint8_t { kExactTimes = 1, kHasRanges = 2 };
 /// Changes of extent in one step; each takes a hundred times its stored bytes in memory.
 constexpr std::uint64_t kMostExtents = 1u << 18;
@@ -214,6 +216,7 @@ Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& cont
   entry.bounds = tree.bounds();
   BENTO_ASSIGN(const BlobRef ranges, store_ranges(sink, content, sorted, order));
   ByteWriter out;
+  out.buffer().reserve(kUsualSegmentBytes);
   put_header(out, content, entry.records, ranges);
   tree.put_root(out);
   BENTO_ASSIGN(entry.ref, sink.append(out.view()));
