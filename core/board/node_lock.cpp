@@ -3,6 +3,7 @@
 #include "core/board/node_lock.hpp"
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 
@@ -23,23 +24,38 @@ Status NodeLock::make() {
               failed);
 }
 
-// What a rank that died had begun is not known to be whole: nobody shall go on with it.
-Status NodeLock::lock(double timeout_s) {
-  int failed = 0;
-  if (timeout_s > 0) {
+namespace {
+
+/// Waits for a clock that somebody may set, so a little at a time (pthread_mutex_clocklock() is
+/// missing before glibc 2.30, for which the wheel is built).
+int lock_until(pthread_mutex_t& mutex, std::chrono::steady_clock::time_point deadline) {
+  constexpr long kSliceNs = 50'000'000;
+  constexpr long kSecondNs = 1'000'000'000;
+  int failed = ETIMEDOUT;
+  while (failed == ETIMEDOUT && std::chrono::steady_clock::now() < deadline) {
     timespec until{};
-    ::clock_gettime(CLOCK_MONOTONIC, &until);
-    const auto whole = static_cast<time_t>(timeout_s);
-    until.tv_sec += whole;
-    until.tv_nsec += static_cast<long>((timeout_s - static_cast<double>(whole)) * 1e9);
-    if (until.tv_nsec >= 1000000000) {
-      until.tv_nsec -= 1000000000;
+    ::clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += kSliceNs;
+    if (until.tv_nsec >= kSecondNs) {
+      until.tv_nsec -= kSecondNs;
       ++until.tv_sec;
     }
-    failed = ::pthread_mutex_clocklock(&mutex_, CLOCK_MONOTONIC, &until);
-  } else {
-    failed = ::pthread_mutex_lock(&mutex_);
+    failed = ::pthread_mutex_timedlock(&mutex, &until);
   }
+  return failed;
+}
+
+}  // namespace
+
+// What a rank that died had begun is not known to be whole: nobody shall go on with it.
+Status NodeLock::lock(double timeout_s) {
+  using Seconds = std::chrono::duration<double>;
+  using Clock = std::chrono::steady_clock;
+  const int failed =
+      timeout_s > 0
+          ? lock_until(mutex_, Clock::now() +
+                                   std::chrono::duration_cast<Clock::duration>(Seconds(timeout_s)))
+          : ::pthread_mutex_lock(&mutex_);
   if (failed == 0) return {};
   if (failed == EOWNERDEAD) ::pthread_mutex_unlock(&mutex_);  // not made consistent
   if (failed == EOWNERDEAD || failed == ENOTRECOVERABLE)

@@ -150,8 +150,8 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
     }
     BENTO_ASSIGN(second.exact_times, get_datasets(in));
     BENTO_ASSIGN(second.member_writes, get_datasets(in));
-    if (!second.exact_times.empty() && nodes_.count() > 1) BENTO_TRY(doubt_clock());
     BENTO_ASSIGN(second.gapped, get_datasets(in));
+    if (!second.exact_times.empty() && nodes_.count() > 1) BENTO_TRY(doubt_clock());
   }
 }
 
