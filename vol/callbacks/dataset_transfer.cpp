@@ -114,6 +114,31 @@ Result<DatasetState*> only_one(std::size_t count, void* dset[], hid_t dxpl) {
   return state->home == Home::kDiverted ? state : nullptr;
 }
 
+/// Of several datasets, the one that `args` are for.
+Status write_one_of(const Batch& batch, std::size_t i, TransferArgs args, const void* buffer,
+                    void** req) {
+  DatasetState& state = *batch.states[i];
+  CallCounts& counts = counts_of(state.home);
+  ++counts.writes;
+  if (state.home == Home::kDiverted) {
+    BENTO_ASSIGN(const std::uint64_t bytes, transfer_write(batch.objects[i], state, args, buffer));
+    counts.bytes_written += bytes;
+    return {};
+  }
+  if (state.home == Home::kSkeleton) BENTO_TRY(state.file->container().check_home());
+  if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
+    return fail(Code::kUnsupported, state.refuses_parallel);
+  const hid_t list = batch.collective ? independent_copy(args.dxpl) : args.dxpl;
+  const SourceWatch watch;
+  const bool wrote =
+      H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &args.mem_type,
+                        &args.mem_space, &args.file_space, list, &buffer, req) >= 0;
+  if (!wrote) return fail(native_failed("dataset write"));
+  BENTO_TRY(watch.check(batch.objects[i]));
+  counts.bytes_written += selected_bytes(batch.objects[i], args.file_space, args.mem_type);
+  return {};
+}
+
 Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_type[],
              hid_t mem_space[], hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
   BENTO_ASSIGN(DatasetState * one, only_one(count, dset, dxpl));
@@ -153,29 +178,9 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
     }
     return {};
   }
-  for (std::size_t i = 0; i < count; ++i) {
-    DatasetState& state = *batch.states[i];
-    CallCounts& counts = counts_of(state.home);
-    ++counts.writes;
-    if (state.home == Home::kDiverted) {
-      BENTO_ASSIGN(const std::uint64_t bytes,
-                   transfer_write(batch.objects[i], state,
-                                  {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
-      counts.bytes_written += bytes;
-      continue;
-    }
-    if (state.home == Home::kSkeleton) BENTO_TRY(state.file->container().check_home());
-    if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
-      return fail(Code::kUnsupported, state.refuses_parallel);
-    const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
-    const SourceWatch watch;
-    const bool wrote =
-        H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
-                          &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
-    if (!wrote) return fail(native_failed("dataset write"));
-    BENTO_TRY(watch.check(batch.objects[i]));
-    counts.bytes_written += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
-  }
+  for (std::size_t i = 0; i < count; ++i)
+    BENTO_TRY(
+        write_one_of(batch, i, {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i], req));
   return {};
 }
 

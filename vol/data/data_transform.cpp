@@ -79,7 +79,7 @@ bool may_have_transform(hid_t dxpl) {
   const std::lock_guard lock(mutex);
   if (!copies.empty() && copies.contains(dxpl)) return true;
   void* value = nullptr;
-  if (H5Pget(dxpl, kProperty, &value) < 0) return true;
+  if (H5Pget(dxpl, kProperty, static_cast<void*>(&value)) < 0) return true;
   if (value == nullptr) return false;
   copies.emplace(dxpl, value);
   return true;
