@@ -76,9 +76,13 @@ void Container::set_dataset_names(DatasetNames names) {
 // --- collective bookkeeping without communication
 // ---------------------------------------------------------
 
-void Container::note_collective(std::string_view what, std::string_view detail) {
+void Container::count_collective() {
   ++state_.collective;
   if (boards_) boards_->mine().set_collective(state_.collective);
+}
+
+void Container::note_collective(std::string_view what, std::string_view detail) {
+  count_collective();
   operations_.note(what, detail);
 }
 

@@ -270,6 +270,8 @@ class Container {
   Status store_layout();
   Status attach();
   [[nodiscard]] Status may_write(const Record& record);
+  /// This rank has come to one more call of all ranks, and others of its node see that.
+  void count_collective();
   Status write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
                       std::uint64_t bytes, const ValueRange& range, const WrittenMembers* written);
   Status write_uncut(Record record, std::span<const std::byte> stored, const ValueRange& range,
@@ -298,7 +300,7 @@ class Container {
   Status commit_impl(bool closing, const ViewBuilder& view);
   Status prepare(bool closing);
   Status sync_mine();
-  Status part_records(const std::set<DatasetNumber>& datasets);
+  Result<bool> part_records(const std::set<DatasetNumber>& datasets);
   Result<Bytes> contribution(const Status& mine, const SecondRound& second) const;
   Result<Bytes> contribute(Status& mine, const SecondRound& second);
   Status accept_commit(std::span<const std::byte> message, bool closing);

@@ -66,10 +66,9 @@ Status Container::sync_mine() {
 
 // A record that grew is as late as its first part. Where another rank has written the same place,
 // the later parts must say for themselves how late they are.
-Status Container::part_records(const std::set<DatasetNumber>& datasets) {
-  const auto read = [this](const Record& record) { return reader_.read_stored(record); };
-  BENTO_ASSIGN(const bool any, stream_.write_parts(datasets, read));
-  return any ? sync_mine() : Status{};
+Result<bool> Container::part_records(const std::set<DatasetNumber>& datasets) {
+  return stream_.write_parts(datasets,
+                             [this](const Record& record) { return reader_.read_stored(record); });
 }
 
 Result<Bytes> Container::contribution(const Status& mine, const SecondRound& second) const {
@@ -115,11 +114,16 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
 Result<Bytes> Container::contribute(Status& mine, const SecondRound& second) {
   Bytes out;
   auto brought = guarded([&]() -> Status {
+    bool wrote = false;
     if (mine && !second.gapped.empty()) {
       BENTO_TRY(fill_gaps(second.gapped));
-      if (stream_.attached()) BENTO_TRY(sync_mine());
+      wrote = stream_.attached();
     }
-    if (mine && !second.exact_times.empty()) BENTO_TRY(part_records(second.exact_times));
+    if (mine && !second.exact_times.empty()) {
+      BENTO_ASSIGN(const bool parted, part_records(second.exact_times));
+      wrote = wrote || parted;
+    }
+    if (wrote) BENTO_TRY(sync_mine());
     BENTO_ASSIGN(out, contribution(mine, second));
     return {};
   });
@@ -183,8 +187,7 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     if (closing) return {};
     stream_.forget_unseen(plan, state_.root.step, free_before);
     // What comes now is later than everything in this step, for who looks at records alone.
-    ++state_.collective;
-    if (boards_) boards_->mine().set_collective(state_.collective);
+    count_collective();
     // The step is safe: what fails here is for the next commit to say, on all ranks.
     Status marked = changed && stream_.attached()
                         ? stream_.write_file_block(state_.clock.now_ns(), false)

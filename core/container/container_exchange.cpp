@@ -67,8 +67,7 @@ Result<Gathered> merge_parts(const std::vector<Bytes>& parts) {
     if (!all.grown.contains(record.dataset)) continue;
     Written& here = written[record.dataset];
     here.rank = record.box.rank();
-    for (const auto& corner : {record.box.start, record.box.count})
-      here.corners.insert(here.corners.end(), corner.view().begin(), corner.view().end());
+    append_corners(here.corners, record.box);
     here.orders.push_back(record.order);
   }
   std::erase_if(all.grown, [&](DatasetNumber dataset) { return !ranks_overlap(written[dataset]); });
@@ -149,8 +148,7 @@ Status Container::exchange() {
   BENTO_ASSIGN(const auto times, exchange_times(grown));
   ++exchanges_;
   // What comes now is later than what all ranks see, whatever their clocks say.
-  ++state_.collective;
-  if (boards_) boards_->mine().set_collective(state_.collective);
+  count_collective();
   BENTO_ASSIGN(const Segment merged,
                decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
   BENTO_TRY(add_others(merged, times));

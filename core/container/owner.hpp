@@ -99,6 +99,8 @@ class Owner {
   Result<ContainerPlan> overflow(std::span<const ChunkFill> fills);
   // owner_ask.cpp
   Result<SecondRound> ask(const CommitMessage& message) const;
+  /// For messages.
+  [[nodiscard]] std::string name_of(DatasetNumber dataset) const;
   Status check_members(const CommitMessage& message) const;
   Status note_uncertain_order(const CommitMessage& message);
   // owner_space.cpp

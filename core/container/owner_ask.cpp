@@ -26,6 +26,11 @@ Result<SecondRound> Owner::ask(const CommitMessage& message) const {
   return second;
 }
 
+std::string Owner::name_of(DatasetNumber dataset) const {
+  std::string name = dataset_names_ ? dataset_names_(dataset) : std::string();
+  return name.empty() ? fmt::format("{}, which has no name", dataset) : name;
+}
+
 // A write of some members takes the others from what its rank sees. Values that another rank has
 // brought meanwhile would be lost without a word.
 Status Owner::check_members(const CommitMessage& message) const {
@@ -33,7 +38,6 @@ Status Owner::check_members(const CommitMessage& message) const {
   for (const auto& [dataset, writes] : datasets) {
     const auto lost = find_lost_members(writes);
     if (!lost) continue;
-    const std::string name = dataset_names_ ? dataset_names_(dataset) : std::string();
     return fail(
         Code::kInvalidArgument,
         fmt::format(
@@ -43,8 +47,8 @@ Status Owner::check_members(const CommitMessage& message) const {
             "different "
             "ranks to members of the same elements. This file commits again once such elements are "
             "written whole",
-            state_.path, name.empty() ? fmt::format("{}, which has no name", dataset) : name,
-            lost->by, lost->writer, fmt::join(lost->where.start.view(), ", "), lost->writer));
+            state_.path, name_of(dataset), lost->by, lost->writer,
+            fmt::join(lost->where.start.view(), ", "), lost->writer));
   }
   return {};
 }
@@ -68,12 +72,10 @@ Status Owner::note_uncertain_order(const CommitMessage& message) {
     BENTO_ASSIGN(const UncertainOrders found, find_uncertain_order(part, message.clocks));
     if (found.pairs.empty() && found.all) continue;
     uncertain_.insert(part.dataset);
-    std::string name = dataset_names_ ? dataset_names_(part.dataset) : std::string();
-    if (name.empty()) name = fmt::format("{}, which has no name", part.dataset);
     std::string text = fmt::format(
         "dataset {}: ranks of different nodes wrote the same elements, with no collective call of "
         "the file in between",
-        name);
+        name_of(part.dataset));
     for (const UncertainOrder& pair :
          std::span(found.pairs).first(std::min(kNamed, found.pairs.size())))
       text += fmt::format(

@@ -15,6 +15,12 @@
 
 namespace bento {
 
+/// Appends a box to an array as BoxTree wants it.
+inline void append_corners(std::vector<std::uint64_t>& corners, const Box& box) {
+  for (const Dims* const corner : {&box.start, &box.count})
+    corners.insert(corners.end(), corner->view().begin(), corner->view().end());
+}
+
 class BoxTree {
  public:
   /// `corners` holds for each box its `rank` starts and then its `rank` counts; only the first

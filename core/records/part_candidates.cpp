@@ -37,9 +37,7 @@ std::vector<PartCandidates::Beside> PartCandidates::beside_other_ranks() const {
   if (rank == 0) return found;  // a scalar's records have no parts
   std::vector<std::uint64_t> corners;
   corners.reserve(candidates_.size() * 2 * rank);
-  for (const Candidate& candidate : candidates_)
-    for (const auto& corner : {candidate.visible.start, candidate.visible.count})
-      corners.insert(corners.end(), corner.view().begin(), corner.view().end());
+  for (const Candidate& candidate : candidates_) append_corners(corners, candidate.visible);
   BoxTree tree;
   tree.build(corners, rank, candidates_.size());
   tree.for_each_overlap(corners, [&](std::size_t a, std::size_t b) {

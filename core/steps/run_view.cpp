@@ -230,9 +230,7 @@ bool RunView::all_apart(const std::vector<Node>& list, Row row, Overlap allowed,
   for (const auto& node : list) {
     if (!all_apart(node, row, node.power, allowed, budget)) return false;
     spans.push_back(span_of(node, row, node.power));
-    const Box& box = spans.back().bounds;
-    corners.insert(corners.end(), box.start.view().begin(), box.start.view().end());
-    corners.insert(corners.end(), box.count.view().begin(), box.count.view().end());
+    append_corners(corners, spans.back().bounds);
     step(row, node.shift, node.power);
   }
   if (spans.size() > kFew && rank_ != 0) {

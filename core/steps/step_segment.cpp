@@ -44,14 +44,10 @@ Result<bool> may_overlap(const ContributionPart& part, RunView::Overlap allowed)
 
   std::vector<RunView> views;
   std::vector<std::uint64_t> corners;
-  const auto put_corners = [&](const Box& box) {
-    corners.insert(corners.end(), box.start.view().begin(), box.start.view().end());
-    corners.insert(corners.end(), box.count.view().begin(), box.count.view().end());
-  };
   for (const auto* const run : sorted.runs) {
     BENTO_ASSIGN(RunView view, RunView::make(*run, rank));
     if (!view.apart(allowed, budget)) return true;
-    put_corners(view.bounds());
+    append_corners(corners, view.bounds());
     views.push_back(std::move(view));
   }
   if (!all_pairs(corners, rank, views.size(), [&](std::size_t a, std::size_t b) {
@@ -70,7 +66,8 @@ Result<bool> may_overlap(const ContributionPart& part, RunView::Overlap allowed)
            (allowed == RunView::Overlap::kOfOneRank || a[collective] == b[collective]);
   };
   corners.clear();
-  for (std::size_t i = 0; i < singles; ++i) put_corners(row_box(rows.subspan(i * width), rank));
+  for (std::size_t i = 0; i < singles; ++i)
+    append_corners(corners, row_box(rows.subspan(i * width), rank));
   if (!all_pairs(corners, rank, singles, [&](std::size_t a, std::size_t b) {
         return budget.spend() &&
                !conflict(rows.subspan(a * width, width), rows.subspan(b * width, width));

@@ -36,8 +36,7 @@ Result<Writes> writes_of(const ContributionPart& part) {
         sound = fail(std::move(record).error());
         return;
       }
-      for (const Dims& corner : {record->box.start, record->box.count})
-        writes.corners.insert(writes.corners.end(), corner.view().begin(), corner.view().end());
+      append_corners(writes.corners, record->box);
       writes.orders.push_back(record->order);
     });
   BENTO_TRY(std::move(sound));

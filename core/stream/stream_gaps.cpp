@@ -40,15 +40,11 @@ Status StreamWriter::write_boxes_of(const Slot& slot, const RecordGaps& gaps,
     if (!done) return;
     some.resize(static_cast<std::size_t>(box.elements() * element_bytes));
     copy_box(box, whole.box, bytes.data(), box, some.data(), element_bytes);
-    if (buffer_.bytes() + some.size() > buffer_bytes_) done = flush(true);
-    if (!done) return;
     Record part;
     part.dataset = slot.dataset;
     part.box = box;
     part.order = whole.order;
-    blocks_.allow_beyond_limit(true);
-    done = write(part, element_bytes, some, range, false);
-    blocks_.allow_beyond_limit(false);
+    done = write_copy(part, element_bytes, some, range);
   });
   return done;
 }

@@ -39,16 +39,12 @@ Status StreamWriter::write_parts_of(const Slot& slot, const ReadRecord& read) {
           std::span(bytes).subspan(static_cast<std::size_t>(begin * element_bytes),
                                    static_cast<std::size_t>(box.elements() * element_bytes));
       begin += box.elements();
-      if (buffer_.bytes() + data.size() > buffer_bytes_) done = flush(true);
-      if (!done) break;
       Record part;
       part.dataset = slot.dataset;
       part.box = box;
       part.order = whole.order;
       part.order.time_ns = parts.back().time_ns;
-      blocks_.allow_beyond_limit(true);
-      done = write(part, element_bytes, data, range, false);
-      blocks_.allow_beyond_limit(false);
+      done = write_copy(part, element_bytes, data, range);
       if (!done) break;
     }
     if (done) parts.pop_back();

@@ -167,6 +167,22 @@ Status StreamWriter::flush_buffer() {
   return status ? dropped : status;
 }
 
+Status StreamWriter::write_copy(const Record& record, std::uint64_t element_bytes,
+                                std::span<const std::byte> data, const ValueRange& range) {
+  if (buffer_.bytes() + data.size() > buffer_bytes_) BENTO_TRY(flush(true));
+  blocks_.allow_beyond_limit(true);
+  Status done = write(record, element_bytes, data, range, false);
+  blocks_.allow_beyond_limit(false);
+  return done;
+}
+
+Record StreamWriter::placed_at(Record record, const BlockWriter::Placed& place) const {
+  record.where = {writer(), place.position};
+  record.header_distance = place.header_distance;
+  record.hash = place.hash;
+  return record;
+}
+
 // Nothing of it counts any more, but for ranks that have not come to the call that deleted it.
 Status StreamWriter::flush_left() {
   for (const RecordBuffer::Left& left : buffer_.left()) {
@@ -175,9 +191,7 @@ Status StreamWriter::flush_left() {
     if (blocks_.is_small(data.size())) {
       const BlockWriter::SmallRecord small{left.record.dataset, data.size()};
       BENTO_ASSIGN(const auto place, blocks_.write_small({&small, 1}, data));
-      placed[0].where = {writer(), place[0].position};
-      placed[0].header_distance = place[0].header_distance;
-      placed[0].hash = place[0].hash;
+      placed[0] = placed_at(left.record, place[0]);
     } else {
       SpanSource source(data);
       BENTO_ASSIGN(placed,
@@ -234,10 +248,8 @@ Status StreamWriter::flush_small(std::size_t& done) {
     left = left.subspan(placed.size());
     for (const auto& place : placed) {
       const RecordBuffer::Entry& entry = entries[done++];
-      Record record = index_.record(entry.slot.dataset, entry.slot.position);
-      record.where = {writer(), place.position};
-      record.header_distance = place.header_distance;
-      record.hash = place.hash;
+      const Record record =
+          placed_at(index_.record(entry.slot.dataset, entry.slot.position), place);
       if (board_ != nullptr) board_->moved(entry.number, {&record, 1});
       index_.replace(entry.slot.dataset, entry.slot.position, record);
       note_times(entry.slot, entry.times);

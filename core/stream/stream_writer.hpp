@@ -166,6 +166,12 @@ class StreamWriter {
   Status flush_large(std::size_t& done);
   Status flush_small(std::size_t& done);
   Status write_parts_of(const Slot& slot, const ReadRecord& read);
+  /// Of what is in the stream already, at a commit or an exchange: it may take what is kept for
+  /// these.
+  Status write_copy(const Record& record, std::uint64_t element_bytes,
+                    std::span<const std::byte> data, const ValueRange& range);
+  /// A small record as it is in the file.
+  [[nodiscard]] Record placed_at(Record record, const BlockWriter::Placed& place) const;
   Status write_boxes_of(const Slot& slot, const RecordGaps& gaps, const ReadRecord& read);
   void drop(const Slot& slot);
   void note_times(const Slot& slot, WriteTimes times);

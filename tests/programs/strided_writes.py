@@ -9,9 +9,10 @@ programs run natively, too.
     mpirun ... strided_writes.py --run FIRST COUNT MODE      its program; MODE is write, commit or native
 """
 
-import glob
 import os
 import sys
+
+from seeded_programs import run_programs
 
 STEPS = 12
 SHAPES = ((30000,), (150, 201), (20, 30, 55))
@@ -157,30 +158,10 @@ class Program:
                 self.resize()
             self.comm.barrier()
 
-
-def program(first, count, mode):
-    import h5py
-    from mpi4py import MPI
-
-    comm = MPI.COMM_WORLD
-    for seed in range(first, first + count):
-        name = f"{seed}.h5"
-        with h5py.File(name, "w", driver="mpio", comm=comm) as file:
-            work = Program(file, comm, seed, mode)
-            try:
-                work.run()
-            except BaseException as error:
-                print(f"seed {seed}: {error}", flush=True)
-                comm.Abort(1)
-        with h5py.File(name, "r", driver="mpio", comm=comm) as file:
-            work.file = file
-            for each in work.wanted:
-                work.check(each, False)
-        comm.barrier()
-        if comm.rank == 0 and seed + 1 < first + count:
-            for part in glob.glob(f"{name}*"):
-                os.remove(part)
-    print("right")
+    def check_again(self, file):
+        self.file = file
+        for each in self.wanted:
+            self.check(each, False)
 
 
 ELEMENTS = 300000
@@ -244,7 +225,7 @@ if __name__ == "__main__":
         space()
         sys.exit(0)
     if sys.argv[1:2] == ["--run"]:
-        program(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+        run_programs(int(sys.argv[2]), int(sys.argv[3]), lambda *work: Program(*work, sys.argv[4]))
         sys.exit(0)
     from harness import bento_env, check, mpirun, native_env, python, run_test, say
 

@@ -10,10 +10,11 @@ wrote; nobody flushes. Each read must give what was written last. The same progr
     mpirun ... visible_writes.py --run FIRST COUNT MODE   its program; MODE is bento or native
 """
 
-import glob
 import os
 import sys
 import time
+
+from seeded_programs import run_programs
 
 STEPS = 40
 # Rank 1 computes for long between its calls.
@@ -36,7 +37,7 @@ class Program:
     def __init__(self, file, comm, seed, filters):
         import random
 
-        self.file, self.comm, self.filters = file, comm, filters
+        self.file, self.comm, self.seed, self.filters = file, comm, seed, filters
         self.rng, self.own = random.Random(seed), random.Random(f"{seed} {comm.rank}")
         self.wanted = {}
         self.names = 0
@@ -140,35 +141,15 @@ class Program:
                 self.read()
             self.comm.barrier()
 
+    def check_again(self, file):
+        for each, wanted in self.wanted.items():
+            assert (file[each][...] == wanted).all(), f"seed {self.seed}: {each} after a new open"
+
 
 def rng_of(value):
     import random
 
     return random.Random(value).random()
-
-
-def program(first, count, mode):
-    import h5py
-    from mpi4py import MPI
-
-    comm = MPI.COMM_WORLD
-    for seed in range(first, first + count):
-        name = f"{seed}.h5"
-        with h5py.File(name, "w", driver="mpio", comm=comm) as file:
-            work = Program(file, comm, seed, mode == "bento")
-            try:
-                work.run()
-            except BaseException as error:
-                print(f"seed {seed}: {error}", flush=True)
-                comm.Abort(1)
-        with h5py.File(name, "r", driver="mpio", comm=comm) as file:
-            for each, wanted in work.wanted.items():
-                assert (file[each][...] == wanted).all(), f"seed {seed}: {each} after a new open"
-        comm.barrier()
-        if comm.rank == 0 and seed + 1 < first + count:
-            for part in glob.glob(f"{name}*"):
-                os.remove(part)
-    print("right")
 
 
 def atomic():
@@ -536,7 +517,7 @@ if __name__ == "__main__":
         programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)
     if sys.argv[1:2] == ["--run"]:
-        program(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+        run_programs(int(sys.argv[2]), int(sys.argv[3]), lambda *work: Program(*work, sys.argv[4] == "bento"))
         sys.exit(0)
     from harness import bento_env, check, mpirun, native_env, python, run, run_test, say
 

@@ -77,7 +77,7 @@ bool may_have_transform(hid_t dxpl) {
   static std::mutex mutex;
   static std::map<hid_t, void*> copies;
   const std::lock_guard lock(mutex);
-  if (!copies.empty() && copies.contains(dxpl)) return true;
+  if (copies.contains(dxpl)) return true;
   void* value = nullptr;
   if (H5Pget(dxpl, kProperty, static_cast<void*>(&value)) < 0) return true;
   if (value == nullptr) return false;

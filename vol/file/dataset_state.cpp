@@ -61,7 +61,7 @@ Result<TypeHandle> native_type(const Object* object) {
 }
 
 bool DatasetState::is_own_type(hid_t type) {
-  if (type == own_type_ && type != H5I_INVALID_HID) return true;
+  if (own_type_ == type) return true;
   if (H5Tequal(type, file_type.get()) <= 0) return false;
   if (is_predefined_number(type)) own_type_ = type;
   return true;

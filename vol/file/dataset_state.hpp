@@ -71,7 +71,7 @@ struct DatasetState {
                                     const FilterScratch* filters = nullptr);
 
  private:
-  hid_t own_type_ = H5I_INVALID_HID;  ///< one of the library's, and equal to file_type
+  std::optional<hid_t> own_type_;  ///< one of the library's, and equal to file_type
   Dims extent_;
   std::uint64_t extent_version_ = 0;
   std::vector<std::byte> fill_;
