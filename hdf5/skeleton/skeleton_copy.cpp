@@ -5,8 +5,10 @@
 #include <atomic>
 #include <memory>
 
+#include "core/bytes/byte_writer.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/skeleton/driver.hpp"
+#include "hdf5/skeleton/open_files.hpp"
 
 namespace bento::vol {
 
@@ -34,10 +36,7 @@ class SkeletonCopy final : public SkeletonHost {
   FileIdentity identity_;
 };
 
-}  // namespace
-
-Result<FileHandle> open_skeleton_copy(const std::string& path, const PagedImage& image) {
-  const auto host = std::make_shared<SkeletonCopy>(path, image);
+Result<FileHandle> open_host(const std::shared_ptr<SkeletonHost>& host) {
   const PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
   if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 ||
       set_fapl_skeleton(list.get(), host) < 0)
@@ -45,6 +44,35 @@ Result<FileHandle> open_skeleton_copy(const std::string& path, const PagedImage&
   FileHandle file(H5Fopen(host->name().c_str(), H5F_ACC_RDONLY, list.get()));
   if (!file.valid()) return fail(Code::kInternal, "the skeleton cannot be opened");
   return file;
+}
+
+}  // namespace
+
+Result<FileHandle> open_skeleton_copy(const std::string& path, const PagedImage& image) {
+  return open_host(std::make_shared<SkeletonCopy>(path, image));
+}
+
+Result<SkeletonWithData> SkeletonWithData::open(const std::string& path, const PagedImage& image,
+                                                std::uint64_t most) {
+  SkeletonWithData opened;
+  opened.host_ = std::make_shared<SkeletonCopy>(path, image);
+  opened.data_at_ = image.size();
+  BENTO_ASSIGN(opened.file_, open_host(opened.host_));
+  opened.host_->image().resize(image.size() + most);
+  skeleton_changed(*opened.host_);  // so that the library may read there
+  return opened;
+}
+
+std::span<const std::byte> SkeletonWithData::bytes() const {
+  return host_->image().bytes().first(static_cast<std::size_t>(data_at_));
+}
+
+void SkeletonWithData::give(std::uint64_t address_at, std::span<const std::byte> data) {
+  PagedImage& image = host_->image();
+  image.write(data_at_, data);
+  ByteWriter address;
+  address.u64(data_at_);
+  image.write(address_at, address.view());
 }
 
 }  // namespace bento::vol

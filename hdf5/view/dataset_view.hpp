@@ -36,6 +36,7 @@ class DatasetViews {
   Result<MadeDataset> make(hid_t from, const H5O_token_t& token, hid_t type,
                            const std::string& path);
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
+  [[nodiscard]] const DivertedDatasets& diverted() const { return diverted_; }
 
  private:
   /// What is committed, in the container that the view is built for.

@@ -16,6 +16,19 @@ ObjectMap::Key ObjectMap::key(const H5O_token_t& token) {
   return bytes;
 }
 
+const H5O_token_t* ObjectMap::find(const H5O_token_t& from) const {
+  const auto found = objects_.find(key(from));
+  if (found == objects_.end()) return nullptr;
+  Copy& copy = found->second;
+  if (!copy.token) {
+    H5O_info2_t info{};
+    if (H5Oget_info_by_name3(to_, copy.path.c_str(), &info, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+      return nullptr;
+    copy.token = info.token;
+  }
+  return &*copy.token;
+}
+
 hid_t ReferenceTranslator::open_copy(hid_t object) const {
   H5O_info2_t info{};
   if (object < 0 || H5Oget_info3(object, &info, H5O_INFO_BASIC) < 0) return H5I_INVALID_HID;

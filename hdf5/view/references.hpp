@@ -8,6 +8,8 @@
 #include <array>
 #include <cstddef>
 #include <map>
+#include <optional>
+#include <string>
 
 #include <hdf5.h>
 
@@ -18,16 +20,28 @@ namespace bento::vol {
 /// Which object of the new file is the copy of which object of the old one, by object token.
 class ObjectMap {
  public:
-  void add(const H5O_token_t& from, const H5O_token_t& to) { objects_[key(from)] = to; }
-  [[nodiscard]] const H5O_token_t* find(const H5O_token_t& from) const {
-    const auto found = objects_.find(key(from));
-    return found == objects_.end() ? nullptr : &found->second;
+  /// `to`: id of the new file, borrowed.
+  explicit ObjectMap(hid_t to) : to_(to) {}
+
+  void add(const H5O_token_t& from, const H5O_token_t& to) { objects_[key(from)] = {to, {}}; }
+  /// Its copy lies at `path`, without a leading slash. Few copies are asked for, so their tokens
+  /// are found out then.
+  void add(const H5O_token_t& from, std::string path) {
+    objects_[key(from)] = {std::nullopt, std::move(path)};
   }
+  /// Null if there is no copy.
+  [[nodiscard]] const H5O_token_t* find(const H5O_token_t& from) const;
 
  private:
   using Key = std::array<unsigned char, sizeof(H5O_token_t)>;
+  struct Copy {
+    std::optional<H5O_token_t> token;
+    std::string path;
+  };
   static Key key(const H5O_token_t& token);
-  std::map<Key, H5O_token_t> objects_;
+
+  hid_t to_;
+  mutable std::map<Key, Copy> objects_;
 };
 
 class ReferenceTranslator {

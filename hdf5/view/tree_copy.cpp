@@ -68,6 +68,7 @@ TreeCopy::TreeCopy(hid_t from, hid_t to, MakeDataset make, std::function<Status(
       make_(std::move(make)),
       go_on_(std::move(go_on)),
       skip_(std::move(skip)),
+      objects_(to),
       translator_(from, to, objects_) {}
 
 Status TreeCopy::run() {
@@ -176,6 +177,13 @@ Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5
     return link_to(object.get());
   }
   auto absent = absent_.find(bytes_of(token));
+  if (absent == absent_.end() && copy_whole_) {
+    BENTO_ASSIGN(const bool copied, copy_whole_(from, name, to, lcpl, token));
+    if (copied) {
+      objects_.add(token, path.substr(1));
+      return {};
+    }
+  }
   if (absent == absent_.end()) {
     const ObjectHandle old(H5Oopen(from, name, H5P_DEFAULT));
     if (!old.valid()) return copy_failure(path, "cannot be opened");

@@ -39,6 +39,11 @@ class TreeCopy {
   using MakeDataset = std::function<Result<MadeDataset>(hid_t from, const H5O_token_t& token,
                                                         hid_t type, const std::string& path)>;
 
+  /// Copies the object that hard link `name` of group `from` leads to, with all that it has, and
+  /// links it in group `to`. False: nothing was done.
+  using CopyWhole = std::function<Result<bool>(hid_t from, const char* name, hid_t to, hid_t lcpl,
+                                               const H5O_token_t& token)>;
+
   struct LinkTarget {
     std::string file;  ///< of an external link; empty: the same file, by a soft link
     std::string path;
@@ -54,6 +59,9 @@ class TreeCopy {
 
   /// Asked for each soft and external link.
   void set_retarget(Retarget retarget) { retarget_ = std::move(retarget); }
+
+  /// Asked first for each object.
+  void set_copy_whole(CopyWhole copy) { copy_whole_ = std::move(copy); }
 
   /// Of the groups and committed types.
   void set_times(ObjectTimes times) { times_ = times; }
@@ -104,6 +112,7 @@ class TreeCopy {
   MakeDataset make_;
   std::function<Status()> go_on_;
   Retarget retarget_;
+  CopyWhole copy_whole_;
   ObjectTimes times_ = ObjectTimes::kAsWanted;
   std::string skip_;
   ObjectMap objects_;

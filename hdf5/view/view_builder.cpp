@@ -9,6 +9,7 @@
 #include "hdf5/skeleton/skeleton_copy.hpp"
 #include "hdf5/view/source_files.hpp"
 #include "hdf5/view/tree_copy.hpp"
+#include "hdf5/view/whole_copies.hpp"
 
 namespace bento::vol {
 
@@ -17,16 +18,22 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
   const LibraryState state;
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
-  BENTO_ASSIGN(const FileHandle skeleton, open_skeleton_copy(job.path, job.skeleton));
+  BENTO_ASSIGN(SkeletonWithData skeleton,
+               SkeletonWithData::open(job.path, job.skeleton, kSmallDatasetBytes));
   SourceFiles files(job);
-  BENTO_ASSIGN(const hid_t main, files.create_main(skeleton.get()));
+  BENTO_ASSIGN(const hid_t main, files.create_main(skeleton.file()));
   DatasetViews datasets(settings, job, files, main);
+  WholeCopies whole(job, skeleton, datasets.diverted());
   TreeCopy tree(
-      skeleton.get(), main,
+      skeleton.file(), main,
       [&datasets](hid_t from, const H5O_token_t& token, hid_t type, const std::string& path) {
         return datasets.make(from, token, type, path);
       },
       [&files] { return files.failure(); }, kViewGroup);
+  tree.set_copy_whole(
+      [&whole](hid_t from, const char* name, hid_t to, hid_t lcpl, const H5O_token_t& token) {
+        return whole.copy(from, name, to, lcpl, token);
+      });
   Status copied = tree.run();
   // What the driver met says more than what came of it.
   BENTO_TRY(files.failure());

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// What the object header of a small, plain dataset says, read from the skeleton's bytes without
+/// opening the dataset. Sources: the HDF5 File Format Specification, version 3.0, sections IV.A.1.a
+/// (version 1 object headers) and IV.A.2 (messages); checked against HDF5 1.14.5.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "core/geometry/box.hpp"
+
+namespace bento::vol {
+
+/// A dataset of contiguous layout for whose data no place was ever taken.
+struct ContiguousHeader {
+  Dims extent;                      ///< rank 0: a scalar
+  std::uint64_t element_bytes = 0;  ///< size of its type
+  std::uint64_t address_at = 0;  ///< offset in the image of the 8 bytes that say where its data is
+};
+
+/// The header at `address` of `image`, an HDF5 file without a user block. Nothing if it is anything
+/// else than a header of version 1 of such a dataset, or has something in it that is more than
+/// bytes to copy: a committed or shared type, a reference, a compound, a sequence, attributes
+/// elsewhere. So nothing is no error: the library has to be asked.
+std::optional<ContiguousHeader> read_contiguous_header(std::span<const std::byte> image,
+                                                       std::uint64_t address);
+
+}  // namespace bento::vol

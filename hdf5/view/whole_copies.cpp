@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/view/whole_copies.hpp"
+
+#include <algorithm>
+
+#include "core/bytes/byte_reader.hpp"
+#include "hdf5/skeleton/contiguous_header.hpp"
+#include "hdf5/view/dataset_view.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+/// The native library's tokens are addresses, in little-endian order.
+Result<std::uint64_t> address_of(const H5O_token_t& token) {
+  ByteReader in(std::as_bytes(std::span(token.__data)), std::endian::little, "object token");
+  return in.u64();
+}
+
+}  // namespace
+
+Result<bool> WholeCopies::copy(hid_t from, const char* name, hid_t to, hid_t lcpl,
+                               const H5O_token_t& token) {
+  const DatasetDeclaration* const declared = diverted_.find(token);
+  if (declared == nullptr || (declared->flags & kVariableElements) != 0) return false;
+  BENTO_ASSIGN(const std::uint64_t address, address_of(token));
+  const auto header = read_contiguous_header(skeleton_.bytes(), address);
+  if (!header || header->extent.rank() != declared->rank ||
+      header->element_bytes != declared->element_bytes)
+    return false;
+  BENTO_ASSIGN(const bool all, read_elements(*declared, header->extent));
+  if (!all) return false;
+  skeleton_.give(header->address_at, elements_);
+  return H5Ocopy(from, name, to, name, H5P_DEFAULT, lcpl) >= 0;
+}
+
+Result<bool> WholeCopies::read_elements(const DatasetDeclaration& declared, const Dims& extent) {
+  const std::uint64_t bytes = extent.bytes(declared.element_bytes);
+  if (bytes == 0 || bytes > kSmallDatasetBytes) return false;
+  const Box box = Box::whole(extent);
+  BENTO_ASSIGN(const RecordLookup seen, job_.committed.find(declared.number, box));
+  // Where nobody wrote there is the fill value, and filters want the library.
+  const bool plain = std::ranges::all_of(
+      seen.records, [](const Record& record) { return record.encoding == Encoding::kPlain; });
+  if (seen.pieces.empty() || !seen.uncovered.empty() || !plain) return false;
+  elements_.resize(static_cast<std::size_t>(bytes));
+  for (const Piece& piece : seen.pieces)
+    BENTO_TRY(job_.reader.read(seen.records[piece.record], declared.element_bytes, piece.part, box,
+                               elements_.data()));
+  return true;
+}
+
+}  // namespace bento::vol
