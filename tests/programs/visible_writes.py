@@ -152,6 +152,42 @@ def rng_of(value):
     return random.Random(value).random()
 
 
+def without_fill_value(file, name, shape, chunks):
+    """A compressed dataset of which natively nothing can be read before it has storage; h5py has no call for that."""
+    import ctypes
+
+    import h5py
+
+    with open("/proc/self/maps") as maps:
+        library = next(line.split()[-1] for line in maps if "/libhdf5.so" in line)
+    creation = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    creation.set_chunk(chunks)
+    creation.set_deflate(1)
+    set_fill_value = ctypes.CDLL(library).H5Pset_fill_value
+    set_fill_value.argtypes = (ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+    assert set_fill_value(creation.id, h5py.h5t.NATIVE_INT32.id, None) >= 0
+    space = h5py.h5s.create_simple(shape)
+    return h5py.Dataset(h5py.h5d.create(file.id, name.encode(), h5py.h5t.NATIVE_INT32, space, creation))
+
+
+def late_for_a_meeting(file, comm):
+    """Ranks write together; who is first asks at once what was written, and the others come later."""
+    import time
+
+    import numpy as np
+
+    for name in ("asked", "read"):
+        data = without_fill_value(file, name, (100 * comm.size,), (100,))
+        comm.barrier()
+        if comm.rank != 0:
+            time.sleep(0.5)
+        with data.collective:
+            data[100 * comm.rank : 100 * (comm.rank + 1)] = np.full(100, comm.rank)
+        if name == "asked":
+            assert data.id.get_num_chunks() == comm.size, data.id.get_num_chunks()
+        assert (data[100 * comm.rank : 100 * (comm.rank + 1)] == comm.rank).all()
+
+
 def atomic():
     """All ranks write and read all of a dataset, in pieces: each read must give one write as a whole."""
     import h5py
@@ -162,6 +198,7 @@ def atomic():
     with h5py.File("atomic.h5", "w", driver="mpio", comm=comm) as file:
         file.atomic = True
         assert file.atomic
+        late_for_a_meeting(file, comm)
         for shape in ((40, 6), (400, 300)):
             data = file.create_dataset(f"{shape[0]}", shape, "i4")
             comm.barrier()

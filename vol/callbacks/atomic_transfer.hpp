@@ -27,18 +27,30 @@ class AtomicTransfer {
   AtomicTransfer& operator=(const AtomicTransfer&) = delete;
 
   Status begin(std::span<DatasetState* const> states) {
-    std::map<std::uint64_t, FileContext*> wanted;
-    for (const auto* const state : states)
-      if (state->home == Home::kDiverted && state->file->container().atomic())
-        wanted[state->file->session()] = state->file.get();
-    for (const auto& [session, file] : wanted) {
+    for (const auto& [session, file] : atomic_files(states)) {
       BENTO_TRY(file->container().begin_atomic());
       held_.push_back(file);
     }
     return {};
   }
+  /// For a call that needs to know what all ranks have written together: it waits for the others
+  /// first. Inside it would keep them from coming.
+  Status begin_after_meeting(std::span<DatasetState* const> states) {
+    if (held_.empty())
+      for (const auto& [session, file] : atomic_files(states))
+        BENTO_TRY(file->container().await_meeting());
+    return begin(states);
+  }
 
  private:
+  static std::map<std::uint64_t, FileContext*> atomic_files(std::span<DatasetState* const> states) {
+    std::map<std::uint64_t, FileContext*> files;
+    for (const auto* const state : states)
+      if (state->home == Home::kDiverted && state->file->container().atomic())
+        files[state->file->session()] = state->file.get();
+    return files;
+  }
+
   std::vector<FileContext*> held_;
 };
 

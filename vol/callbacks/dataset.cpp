@@ -253,7 +253,7 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void*
     if (state->home == Home::kDiverted) {
       AtomicTransfer alone;
       DatasetState* const here[] = {state};
-      BENTO_TRY(alone.begin(here));
+      BENTO_TRY(alone.begin_after_meeting(here));
       BENTO_ASSIGN(const bool answered, diverted_optional(object, *state, args, dxpl));
       if (answered) return state->file->container().publish();
     }

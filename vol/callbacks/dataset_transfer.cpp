@@ -3,7 +3,9 @@
 #include "vol/callbacks/dataset_transfer.hpp"
 #include "hdf5/skeleton/linked_file.hpp"
 
+#include <algorithm>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "hdf5/base/error_bridge.hpp"
@@ -196,12 +198,19 @@ Result<std::uint64_t> read_diverted(Object* object, DatasetState& state, const T
   return bytes;
 }
 
+/// See read_diverted(): such a dataset is asked for its storage, too.
+Status begin_read(AtomicTransfer& alone, std::span<DatasetState* const> states) {
+  const bool asks = std::ranges::any_of(
+      states, [](const DatasetState* state) { return state->lacks_fill_value(); });
+  return asks ? alone.begin_after_meeting(states) : alone.begin(states);
+}
+
 Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
             hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
   AtomicTransfer alone;
   BENTO_ASSIGN(DatasetState * one, only_one(count, dset, dxpl));
   if (one != nullptr) {
-    BENTO_TRY(alone.begin({&one, 1}));
+    BENTO_TRY(begin_read(alone, {&one, 1}));
     ++Stats::get().diverted.reads;
     BENTO_ASSIGN(const std::uint64_t bytes,
                  read_diverted(static_cast<Object*>(dset[0]), *one,
@@ -214,7 +223,7 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       return file.writable() ? file.container().exchange() : Status{};
     }));
-  BENTO_TRY(alone.begin(batch.states));
+  BENTO_TRY(begin_read(alone, batch.states));
   BENTO_TRY(check_sources(batch));
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
