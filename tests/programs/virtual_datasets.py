@@ -530,7 +530,11 @@ def ranks():
     if comm.rank == 0:
         with source("s.h5") as file:
             file["d"] = np.arange(8, dtype="i4")
+        with h5py.File("ordinary.h5", "w", **KINDS["plain"]) as file:
+            mapped(file, "v", "s.h5", "d", (8,))
     comm.barrier()
+    with h5py.File("ordinary.h5", "r", driver="mpio", comm=comm) as file:
+        fails(lambda: file["v"][...], "parallel reads not supported")
     with h5py.File("v.h5", "w", driver="mpio", comm=comm) as file:
         mapped(file, "v", "s.h5", "d", (8,))
         own = file.create_dataset("own", (8,), "i4")
