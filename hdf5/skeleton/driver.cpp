@@ -38,7 +38,6 @@ struct SkeletonInfo {
 struct Registry {
   DriverId driver;
   ForeignOpener opener;
-  std::uint64_t reached = 0;  ///< containers that the library came to by itself
 };
 Registry& registry() {
   static auto* const instance = new Registry;
@@ -83,15 +82,10 @@ Result<std::shared_ptr<SkeletonHost>> foreign_host(const char* name, unsigned fl
   FileIdentity identity = identity_of_name(name);
   if (identity == FileIdentity{}) return std::shared_ptr<SkeletonHost>{};
   identity.step = parent->identity().step;  // as the opener will open it
-  if (auto open = host_of_identity(identity)) {
-    ++registry().reached;
-    return open;
-  }
+  if (auto open = host_of_identity(identity)) return open;
   if (!registry().opener || !parent->reaches_containers() || starts_like_hdf5(name))
     return std::shared_ptr<SkeletonHost>{};
-  BENTO_ASSIGN(auto opened, registry().opener(name, flags, parent));
-  if (opened) ++registry().reached;
-  return opened;
+  return registry().opener(name, flags, parent);
 }
 
 Status attach_host(SkeletonFile& file, const char* name, unsigned flags) {
@@ -309,10 +303,6 @@ hid_t skeleton_driver() {
 
 void skeleton_driver_forget() {
   registry().driver.forget();
-}
-
-std::uint64_t containers_reached() {
-  return registry().reached;
 }
 
 void set_foreign_opener(ForeignOpener opener) {

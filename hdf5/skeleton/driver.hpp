@@ -24,9 +24,6 @@ void skeleton_driver_forget();
 /// Sets the hook for containers reached by name from another container.
 void set_foreign_opener(ForeignOpener opener);
 
-/// How often the native library has opened a container by itself: for a link, or as the source of a
-/// virtual dataset.
-std::uint64_t containers_reached();
 /// Makes `fapl` open `host`'s skeleton under the name `name`; any other name that is opened with it
 /// is a foreign file. The list keeps a reference to the host.
 herr_t set_fapl_skeleton(hid_t fapl, const std::shared_ptr<SkeletonHost>& host,

@@ -45,17 +45,13 @@ with h5py.File("f.h5", "w") as f:
     for name in f: print(name, f[name].id.get_num_chunks(), f[name].id.get_storage_size(), f[name][...].sum())
 """,
     # Such reads gave fill values in place of the source's data.
-    "a virtual dataset over a container is read right or refused": """
+    "a virtual dataset over a container is read": """
 import h5py, numpy
 with h5py.File("source.h5", "w") as f: f["x"] = numpy.arange(1, 5)
 layout = h5py.VirtualLayout((4,), "i8")
 layout[:] = h5py.VirtualSource("source.h5", "x", (4,))
 with h5py.File("virtual.h5", "w") as f: f.create_virtual_dataset("v", layout, fillvalue=-1)
-try:
-    with h5py.File("virtual.h5", "r") as f: right = f["v"][...].tolist() == [1, 2, 3, 4]
-except OSError as error:
-    right = "container" in str(error)
-print(right)
+with h5py.File("virtual.h5", "r") as f: print(f["v"][...])
 """,
     # A transform of the transfer list was left out, and the elements came as they are; later it was refused.
     "a data transform is applied": """

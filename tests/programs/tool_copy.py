@@ -21,7 +21,7 @@ import time
 
 import harness
 from harness import bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say
-from native_view import FOR_TOOLS, NAMES, REFUSED, both
+from native_view import FOR_TOOLS, NAMES, both
 from native_view_check import check_h5diff, compare, connector_reads, stock_env, stock_python
 from steps_run import Writer, environment, write_steps
 
@@ -47,7 +47,7 @@ def objects():
         for name in FOR_TOOLS:
             check_h5diff(f"native/{name}", f"{folder}/{name}")
         say(f"{folder}: {counts}")
-        connector_reads("native", folder, NAMES, folder, REFUSED)
+        connector_reads("native", folder, NAMES, folder)
 
 
 PROGRAM = """

@@ -185,7 +185,7 @@ def late_for_a_meeting(file, comm):
             data[100 * comm.rank : 100 * (comm.rank + 1)] = np.full(100, comm.rank)
         if name == "asked":
             assert data.id.get_num_chunks() == comm.size, data.id.get_num_chunks()
-        assert (data[100 * comm.rank : 100 * (comm.rank + 1)] == comm.rank).all()
+        assert (data[...][100 * comm.rank : 100 * (comm.rank + 1)] == comm.rank).all()
 
 
 def atomic():

@@ -19,9 +19,7 @@ namespace bento::vol {
 /// the order in which all ranks have opened them.
 class AtomicTransfer {
  public:
-  ~AtomicTransfer() {
-    for (FileContext* const file : held_) file->container().end_atomic();
-  }
+  ~AtomicTransfer() { end(); }
   AtomicTransfer() = default;
   AtomicTransfer(const AtomicTransfer&) = delete;
   AtomicTransfer& operator=(const AtomicTransfer&) = delete;
@@ -40,6 +38,10 @@ class AtomicTransfer {
       for (const auto& [session, file] : atomic_files(states))
         BENTO_TRY(file->container().await_meeting());
     return begin(states);
+  }
+  void end() {
+    for (FileContext* const file : held_) file->container().end_atomic();
+    held_.clear();
   }
 
  private:

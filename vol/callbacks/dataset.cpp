@@ -17,13 +17,13 @@
 #include "vol/callbacks/entry.hpp"
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/data/dataset_chunks.hpp"
+#include "vol/data/virtual_dataset.hpp"
 #include "vol/file/arguments.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/destination.hpp"
 #include "vol/file/flush.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
-#include "vol/file/virtual_sources.hpp"
 
 namespace bento::vol {
 
@@ -185,10 +185,16 @@ Status show_user_list(const DatasetState& state, hid_t dcpl) {
 herr_t dataset_get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** req) {
   return guard<herr_t>("dataset get", [&]() -> Status {
     auto* const object = static_cast<Object*>(obj);
-    const SourceWatch watch;
-    const bool got = H5VLdataset_get(object->under, object->under_vol_id, args, dxpl, req) >= 0;
-    (void)watch.check(object);  // a virtual dataset's extent may follow from its sources
-    if (!got) return fail(native_failed("dataset get"));
+    if (args->op_type == H5VL_DATASET_GET_SPACE && !object->outdated) {
+      BENTO_ASSIGN(DatasetState* const state, resolve(object));
+      if (state->home == Home::kVirtual) {
+        BENTO_ASSIGN(SpaceHandle space, virtual_space(object, *state));
+        args->args.get_space.space_id = space.release();
+        return {};
+      }
+    }
+    if (H5VLdataset_get(object->under, object->under_vol_id, args, dxpl, req) < 0)
+      return fail(native_failed("dataset get"));
     if (args->op_type != H5VL_DATASET_GET_DCPL && args->op_type != H5VL_DATASET_GET_SPACE_STATUS &&
         args->op_type != H5VL_DATASET_GET_STORAGE_SIZE)
       return {};
@@ -221,6 +227,7 @@ Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl
     if (state->file) state->file->note_extent_unknown();  // it may have changed all the same
     return fail(native_failed("set extent"));
   }
+  state->mapped.reset();
   if (state->home != Home::kDiverted) return {};
   Dims after(before.rank());
   bool shrinks = false;
@@ -236,7 +243,7 @@ herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxp
     auto* const object = static_cast<Object*>(obj);
     if (args->op_type == H5VL_DATASET_SET_EXTENT) return set_extent(object, args, dxpl, req);
     if (args->op_type == H5VL_DATASET_REFRESH) BENTO_TRY(refresh_file(object));
-    if (args->op_type == H5VL_DATASET_FLUSH) BENTO_TRY(check_object_flush(object));
+    if (args->op_type == H5VL_DATASET_FLUSH) BENTO_TRY(begin_object_flush(object));
     // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
     void* const under = object->under;
     const hid_t under_vol_id = object->under_vol_id;
@@ -256,6 +263,12 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void*
       BENTO_TRY(alone.begin_after_meeting(here));
       BENTO_ASSIGN(const bool answered, diverted_optional(object, *state, args, dxpl));
       if (answered) return state->file->container().publish();
+    }
+    if (state->home == Home::kVirtual && args->op_type == H5VL_NATIVE_DATASET_GET_VLEN_BUF_SIZE) {
+      const auto& asked =
+          static_cast<H5VL_native_dataset_optional_args_t*>(args->args)->get_vlen_buf_size;
+      BENTO_ASSIGN(*asked.size, virtual_buffer_bytes(object, asked.type_id, asked.space_id));
+      return {};
     }
     if (H5VLdataset_optional(object->under, object->under_vol_id, args, dxpl, req) < 0)
       return fail(native_failed("dataset operation"));

@@ -3,7 +3,7 @@
 #include "vol/callbacks/dataset_transfer.hpp"
 #include "hdf5/skeleton/linked_file.hpp"
 
-#include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <span>
 #include <vector>
@@ -13,10 +13,10 @@
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/data/dataset_chunks.hpp"
 #include "vol/data/transfer.hpp"
+#include "vol/data/virtual_transfer.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/reserved_name.hpp"
 #include "vol/file/stats.hpp"
-#include "vol/file/virtual_sources.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
@@ -80,18 +80,6 @@ void note_meetings(const Batch& batch) {
   }
 }
 
-/// The elements of a virtual dataset are those of other datasets: are these where the library looks
-/// for them?
-Status check_sources(const Batch& batch) {
-  for (std::size_t i = 0; i < batch.states.size(); ++i) {
-    DatasetState& state = *batch.states[i];
-    if (state.home == Home::kDiverted || state.sources_checked) continue;
-    BENTO_TRY(check_virtual_sources(batch.objects[i], state.home == Home::kSkeleton));
-    state.sources_checked = true;
-  }
-  return {};
-}
-
 std::uint64_t selected_bytes(const Object* object, hid_t file_space, hid_t mem_type) {
   std::uint64_t elements = 0;
   if (file_space == H5S_ALL) {
@@ -103,6 +91,7 @@ std::uint64_t selected_bytes(const Object* object, hid_t file_space, hid_t mem_t
   return elements * H5Tget_size(mem_type);
 }
 
+/// Not of virtual datasets: what is counted are the transfers of their sources.
 CallCounts& counts_of(Home home) {
   Stats& stats = Stats::get();
   if (home == Home::kDiverted) return stats.diverted;
@@ -116,10 +105,11 @@ Result<DatasetState*> only_one(std::size_t count, void* dset[], hid_t dxpl) {
   return state->home == Home::kDiverted ? state : nullptr;
 }
 
-/// Of several datasets, the one that `args` are for.
+/// Of several datasets, the one that `args` are for; virtual ones have been written before.
 Status write_one_of(const Batch& batch, std::size_t i, TransferArgs args, const void* buffer,
                     void** req) {
   DatasetState& state = *batch.states[i];
+  if (state.home == Home::kVirtual) return {};
   CallCounts& counts = counts_of(state.home);
   ++counts.writes;
   if (state.home == Home::kDiverted) {
@@ -131,15 +121,15 @@ Status write_one_of(const Batch& batch, std::size_t i, TransferArgs args, const 
   if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
     return fail(Code::kUnsupported, state.refuses_parallel);
   const hid_t list = batch.collective ? independent_copy(args.dxpl) : args.dxpl;
-  const SourceWatch watch;
   const bool wrote =
       H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &args.mem_type,
                         &args.mem_space, &args.file_space, list, &buffer, req) >= 0;
   if (!wrote) return fail(native_failed("dataset write"));
-  BENTO_TRY(watch.check(batch.objects[i]));
   counts.bytes_written += selected_bytes(batch.objects[i], args.file_space, args.mem_type);
   return {};
 }
+
+Status write_source(Object* dataset, const TransferArgs& args, const void* buffer);
 
 Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_type[],
              hid_t mem_space[], hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
@@ -161,18 +151,20 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
     }));
     note_meetings(batch);
   }
+  for (std::size_t i = 0; i < count; ++i)
+    if (batch.states[i]->home == Home::kVirtual)
+      BENTO_TRY(virtual_write(batch.objects[i], *batch.states[i],
+                              {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i],
+                              write_source));
   BENTO_TRY(alone.begin(batch.states));
   for (std::size_t i = 0; i < count; ++i)
     if (batch.states[i]->home == Home::kNative) BENTO_TRY(refuse_linked_change(batch.objects[i]));
-  BENTO_TRY(check_sources(batch));
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
     for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
-    const SourceWatch watch;
     if (H5VLdataset_write(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
                           file_space, dxpl, buf, req) < 0)
       return fail(native_failed("dataset write"));
-    for (Object* const object : batch.objects) BENTO_TRY(watch.check(object));
     for (std::size_t i = 0; i < count; ++i) {
       ++counts_of(Home::kNative).writes;
       counts_of(Home::kNative).bytes_written +=
@@ -186,23 +178,48 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
   return {};
 }
 
-/// Natively nothing can be read of a dataset that has no storage yet, and no fill value.
-Result<std::uint64_t> read_diverted(Object* object, DatasetState& state, const TransferArgs& args,
-                                    void* buffer) {
-  BENTO_ASSIGN(const std::uint64_t bytes, transfer_read(object, state, args, buffer));
-  if (bytes == 0 || !state.lacks_fill_value()) return bytes;
+/// Natively nothing can be read of a dataset that has no storage yet, and no fill value. Asked when
+/// the transfer is over: the answer may have to wait for other ranks, which must get at the file.
+Status check_storage(Object* object, DatasetState& state, std::uint64_t bytes_read) {
+  if (bytes_read == 0 || !state.lacks_fill_value()) return {};
   BENTO_ASSIGN(const Allocation allocation, allocation_of(object, state));
   if (allocation.status == H5D_SPACE_STATUS_NOT_ALLOCATED)
     return fail(Code::kNotFound, "nothing was written to the dataset, and it has no fill value");
   state.needs_no_fill_value();
+  return {};
+}
+
+/// Of several datasets, the one that `args` are for; virtual ones have been read before. Gives the
+/// number of bytes.
+Result<std::uint64_t> read_one_of(const Batch& batch, std::size_t i, TransferArgs args,
+                                  void* buffer, void** req) {
+  DatasetState& state = *batch.states[i];
+  if (state.home == Home::kVirtual) return 0;
+  CallCounts& counts = counts_of(state.home);
+  ++counts.reads;
+  if (state.home == Home::kDiverted) {
+    BENTO_ASSIGN(const std::uint64_t bytes, transfer_read(batch.objects[i], state, args, buffer));
+    counts.bytes_read += bytes;
+    return bytes;
+  }
+  const hid_t list = batch.collective ? independent_copy(args.dxpl) : args.dxpl;
+  const bool got =
+      H5VLdataset_read(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &args.mem_type,
+                       &args.mem_space, &args.file_space, list, &buffer, req) >= 0;
+  if (!got) return fail(native_failed("dataset read"));
+  const std::uint64_t bytes = selected_bytes(batch.objects[i], args.file_space, args.mem_type);
+  counts.bytes_read += bytes;
   return bytes;
 }
 
-/// See read_diverted(): such a dataset is asked for its storage, too.
-Status begin_read(AtomicTransfer& alone, std::span<DatasetState* const> states) {
-  const bool asks = std::ranges::any_of(
-      states, [](const DatasetState* state) { return state->lacks_fill_value(); });
-  return asks ? alone.begin_after_meeting(states) : alone.begin(states);
+Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+            hid_t file_space[], hid_t dxpl, void* buf[], void** req);
+
+Status read_source(Object* dataset, const TransferArgs& args, void* buffer) {
+  void* object = dataset;
+  TransferArgs its = args;
+  return read(1, &object, &its.mem_type, &its.mem_space, &its.file_space, its.dxpl, &buffer,
+              nullptr);
 }
 
 Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
@@ -210,29 +227,35 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
   AtomicTransfer alone;
   BENTO_ASSIGN(DatasetState * one, only_one(count, dset, dxpl));
   if (one != nullptr) {
-    BENTO_TRY(begin_read(alone, {&one, 1}));
+    auto* const object = static_cast<Object*>(dset[0]);
+    BENTO_TRY(alone.begin({&one, 1}));
     ++Stats::get().diverted.reads;
-    BENTO_ASSIGN(const std::uint64_t bytes,
-                 read_diverted(static_cast<Object*>(dset[0]), *one,
-                               {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
+    BENTO_ASSIGN(
+        const std::uint64_t bytes,
+        transfer_read(object, *one, {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
     Stats::get().diverted.bytes_read += bytes;
-    return {};
+    alone.end();
+    return check_storage(object, *one, bytes);
   }
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective)
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       return file.writable() ? file.container().exchange() : Status{};
     }));
-  BENTO_TRY(begin_read(alone, batch.states));
-  BENTO_TRY(check_sources(batch));
+  // Their sources are transfers of their own, which may have to be alone.
+  for (std::size_t i = 0; i < count; ++i)
+    if (batch.states[i]->home == Home::kVirtual)
+      BENTO_TRY(virtual_read(batch.objects[i], *batch.states[i],
+                             {mem_type[i], mem_space[i], file_space[i],
+                              batch.collective ? independent_copy(dxpl) : dxpl},
+                             buf[i], read_source));
+  BENTO_TRY(alone.begin(batch.states));
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
     for (std::size_t i = 0; i < count; ++i) under[i] = batch.objects[i]->under;
-    const SourceWatch watch;
     if (H5VLdataset_read(count, under.data(), batch.objects[0]->under_vol_id, mem_type, mem_space,
                          file_space, dxpl, buf, req) < 0)
       return fail(native_failed("dataset read"));
-    for (Object* const object : batch.objects) BENTO_TRY(watch.check(object));
     for (std::size_t i = 0; i < count; ++i) {
       ++counts_of(Home::kNative).reads;
       counts_of(Home::kNative).bytes_read +=
@@ -240,26 +263,15 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     }
     return {};
   }
+  std::vector<std::uint64_t> bytes(count);
   for (std::size_t i = 0; i < count; ++i) {
-    DatasetState& state = *batch.states[i];
-    CallCounts& counts = counts_of(state.home);
-    ++counts.reads;
-    if (state.home == Home::kDiverted) {
-      BENTO_ASSIGN(const std::uint64_t bytes,
-                   read_diverted(batch.objects[i], state,
-                                 {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i]));
-      counts.bytes_read += bytes;
-      continue;
-    }
-    const hid_t list = batch.collective ? independent_copy(dxpl) : dxpl;
-    const SourceWatch watch;
-    const bool got =
-        H5VLdataset_read(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &mem_type[i],
-                         &mem_space[i], &file_space[i], list, &buf[i], req) >= 0;
-    if (!got) return fail(native_failed("dataset read"));
-    BENTO_TRY(watch.check(batch.objects[i]));
-    counts.bytes_read += selected_bytes(batch.objects[i], file_space[i], mem_type[i]);
+    BENTO_ASSIGN(bytes[i], read_one_of(batch, i, {mem_type[i], mem_space[i], file_space[i], dxpl},
+                                       buf[i], req));
   }
+  alone.end();
+  for (std::size_t i = 0; i < count; ++i)
+    if (batch.states[i]->home == Home::kDiverted)
+      BENTO_TRY(check_storage(batch.objects[i], *batch.states[i], bytes[i]));
   return {};
 }
 
@@ -272,19 +284,31 @@ Status publish(std::size_t count, void* dset[]) {
   return {};
 }
 
+Status write_and_publish(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
+                         hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+  const std::uint64_t refused = refused_writes().count;
+  AtomicTransfer alone;
+  const Status wrote = write(alone, count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+  const Status published = publish(count, dset);
+  BENTO_TRY(wrote);
+  BENTO_TRY(published);
+  if (refused_writes().count == refused) return {};
+  return fail(Code::kPermission, refused_writes().last);
+}
+
+Status write_source(Object* dataset, const TransferArgs& args, const void* buffer) {
+  void* object = dataset;
+  TransferArgs its = args;
+  return write_and_publish(1, &object, &its.mem_type, &its.mem_space, &its.file_space, its.dxpl,
+                           &buffer, nullptr);
+}
+
 }  // namespace
 
 herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
                      hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
-  return guard<herr_t>("dataset write", [&]() -> Status {
-    const std::uint64_t refused = refused_writes().count;
-    AtomicTransfer alone;
-    const Status wrote = write(alone, count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
-    const Status published = publish(count, dset);
-    BENTO_TRY(wrote);
-    BENTO_TRY(published);
-    if (refused_writes().count == refused) return {};
-    return fail(Code::kPermission, refused_writes().last);
+  return guard<herr_t>("dataset write", [&] {
+    return write_and_publish(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
   });
 }
 
@@ -293,6 +317,28 @@ herr_t dataset_read(size_t count, void* dset[], hid_t mem_type[], hid_t mem_spac
   return guard<herr_t>("dataset read", [&] {
     return read(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
   });
+}
+
+Result<hsize_t> virtual_buffer_bytes(Object* object, hid_t type, hid_t space) {
+  const hssize_t elements = H5Sget_select_npoints(space);
+  if (elements < 0) return fail(Code::kInvalidArgument, "the selection has no size");
+  const auto count = static_cast<hsize_t>(elements);
+  hsize_t bytes = 0;
+  const hid_t list = independent_copy(H5P_DATASET_XFER_DEFAULT);
+  const H5MM_allocate_t allocate = [](size_t size, void* sum) {
+    *static_cast<hsize_t*>(sum) += size;
+    return std::malloc(size);
+  };
+  const H5MM_free_t give_back = [](void* memory, void*) { std::free(memory); };
+  if (H5Pset_vlen_mem_manager(list, allocate, &bytes, give_back, nullptr) < 0)
+    return fail(Code::kInternal, "no transfer list that counts");
+  std::vector<std::byte> buffer(count * H5Tget_size(type));
+  const SpaceHandle memory(H5Screate_simple(1, &count, nullptr));
+  const Status done = read_source(object, {type, memory.get(), space, list}, buffer.data());
+  if (H5Treclaim(type, memory.get(), list, buffer.data()) < 0 && done)
+    return fail(Code::kInternal, "what was read cannot be given back");
+  BENTO_TRY(done);
+  return bytes;
 }
 
 }  // namespace bento::vol

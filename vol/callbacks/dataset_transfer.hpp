@@ -10,11 +10,18 @@
 
 #include <hdf5.h>
 
+#include "core/base/error.hpp"
+#include "vol/file/object.hpp"
+
 namespace bento::vol {
 
 herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
                      hid_t file_space[], hid_t dxpl, const void* buf[], void** req);
 herr_t dataset_read(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
                     hid_t file_space[], hid_t dxpl, void* buf[], void** req);
+
+/// H5Dvlen_get_buf_size of a virtual dataset: the bytes that a read of the elements of `space` as
+/// `type` allocates. Errors: as H5Dread.
+Result<hsize_t> virtual_buffer_bytes(Object* object, hid_t type, hid_t space);
 
 }  // namespace bento::vol

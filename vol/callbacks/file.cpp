@@ -23,15 +23,25 @@
 #include "vol/file/file_agreement.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/flush.hpp"
+#include "vol/file/native_of_ranks.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/own_connector.hpp"
 #include "vol/file/spread_cache.hpp"
 #include "vol/file/stats.hpp"
 #include "vol/file/striping_use.hpp"
+#include "vol/file/virtual_sources.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
 
 namespace {
+
+Object* wrap_native(void* under, hid_t fapl) {
+  Object* const file = wrap_new(under, native_connector(), H5I_FILE);
+  if (file == nullptr || !is_mpio(H5Pget_driver(fapl))) return file;
+  if (const auto fileno = fileno_of(file)) note_native_of_ranks(*fileno);
+  return file;
+}
 
 Result<void*> pass_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
                           void** req) {
@@ -44,7 +54,7 @@ Result<void*> pass_create(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   }
   if (under == nullptr) return fail(native_failed("file create"));
   Stats::get().note_file(name, false);
-  return wrap_new(under, native_connector(), H5I_FILE);
+  return wrap_native(under, fapl);
 }
 
 Result<void*> pass_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
@@ -57,7 +67,7 @@ Result<void*> pass_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
   }
   if (under == nullptr) return fail(native_failed("file open"));
   Stats::get().note_file(name, false);
-  return wrap_new(under, native_connector(), H5I_FILE);
+  return wrap_native(under, fapl);
 }
 
 /// Opens or creates the skeleton through the native connector and arms the host.
@@ -207,12 +217,19 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
 
 void* file_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
                   void** req) {
-  return guard<void*>("file create",
-                      [&] { return create_file(name, flags, fcpl, fapl, dxpl, req); });
+  let_go_of_sources_aloud();
+  return guard<void*>("file create", [&] {
+    remember_connector(fapl, kConnectorValue);
+    return create_file(name, flags, fcpl, fapl, dxpl, req);
+  });
 }
 
 void* file_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
-  return guard<void*>("file open", [&] { return open_file(name, flags, fapl, dxpl, req); });
+  let_go_of_sources_aloud();
+  return guard<void*>("file open", [&] {
+    remember_connector(fapl, kConnectorValue);
+    return open_file(name, flags, fapl, dxpl, req);
+  });
 }
 
 herr_t file_get(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) {
@@ -266,6 +283,7 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
       return {};
     }
     case H5VL_FILE_DELETE: {
+      let_go_of_sources_aloud();
       const char* const name = args->args.del.filename;
       BENTO_ASSIGN(const bool deleted, delete_container(name, args->args.del.fapl_id));
       if (deleted) return {};

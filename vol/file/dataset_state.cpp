@@ -10,6 +10,7 @@
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/open_files.hpp"
+#include "vol/file/native_of_ranks.hpp"
 
 namespace bento::vol {
 
@@ -140,21 +141,34 @@ ValueRange DatasetState::range_of(std::span<const std::byte> elements,
 namespace {
 
 /// Why ranks cannot write a dataset whose values lie in the skeleton, of which only rank 0's is
-/// stored. Null if they can, because the values are elsewhere, in external files or in those of a
-/// virtual dataset, or there are none.
-Result<const char*> refused_in_parallel(const Object* object, hid_t type) {
+/// stored. Null if they can, because the values are elsewhere, in external files, or there are
+/// none.
+Result<const char*> refused_in_parallel(const Object* object, hid_t type, hid_t dcpl) {
   BENTO_ASSIGN(const SpaceHandle space, native_space(object));
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) return nullptr;
   if (has_variable_length(type) || has_reference(type))
     return "Parallel IO does not support writing VL datatypes of serial programs, or references "
            "other than H5T_STD_REF_OBJ, yet";
-  BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
-  const H5D_layout_t layout = H5Pget_layout(dcpl.get());
-  if (layout == H5D_VIRTUAL) return nullptr;
-  if (layout == H5D_CONTIGUOUS && H5Pget_external_count(dcpl.get()) > 0) return nullptr;
+  if (H5Pget_layout(dcpl) == H5D_CONTIGUOUS && H5Pget_external_count(dcpl) > 0) return nullptr;
   return "this dataset was copied from an ordinary file, so its values lie in the container's "
          "metadata, which ranks cannot write in parallel: write it in a serial program, or create "
          "a dataset and write that";
+}
+
+/// Of a dataset that is not diverted.
+Status find_home(const Object* object, const ObjectIdentity& identity, DatasetState& state) {
+  BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+  if (H5Pget_layout(dcpl.get()) == H5D_VIRTUAL) {
+    // HDF5 itself says that ranks cannot.
+    const bool of_ranks = !state.file && is_native_of_ranks(identity.fileno);
+    state.home = of_ranks ? Home::kNative : Home::kVirtual;
+    return {};
+  }
+  if (!state.file) return {};
+  state.home = Home::kSkeleton;
+  BENTO_ASSIGN(state.refuses_parallel,
+               refused_in_parallel(object, state.file_type.get(), dcpl.get()));
+  return {};
 }
 
 }  // namespace
@@ -193,11 +207,9 @@ Result<DatasetState*> resolve(Object* object) {
         return fail(Code::kCorrupt,
                     fmt::format("dataset {} has {} dimensions in the index, and {} in the skeleton",
                                 dataset->number, dataset->rank, extent.rank()));
-    } else {
-      state->home = Home::kSkeleton;
-      BENTO_ASSIGN(state->refuses_parallel, refused_in_parallel(object, state->file_type.get()));
     }
   }
+  if (state->home != Home::kDiverted) BENTO_TRY(find_home(object, identity, *state));
   object->dataset = std::move(state);
   object->dataset_resolved = true;
   return object->dataset.get();

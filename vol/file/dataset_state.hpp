@@ -28,13 +28,16 @@ namespace bento::vol {
 /// Where a dataset's raw data is.
 enum class Home {
   kDiverted,  ///< records in the ranks' streams
-  kSkeleton,  ///< in the skeleton of a container: variable-length, references, external, virtual
+  kSkeleton,  ///< in the skeleton of a container: variable-length, references, external
   kNative,    ///< an ordinary file
+  kVirtual,   ///< in other datasets, whichever file describes it
 };
+
+struct VirtualDataset;
 
 struct DatasetState {
   Home home = Home::kNative;
-  std::shared_ptr<FileContext> file;  ///< null for kNative
+  std::shared_ptr<FileContext> file;  ///< null in an ordinary file
   DatasetNumber number = 0;           ///< kDiverted
   std::uint32_t flags = 0;            ///< kDiverted: DatasetFlags
   std::size_t element_bytes = 0;      ///< kDiverted, like what follows
@@ -43,7 +46,8 @@ struct DatasetState {
   /// kDiverted: how elements of variable length are stored; null for those of fixed size.
   std::unique_ptr<VariableElements> variable;
   const char* refuses_parallel = nullptr;  ///< kSkeleton: why ranks cannot write it, if so
-  bool sources_checked = false;            ///< not kDiverted: no virtual source is a container
+  /// kVirtual, once it was needed: see vol/data/virtual_dataset.hpp.
+  std::shared_ptr<VirtualDataset> mapped;
 
   /// Does this type say the same as the dataset's own?
   bool is_own_type(hid_t type);

@@ -12,10 +12,12 @@
 #include "vol/file/file_context.hpp"
 #include "vol/file/metadata_cache.hpp"
 #include "vol/file/mounts.hpp"
+#include "vol/file/virtual_sources.hpp"
 
 namespace bento::vol {
 
 Status flush(Object* object, H5F_scope_t scope) {
+  Status flushed = let_go_of_sources();
   const auto context = context_of(object);
   notice_linked_changes();
   H5VL_file_specific_args_t args{};
@@ -28,7 +30,6 @@ Status flush(Object* object, H5F_scope_t scope) {
   std::vector<std::shared_ptr<FileContext>> files;
   if (scope == H5F_SCOPE_GLOBAL) files = mounted_with(object);
   if (context) files.insert(files.begin(), context);
-  Status flushed;
   for (const auto& file : files) {
     if (!file->writable()) continue;
     // If it fails, that costs memory; who left here would let the other ranks wait.
@@ -43,14 +44,15 @@ Status flush(Object* object, H5F_scope_t scope) {
   return flushed;
 }
 
-Status check_object_flush(const Object* object) {
+Status begin_object_flush(const Object* object) {
+  BENTO_TRY(let_go_of_sources());
   const auto context = context_of(object);
   if (!context || !context->access().parallel) return {};
   return fail(Code::kUnsupported, "H5Oflush isn't supported for parallel");
 }
 
 bool flushes_objects(const Object* object) noexcept {
-  return guard<herr_t>("flush of an object", [&] { return check_object_flush(object); }) >= 0;
+  return guard<herr_t>("flush of an object", [&] { return begin_object_flush(object); }) >= 0;
 }
 
 Status flush_if_due(Object* object) {

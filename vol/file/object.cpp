@@ -62,6 +62,13 @@ const std::set<Object*>& open_objects() {
   return registry();
 }
 
+const Object* open_file_with(unsigned long fileno) {
+  for (const Object* const object : open_objects())
+    if (object->type == H5I_FILE && object->under != nullptr && fileno_of(object) == fileno)
+      return object;
+  return nullptr;
+}
+
 void mark_outdated(Object* object, bool outdated) noexcept {
   if (object->outdated == outdated) return;
   object->outdated = outdated;

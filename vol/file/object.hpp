@@ -46,6 +46,8 @@ struct Object {
 
 /// All wrappers of files, groups, datasets and datatypes.
 const std::set<Object*>& open_objects();
+/// An open file by the library's number for it; null if only objects in it are open.
+const Object* open_file_with(unsigned long fileno);
 /// Sets `outdated`.
 void mark_outdated(Object* object, bool outdated) noexcept;
 /// Is any open object outdated?

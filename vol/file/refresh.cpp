@@ -19,6 +19,7 @@
 #include "vol/file/destination.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/metadata_cache.hpp"
+#include "vol/file/virtual_sources.hpp"
 
 namespace bento::vol {
 
@@ -170,6 +171,7 @@ Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fi
 
 // First what all ranks do. The library then reads the object anew, for all its handles.
 Status refresh_file(Object* object) {
+  let_go_of_sources_aloud();
   const auto context = context_of(object);
   if (!context || context->writable()) return {};
   const ObjectIdentity* const mine = identity_kept(object);

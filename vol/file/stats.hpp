@@ -23,7 +23,7 @@ struct CallCounts {
 /// Counts of this process. Not thread-safe, like the library it serves.
 struct Stats {
   CallCounts diverted;        ///< in ranks' streams
-  CallCounts skeleton;        ///< in a container's skeleton (variable-length, external, virtual)
+  CallCounts skeleton;        ///< in a container's skeleton (variable-length, external)
   CallCounts passed_through;  ///< ordinary files
   /// Container::unordered_overlaps() of all files that were written; on rank 0 of each.
   std::uint64_t unordered_overlaps = 0;

@@ -1,33 +1,86 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Virtual datasets are read by native code, which opens their source files by itself and would see
-/// only the skeleton of a container: fill values in place of data. Until mappings are expanded
-/// here, such a read is refused.
+/// The source datasets of one open virtual dataset. The connector opens their files by itself, as a
+/// program does, so that containers and ordinary files are both what a program finds in them. They
+/// stay open until the virtual dataset is closed, flushed or refreshed, as natively, or until the
+/// program opens or creates a file.
 #pragma once
 
-#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <hdf5.h>
 
 #include "core/base/error.hpp"
+#include "hdf5/base/handle.hpp"
 #include "vol/file/object.hpp"
 
 namespace bento::vol {
 
-/// Errors: kUnsupported if the dataset is virtual and one of its sources is a container; names
-/// dataset's source.
-Status check_virtual_sources(const Object* dataset, bool in_container);
-
-/// Around a native call that may read the sources of a virtual dataset: names do not say all, since
-/// a source may be a virtual dataset itself, or lie behind a link.
-class SourceWatch {
+class VirtualSources {
  public:
-  SourceWatch();
-  /// After the call. Errors: kUnsupported if it came to a container, now and for all further reads
-  /// of the dataset, because the library keeps its sources open.
-  Status check(const Object* dataset) const;
+  enum class For { kReading, kWriting };
+
+  /// `holder` is the virtual dataset, `dapl` the access list that it was opened with.
+  VirtualSources(const Object* holder, PlistHandle dapl);
+  ~VirtualSources();
+  VirtualSources(const VirtualSources&) = delete;
+  VirtualSources& operator=(const VirtualSources&) = delete;
+
+  /// The dataset `name` of the file `file`, which is "." for the virtual dataset's own; null if
+  /// there is no such file or dataset. To be used at once: another open() may close it. Only while
+  /// a Use lives. Errors: those of opening the file or the dataset.
+  Result<Object*> open(const std::string& file, const std::string& name, For purpose);
+  /// Closes all of them. Errors: those of the commit, if they were written.
+  Status let_go();
+
+  /// While it lives, what open() gives is not closed by others.
+  class Use {
+   public:
+    explicit Use(VirtualSources& sources) : sources_(sources) { ++sources_.uses_; }
+    ~Use();
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+
+   private:
+    VirtualSources& sources_;
+  };
 
  private:
-  std::uint64_t before_;
+  struct Source {
+    Object* dataset = nullptr;
+    FileHandle file;  ///< valid if it cannot stay open without an identifier
+    bool writable = false;
+    bool stays = false;  ///< after the transfer
+  };
+  using Key = std::pair<std::string, std::string>;
+
+  Result<Source> open_source(const Key& key, For purpose);
+  Result<Source> open_in_file(const std::string& path, const std::string& name, For purpose);
+  static Status close(Source& source);
+  Status close_readers();
+  /// Those of `own`, and of all that no transfer uses.
+  static Status let_go_of_readers(VirtualSources& own);
+  Status close_passing();
+
+  const Object* holder_;
+  PlistHandle dapl_;
+  std::string prefix_;
+  std::map<Key, Source> sources_;
+  unsigned uses_ = 0;
+
+  friend Status let_go_of_sources();
 };
+
+/// Closes all sources of all virtual datasets that no transfer uses just now. Errors: those of
+/// commits.
+Status let_go_of_sources();
+
+/// The same, but a failure is told on stderr. Leaves the error stack alone. To be called before the
+/// program opens, creates or removes a file, which may be one of them: the program finds it as if
+/// no virtual dataset had it open. Does nothing while a source is being opened.
+void let_go_of_sources_aloud() noexcept;
 
 }  // namespace bento::vol
