@@ -48,6 +48,12 @@ bool has_reference(hid_t type) {
   return any_part(type, [](hid_t part) { return H5Tget_class(part) == H5T_REFERENCE; });
 }
 
+bool has_region_reference(hid_t type) {
+  return any_part(type, [](hid_t part) {
+    return H5Tget_class(part) == H5T_REFERENCE && H5Tequal(part, H5T_STD_REF_DSETREG) > 0;
+  });
+}
+
 bool has_compound(hid_t type) {
   return any_part(type, [](hid_t part) { return H5Tget_class(part) == H5T_COMPOUND; });
 }

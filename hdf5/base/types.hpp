@@ -12,6 +12,8 @@ namespace bento::vol {
 bool has_variable_length(hid_t type);
 /// Does it contain references of any kind?
 bool has_reference(hid_t type);
+/// Does it contain references to regions of the old type, H5T_STD_REF_DSETREG?
+bool has_region_reference(hid_t type);
 /// Does it contain a compound type? Then a conversion may leave members of the destination as they
 /// are.
 bool has_compound(hid_t type);

@@ -102,6 +102,10 @@ Result<ByteReader> open_record(std::span<const std::byte> stored) {
   return in;
 }
 
+Error no_regions() {
+  return {Code::kUnsupported, "a reference to a region, where none can be followed", 0};
+}
+
 Status check_end(const ByteReader& in) {
   if (in.remaining() == 0) return {};
   return fail(Code::kCorrupt,
@@ -162,10 +166,12 @@ void VariableElements::add_fixed(std::size_t offset, std::size_t bytes, Layout& 
 
 Status VariableElements::describe(hid_t type, std::size_t offset, Layout& out) {
   const H5T_class_t kind = H5Tget_class(type);
-  if (kind == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF_OBJ) <= 0)
+  const bool region = kind == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF_DSETREG) > 0;
+  if (kind == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF_OBJ) <= 0 &&
+      !(region && H5Tget_size(type) == kRegionReferenceBytes))
     return fail(Code::kUnsupported,
-                "of references, records can hold those of type "
-                "H5T_STD_REF_OBJ only");
+                "of references, records can hold those of types H5T_STD_REF_OBJ and "
+                "H5T_STD_REF_DSETREG only");
   if (kind == H5T_COMPOUND) {
     const int members = H5Tget_nmembers(type);
     for (int i = 0; i < members; ++i) {
@@ -179,7 +185,7 @@ Status VariableElements::describe(hid_t type, std::size_t offset, Layout& out) {
   Part part;
   part.offset = offset;
   if (kind == H5T_REFERENCE) {
-    part.kind = Part::Kind::kReference;
+    part.kind = region ? Part::Kind::kRegion : Part::Kind::kReference;
     part.count = H5Tget_size(type);
   } else if (kind == H5T_STRING && H5Tis_variable_str(type) > 0) {
     part.kind = Part::Kind::kString;
@@ -208,13 +214,16 @@ void VariableElements::begin(std::vector<std::byte>& out) {
 }
 
 template <class Sink>
-void VariableElements::put(const Layout& layout, const std::byte* element, Sink& sink) {
+Status VariableElements::put(const Layout& layout, const std::byte* element, Sink& sink) const {
   for (const Part& part : layout.parts) {
     const std::byte* const at = element + part.offset;
     switch (part.kind) {
       case Part::Kind::kFixed:
       case Part::Kind::kReference:
         sink.bytes(at, part.count);
+        break;
+      case Part::Kind::kRegion:
+        BENTO_TRY(put_region(at, sink));
         break;
       case Part::Kind::kString: {
         const auto* const text = value_at<const char*>(at);
@@ -226,35 +235,51 @@ void VariableElements::put(const Layout& layout, const std::byte* element, Sink&
       case Part::Kind::kSequence: {
         const hvl_t sequence = sequence_at(at);
         sink.varint(sequence.len);
-        put_all(part.base, static_cast<const std::byte*>(sequence.p), sequence.len, sink);
+        BENTO_TRY(
+            put_all(part.base, static_cast<const std::byte*>(sequence.p), sequence.len, sink));
         break;
       }
       case Part::Kind::kArray:
-        put_all(part.base, at, part.count, sink);
+        BENTO_TRY(put_all(part.base, at, part.count, sink));
         break;
     }
   }
+  return {};
 }
 
 template <class Sink>
-void VariableElements::put_all(const Layout& base, const std::byte* first, std::size_t count,
-                               Sink& sink) {
+Status VariableElements::put_all(const Layout& base, const std::byte* first, std::size_t count,
+                                 Sink& sink) const {
   if (base.fixed()) {
     sink.bytes(first, count * base.bytes);
-  } else {
-    for (std::size_t i = 0; i < count; ++i) put(base, first + i * base.bytes, sink);
+    return {};
   }
+  for (std::size_t i = 0; i < count; ++i) BENTO_TRY(put(base, first + i * base.bytes, sink));
+  return {};
 }
 
-std::uint64_t VariableElements::encoded_bytes(const std::byte* element) const {
+template <class Sink>
+Status VariableElements::put_region(const std::byte* reference, Sink& sink) const {
+  if (is_null_region(reference)) {
+    sink.varint(0);
+    return {};
+  }
+  if (regions_ == nullptr) return fail(no_regions());
+  BENTO_ASSIGN(const auto region, regions_->get(reference));
+  sink.varint(region.size());
+  sink.bytes(region.data(), region.size());
+  return {};
+}
+
+Result<std::uint64_t> VariableElements::encoded_bytes(const std::byte* element) const {
   CountingSink sink;
-  put(layout_, element, sink);
+  BENTO_TRY(put(layout_, element, sink));
   return sink.count;
 }
 
-void VariableElements::encode(const std::byte* element, std::vector<std::byte>& out) const {
+Status VariableElements::encode(const std::byte* element, std::vector<std::byte>& out) const {
   WritingSink sink{out};
-  put(layout_, element, sink);
+  return put(layout_, element, sink);
 }
 
 // --- and back
@@ -278,7 +303,7 @@ std::size_t VariableElements::least_bytes(const Layout& layout) {
 
 // Whatever fails, an element that was begun is whole: it has null where it has no value yet.
 Status VariableElements::decode(const Layout& layout, ByteReader& in, std::byte* element,
-                                const AllocateValue& allocate) {
+                                const AllocateValue& allocate) const {
   for (const Part& part : layout.parts) {
     std::byte* const at = element + part.offset;
     switch (part.kind) {
@@ -288,6 +313,9 @@ Status VariableElements::decode(const Layout& layout, ByteReader& in, std::byte*
         std::memcpy(at, bytes.data(), bytes.size());
         break;
       }
+      case Part::Kind::kRegion:
+        BENTO_TRY(decode_region(in, at));
+        break;
       case Part::Kind::kString: {
         BENTO_ASSIGN(const std::uint64_t coded, in.varint());
         if (coded == 0) break;
@@ -327,6 +355,16 @@ Status VariableElements::decode(const Layout& layout, ByteReader& in, std::byte*
   return {};
 }
 
+Status VariableElements::decode_region(ByteReader& in, std::byte* reference) const {
+  BENTO_ASSIGN(const std::uint64_t length, in.varint());
+  if (length == 0) return {};
+  if (length < kRegionAddressBytes)
+    return fail(Code::kCorrupt, fmt::format("a reference to a region of {} bytes", length));
+  BENTO_ASSIGN(const auto region, in.bytes(length));
+  if (regions_ == nullptr) return fail(no_regions());
+  return regions_->put(region, reference);
+}
+
 Status VariableElements::skip(const Layout& layout, ByteReader& in) {
   for (const Part& part : layout.parts) {
     switch (part.kind) {
@@ -334,6 +372,11 @@ Status VariableElements::skip(const Layout& layout, ByteReader& in) {
       case Part::Kind::kReference:
         BENTO_TRY(in.skip(part.count));
         break;
+      case Part::Kind::kRegion: {
+        BENTO_ASSIGN(const std::uint64_t length, in.varint());
+        BENTO_TRY(in.skip(length));
+        break;
+      }
       case Part::Kind::kString: {
         BENTO_ASSIGN(const std::uint64_t coded, in.varint());
         if (coded > 1) BENTO_TRY(in.skip(coded - 1));
@@ -418,8 +461,39 @@ void VariableElements::release(const Layout& layout, std::byte* element, const F
 
 bool VariableElements::has_references(const Layout& layout) {
   return std::ranges::any_of(layout.parts, [](const Part& part) {
-    return part.kind == Part::Kind::kReference || has_references(part.base);
+    return part.kind == Part::Kind::kReference || part.kind == Part::Kind::kRegion ||
+           has_references(part.base);
   });
+}
+
+bool VariableElements::has_regions(const Layout& layout) {
+  return std::ranges::any_of(layout.parts, [](const Part& part) {
+    return part.kind == Part::Kind::kRegion || has_regions(part.base);
+  });
+}
+
+Status VariableElements::for_each_region(std::byte* elements, std::size_t count,
+                                         const VisitRegion& visit) const {
+  for (std::size_t i = 0; i < count; ++i)
+    BENTO_TRY(for_each_region(layout_, elements + i * layout_.bytes, visit));
+  return {};
+}
+
+Status VariableElements::for_each_region(const Layout& layout, std::byte* element,
+                                         const VisitRegion& visit) {
+  for (const Part& part : layout.parts) {
+    std::byte* const at = element + part.offset;
+    if (part.kind == Part::Kind::kRegion) {
+      if (!is_null_region(at)) BENTO_TRY(visit(at));
+    } else if (has_regions(part.base)) {
+      const hvl_t sequence =
+          part.kind == Part::Kind::kSequence ? sequence_at(at) : hvl_t{part.count, at};
+      for (std::size_t i = 0; i < sequence.len; ++i)
+        BENTO_TRY(for_each_region(
+            part.base, static_cast<std::byte*>(sequence.p) + i * part.base.bytes, visit));
+    }
+  }
+  return {};
 }
 
 void VariableElements::clear_references(std::byte* elements, std::size_t count) const {
@@ -429,7 +503,7 @@ void VariableElements::clear_references(std::byte* elements, std::size_t count) 
 void VariableElements::clear_references(const Layout& layout, std::byte* element) {
   for (const Part& part : layout.parts) {
     std::byte* const at = element + part.offset;
-    if (part.kind == Part::Kind::kReference) {
+    if (part.kind == Part::Kind::kReference || part.kind == Part::Kind::kRegion) {
       std::memset(at, 0, part.count);
     } else if (has_references(part.base)) {
       const hvl_t sequence =

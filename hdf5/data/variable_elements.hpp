@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Elements with variable-length parts (strings, sequences) or object references, as HDF5 has them
-/// in memory, to the bytes of a record and back. Source: docs/format.md, "Variable-length records".
+/// Elements with variable-length parts (strings, sequences) or references, as HDF5 has them in
+/// memory, to the bytes of a record and back. Source: docs/format.md, "Variable-length records".
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include "core/bytes/byte_reader.hpp"
 #include "core/geometry/box.hpp"
 #include "core/records/record.hpp"
+#include "hdf5/data/region_values.hpp"
 
 namespace bento::vol {
 
@@ -42,21 +43,29 @@ class ValueArena {
   std::size_t left_ = 0;  ///< from there to the end of its block
 };
 
+/// For the place of a reference to a region in memory.
+using VisitRegion = std::function<Status(std::byte* reference)>;
+
 /// How elements of one type are encoded. Keeps nothing of HDF5's.
 class VariableElements {
  public:
   /// `type` as H5Dget_type gives it: variable-length parts are pointers. Errors: kUnsupported
-  /// (references of regions, and of HDF5 1.12), kInternal.
+  /// (references of HDF5 1.12, and those of files with other sizes of addresses), kInternal.
   static Result<VariableElements> of(hid_t type);
+  /// Where the references to regions in memory lead; must outlive its use. Without it only null
+  /// ones can be encoded or decoded.
+  void use_regions(RegionValues* regions) { regions_ = regions; }
 
   /// Of one element in memory.
   [[nodiscard]] std::size_t element_bytes() const { return layout_.bytes; }
-  [[nodiscard]] std::uint64_t encoded_bytes(const std::byte* element) const;
-  void encode(const std::byte* element, std::vector<std::byte>& out) const;
+  /// Errors: of RegionValues::get, kUnsupported (a region, and no heap for it).
+  [[nodiscard]] Result<std::uint64_t> encoded_bytes(const std::byte* element) const;
+  Status encode(const std::byte* element, std::vector<std::byte>& out) const;
 
   /// Decodes the elements of `part`, which lies in both boxes, of the record of `box` into the
   /// row-major buffer of `to_box`. What `allocate` gave belongs to the caller, also after an error:
-  /// elements that were not reached are as before. Errors: kCorrupt, kNoSpace (no memory).
+  /// elements that were not reached are as before. Errors: kCorrupt, kNoSpace (no memory), of
+  /// RegionValues::put.
   Status decode(const Box& box, std::span<const std::byte> stored, const Box& part,
                 const Box& to_box, std::byte* to, const AllocateValue& allocate) const;
   /// The bytes of a record that has only the elements of `part`. Errors: kCorrupt.
@@ -66,8 +75,11 @@ class VariableElements {
   void release(std::byte* elements, std::size_t count, const FreeValue& free) const;
 
   [[nodiscard]] bool has_references() const { return has_references(layout_); }
+  [[nodiscard]] bool has_regions() const { return has_regions(layout_); }
   /// Makes the references of `count` elements null.
   void clear_references(std::byte* elements, std::size_t count) const;
+  /// Visits the references to regions in `count` elements, those in sequences too; null ones not.
+  Status for_each_region(std::byte* elements, std::size_t count, const VisitRegion& visit) const;
 
   /// What a record's bytes begin with.
   static void begin(std::vector<std::byte>& out);
@@ -82,9 +94,9 @@ class VariableElements {
   };
   struct Part {
     /// kReference: an object's address in the skeleton, which all ranks share.
-    enum class Kind { kFixed, kReference, kString, kSequence, kArray } kind = Kind::kFixed;
+    enum class Kind { kFixed, kReference, kRegion, kString, kSequence, kArray } kind = Kind::kFixed;
     std::size_t offset = 0;
-    std::size_t count = 0;  ///< kFixed, kReference: bytes; kArray: elements
+    std::size_t count = 0;  ///< kFixed, kReference, kRegion: bytes; kArray: elements
     Layout base;            ///< kSequence, kArray
   };
 
@@ -92,19 +104,25 @@ class VariableElements {
   static void add_fixed(std::size_t offset, std::size_t bytes, Layout& out);
   /// To a sink that takes the bytes, or counts them.
   template <class Sink>
-  static void put(const Layout& layout, const std::byte* element, Sink& sink);
+  Status put(const Layout& layout, const std::byte* element, Sink& sink) const;
   template <class Sink>
-  static void put_all(const Layout& base, const std::byte* first, std::size_t count, Sink& sink);
-  static Status decode(const Layout& layout, ByteReader& in, std::byte* element,
-                       const AllocateValue& allocate);
+  Status put_all(const Layout& base, const std::byte* first, std::size_t count, Sink& sink) const;
+  Status decode(const Layout& layout, ByteReader& in, std::byte* element,
+                const AllocateValue& allocate) const;
+  template <class Sink>
+  Status put_region(const std::byte* reference, Sink& sink) const;
+  Status decode_region(ByteReader& in, std::byte* reference) const;
   static Status skip(const Layout& layout, ByteReader& in);
   /// What an element takes in a record at least, never 0.
   static std::size_t least_bytes(const Layout& layout);
   static void release(const Layout& layout, std::byte* element, const FreeValue& free);
   static bool has_references(const Layout& layout);
+  static bool has_regions(const Layout& layout);
   static void clear_references(const Layout& layout, std::byte* element);
+  static Status for_each_region(const Layout& layout, std::byte* element, const VisitRegion& visit);
 
   Layout layout_;
+  RegionValues* regions_ = nullptr;
 };
 
 }  // namespace bento::vol

@@ -5,7 +5,11 @@
 #include <cstring>
 #include <string>
 
+#include <H5VLconnector.h>
+#include <H5VLconnector_passthru.h>
+
 #include "hdf5/base/handle.hpp"
+#include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/types.hpp"
 
 namespace bento::vol {
@@ -36,15 +40,16 @@ hid_t ReferenceTranslator::open_copy(hid_t object) const {
   return copy == nullptr ? H5I_INVALID_HID : H5Oopen_by_token(to_, *copy);
 }
 
-Status ReferenceTranslator::translate(hid_t type, void* buffer, std::size_t count) {
+Status ReferenceTranslator::translate(hid_t type, void* buffer, std::size_t count,
+                                      Regions regions) {
   if (!has_reference(type)) return {};
   const std::size_t size = H5Tget_size(type);
   for (std::size_t i = 0; i < count; ++i)
-    BENTO_TRY(translate_one(type, static_cast<std::byte*>(buffer) + i * size));
+    BENTO_TRY(translate_one(type, static_cast<std::byte*>(buffer) + i * size, regions));
   return {};
 }
 
-Status ReferenceTranslator::translate_one(hid_t type, std::byte* element) {
+Status ReferenceTranslator::translate_one(hid_t type, std::byte* element, Regions regions) {
   const auto unreadable = [] { return fail(Code::kInternal, "a type is unreadable"); };
   switch (H5Tget_class(type)) {
     case H5T_REFERENCE: {
@@ -52,14 +57,15 @@ Status ReferenceTranslator::translate_one(hid_t type, std::byte* element) {
       const htri_t region = H5Tequal(type, H5T_STD_REF_DSETREG);
       if (object < 0 || region < 0) return unreadable();
       if (object > 0) return translate_object(element);
-      return region > 0 ? translate_region(element) : translate_new_style(element);
+      if (region > 0) return regions == Regions::kAreNew ? Status{} : translate_region(element);
+      return translate_new_style(element);
     }
     case H5T_COMPOUND: {
       const int members = H5Tget_nmembers(type);
       if (members < 0) return unreadable();
       for (unsigned i = 0; i < static_cast<unsigned>(members); ++i) {
         const TypeHandle member(H5Tget_member_type(type, i));
-        BENTO_TRY(translate(member.get(), element + H5Tget_member_offset(type, i), 1));
+        BENTO_TRY(translate(member.get(), element + H5Tget_member_offset(type, i), 1, regions));
       }
       return {};
     }
@@ -67,13 +73,14 @@ Status ReferenceTranslator::translate_one(hid_t type, std::byte* element) {
       const TypeHandle base(H5Tget_super(type));
       const std::size_t size = H5Tget_size(base.get());
       if (size == 0) return unreadable();
-      return translate(base.get(), element, H5Tget_size(type) / size);
+      return translate(base.get(), element, H5Tget_size(type) / size, regions);
     }
     case H5T_VLEN: {
       hvl_t sequence{};
       std::memcpy(&sequence, element, sizeof sequence);
       const TypeHandle base(H5Tget_super(type));
-      return sequence.len == 0 ? Status{} : translate(base.get(), sequence.p, sequence.len);
+      return sequence.len == 0 ? Status{}
+                               : translate(base.get(), sequence.p, sequence.len, regions);
     }
     default:
       return {};
@@ -110,6 +117,30 @@ Status ReferenceTranslator::translate_region(std::byte* element) {
       return fail(Code::kInternal, "a region reference cannot be made");
   }
   std::memcpy(element, &fresh, sizeof fresh);
+  return {};
+}
+
+Result<std::vector<std::byte>> ReferenceTranslator::get(const std::byte*) {
+  return fail(Code::kInternal, "references to regions are made here, not read");
+}
+
+// The selection stays as it is; what a region begins with is the address of its dataset.
+Status ReferenceTranslator::put(std::span<const std::byte> region, std::byte* reference) {
+  std::memset(reference, 0, kRegionReferenceBytes);
+  if (region.size() < kRegionAddressBytes)
+    return fail(Code::kCorrupt, "a reference to a region without a dataset");
+  H5O_token_t old{};
+  std::memcpy(&old, region.data(), kRegionAddressBytes);
+  const H5O_token_t* const copy = objects_.find(old);
+  if (copy == nullptr) {
+    ++dropped_;
+    return {};
+  }
+  std::vector<std::byte> fresh(region.begin(), region.end());
+  std::memcpy(fresh.data(), copy, kRegionAddressBytes);
+  if (H5VLblob_put(H5VLobject(to_), native_connector(), fresh.data(), fresh.size(), reference,
+                   nullptr) < 0)
+    return fail(Code::kInternal, "a region reference cannot be made");
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <hdf5.h>
 
 #include "core/base/error.hpp"
+#include "hdf5/data/region_values.hpp"
 
 namespace bento::vol {
 
@@ -44,19 +45,27 @@ class ObjectMap {
   mutable std::map<Key, Copy> objects_;
 };
 
-class ReferenceTranslator {
+/// As RegionValues it takes regions of the old file, and makes references in the new one.
+class ReferenceTranslator final : public RegionValues {
  public:
   /// Ids of both files, borrowed.
   ReferenceTranslator(hid_t from, hid_t to, const ObjectMap& objects)
       : from_(from), to_(to), objects_(objects) {}
 
+  enum class Regions { kTranslate, kAreNew };
   /// Replaces the references in `count` elements of `type` (as in memory) at `buffer`. One whose
-  /// object has no copy becomes a null reference, and dropped() counts it. Errors: kInternal.
-  Status translate(hid_t type, void* buffer, std::size_t count);
+  /// object has no copy becomes a null reference, and dropped() counts it. `regions`: are those to
+  /// regions (H5T_STD_REF_DSETREG) of the old file, or made by put()? Errors: kInternal.
+  Status translate(hid_t type, void* buffer, std::size_t count,
+                   Regions regions = Regions::kTranslate);
+  /// Always an error: nothing here has references in memory.
+  Result<std::vector<std::byte>> get(const std::byte* reference) override;
+  /// Null, and dropped() counts it, if the dataset has no copy.
+  Status put(std::span<const std::byte> region, std::byte* reference) override;
   [[nodiscard]] std::size_t dropped() const { return dropped_; }
 
  private:
-  Status translate_one(hid_t type, std::byte* element);
+  Status translate_one(hid_t type, std::byte* element, Regions regions);
   Status translate_object(std::byte* element);
   Status translate_region(std::byte* element);
   Status translate_new_style(std::byte* element);

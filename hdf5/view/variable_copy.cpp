@@ -24,7 +24,9 @@ class VariableCopy {
         from_(from),
         to_(to),
         references_(references),
-        space_(H5Scopy(from.space.get())) {}
+        space_(H5Scopy(from.space.get())) {
+    from.variable->use_regions(references);
+  }
 
   Status run() {
     if (!space_.valid()) return copy_failure(from_.path, "its extent is unreadable");
@@ -74,7 +76,8 @@ class VariableCopy {
     BENTO_TRY(from_.variable->decode(record.box, stored_, part, part, elements_.data(),
                                      [this](std::size_t bytes) { return arena_.allocate(bytes); }));
     if (references_ != nullptr)
-      BENTO_TRY(references_->translate(from_.type.get(), elements_.data(), part.elements()));
+      BENTO_TRY(references_->translate(from_.type.get(), elements_.data(), part.elements(),
+                                       ReferenceTranslator::Regions::kAreNew));
     return write(part);
   }
 

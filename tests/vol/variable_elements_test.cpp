@@ -3,6 +3,7 @@
 #include "hdf5/data/variable_elements.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -64,8 +65,8 @@ std::vector<std::byte> encoded(const VariableElements& elements, const std::byte
   VariableElements::begin(out);
   std::uint64_t bytes = out.size();
   for (std::size_t i = 0; i < count; ++i) {
-    bytes += elements.encoded_bytes(from + i * elements.element_bytes());
-    elements.encode(from + i * elements.element_bytes(), out);
+    bytes += elements.encoded_bytes(from + i * elements.element_bytes()).value();
+    REQUIRE(elements.encode(from + i * elements.element_bytes(), out));
   }
   CHECK(out.size() == bytes);
   return out;
@@ -173,17 +174,80 @@ TEST_CASE("variable elements: no memory for a value is an error") {
   }
 }
 
-TEST_CASE("variable elements: of references those to objects only") {
+TEST_CASE("variable elements: of references not those of HDF5 1.12") {
   const TypeHandle objects(H5Tvlen_create(H5T_STD_REF_OBJ));
   const auto elements = VariableElements::of(objects.get());
   REQUIRE(elements);
   CHECK(elements->has_references());
-  for (const hid_t other : {H5T_STD_REF_DSETREG, H5T_STD_REF}) {
-    const TypeHandle lists(H5Tvlen_create(other));
-    const auto refused = VariableElements::of(lists.get());
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == Code::kUnsupported);
+  CHECK_FALSE(elements->has_regions());
+  const TypeHandle lists(H5Tvlen_create(H5T_STD_REF));
+  const auto refused = VariableElements::of(lists.get());
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == Code::kUnsupported);
+}
+
+namespace {
+
+/// A heap where references are numbers from 1 on.
+class NumberedRegions final : public RegionValues {
+ public:
+  Result<std::vector<std::byte>> get(const std::byte* reference) override {
+    const auto number = std::to_integer<std::size_t>(reference[0]);
+    if (number == 0 || number > regions.size()) return fail(Code::kInvalidArgument, "no region");
+    return regions[number - 1];
   }
+  Status put(std::span<const std::byte> region, std::byte* reference) override {
+    regions.emplace_back(region.begin(), region.end());
+    reference[0] = static_cast<std::byte>(regions.size());
+    return {};
+  }
+  std::vector<std::vector<std::byte>> regions;
+};
+
+}  // namespace
+
+TEST_CASE("variable elements: of references to regions the regions are stored") {
+  const TypeHandle lists(H5Tvlen_create(H5T_STD_REF_DSETREG));
+  auto elements = VariableElements::of(lists.get());
+  REQUIRE(elements);
+  CHECK(elements->has_regions());
+  std::array<std::byte, 2 * kRegionReferenceBytes> two{};  // the second is null
+  NumberedRegions from;
+  REQUIRE(from.put(std::vector<std::byte>(20, std::byte{5}), two.data()));
+  const hvl_t list{2, two.data()};
+  const auto* const element = reinterpret_cast<const std::byte*>(&list);
+  const auto nowhere = elements->encoded_bytes(element);
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().code == Code::kUnsupported);
+  elements->use_regions(&from);
+  const auto stored = encoded(*elements, element, 1);
+  NumberedRegions to;
+  REQUIRE(to.put(std::vector<std::byte>(9), two.data()));  // numbers are others there
+  elements->use_regions(&to);
+  hvl_t found{};
+  auto* const back = reinterpret_cast<std::byte*>(&found);
+  REQUIRE(elements->decode(row(0, 1), stored, row(0, 1), row(0, 1), back, allocate));
+  REQUIRE(found.len == 2);
+  const auto* const references = static_cast<const std::byte*>(found.p);
+  CHECK(to.get(references).value() == from.regions[0]);
+  CHECK(is_null_region(references + kRegionReferenceBytes));
+  std::size_t visited = 0;
+  REQUIRE(elements->for_each_region(back, 1, [&](std::byte*) -> Status {
+    ++visited;
+    return {};
+  }));
+  CHECK(visited == 1);
+  elements->clear_references(back, 1);
+  CHECK(is_null_region(references));
+  elements->release(back, 1, give_back);
+  CHECK(allocated == 0);
+  for (std::size_t length = 0; length < stored.size(); ++length) {
+    const std::vector<std::byte> cut(stored.begin(),
+                                     stored.begin() + static_cast<std::ptrdiff_t>(length));
+    CHECK_FALSE(elements->decode(row(0, 1), cut, row(0, 1), row(0, 1), back, allocate));
+    elements->release(back, 1, give_back);
+  }
+  CHECK(allocated == 0);
 }
 
 TEST_CASE("variable elements: a length that the bytes cannot hold takes no memory") {

@@ -2,9 +2,12 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Attribute callbacks: all of them belong to the skeleton.
+#include "hdf5/base/error_bridge.hpp"
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/entry.hpp"
+#include "vol/callbacks/native_failed.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/skeleton_regions.hpp"
 
 namespace bento::vol {
 
@@ -41,14 +44,43 @@ void* attr_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t
   });
 }
 
+Result<std::size_t> count_of(const Object* attribute) {
+  H5VL_attr_get_args_t args{};
+  args.op_type = H5VL_ATTR_GET_SPACE;
+  if (H5VLattr_get(attribute->under, attribute->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
+                   nullptr) < 0)
+    return fail(native_failed("attribute get"));
+  const SpaceHandle space(args.args.get_space.space_id);
+  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  if (count < 0) return fail(Code::kInternal, "the attribute's extent is unreadable");
+  return static_cast<std::size_t>(count);
+}
+
 herr_t attr_read(void* obj, hid_t type, void* buffer, hid_t dxpl, void** req) noexcept {
-  return H5VLattr_read(at(obj)->under, at(obj)->under_vol_id, type, buffer, dxpl, req);
+  const herr_t done = H5VLattr_read(at(obj)->under, at(obj)->under_vol_id, type, buffer, dxpl, req);
+  if (done < 0 || H5Tdetect_class(type, H5T_REFERENCE) <= 0) return done;
+  return guard<herr_t>("attribute read", [&]() -> Status {
+    const auto file = keeper_of_regions(at(obj), type);
+    if (!file) return {};
+    BENTO_ASSIGN(const std::size_t count, count_of(at(obj)));
+    return take_regions(*file, type, static_cast<std::byte*>(buffer), count);
+  });
 }
 
 herr_t attr_write(void* obj, hid_t type, const void* buffer, hid_t dxpl, void** req) noexcept {
+  const auto write = [&](const void* elements) {
+    return H5VLattr_write(at(obj)->under, at(obj)->under_vol_id, type, elements, dxpl, req);
+  };
   return hand_on("attribute write", [&] {
     note_collective(at(obj), "attr_write", nullptr);
-    return H5VLattr_write(at(obj)->under, at(obj)->under_vol_id, type, buffer, dxpl, req);
+    if (H5Tdetect_class(type, H5T_REFERENCE) <= 0) return write(buffer);
+    const auto file = keeper_of_regions(at(obj), type);
+    if (!file) return write(buffer);
+    return guard<herr_t>("attribute write", [&]() -> Status {
+      BENTO_ASSIGN(const std::size_t count, count_of(at(obj)));
+      return write_with_regions(at(obj), *file, type, static_cast<const std::byte*>(buffer), count,
+                                write);
+    });
   });
 }
 

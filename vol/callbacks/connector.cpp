@@ -6,6 +6,7 @@
 
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/native_connector.hpp"
+#include "hdf5/regions/region_store.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "hdf5/view/view_file.hpp"
 #include "vol/callbacks/callbacks.hpp"
@@ -42,6 +43,7 @@ herr_t terminate() noexcept {
   native_connector_forget();
   skeleton_driver_forget();
   view_driver_forget();
+  region_driver_forget();
   return done;
 }
 

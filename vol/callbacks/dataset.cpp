@@ -24,6 +24,7 @@
 #include "vol/file/flush.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
+#include "vol/file/skeleton_regions.hpp"
 
 namespace bento::vol {
 
@@ -38,9 +39,12 @@ bool is_variable(hid_t type) {
 }
 
 /// Can records hold such elements? Only in a file of ranks, which have no other way: those of a
-/// serial program lie in its skeleton. Containers of older versions have none.
+/// serial program lie in its skeleton, but for references to regions if the file keeps these
+/// elsewhere. Containers of older versions have none.
 bool takes_variable(FileContext& file, hid_t type) {
-  return file.access().parallel && file.container().root().version >= kFormatVersion &&
+  const bool wanted =
+      file.access().parallel || (file.keeps_regions() && has_region_reference(type));
+  return wanted && file.container().root().version >= kFormatVersion &&
          VariableElements::of(type).has_value();
 }
 
@@ -110,6 +114,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
                        type_text(type), creation_text(dcpl, type));
   });
   if (destination.container) {
+    if (destination.container->keeps_regions()) BENTO_TRY(refuse_region_fill(dcpl, type));
     BENTO_ASSIGN(divert, divertable(*destination.container, type, space, dcpl));
     if (divert) {
       BENTO_ASSIGN(list, creation_list(dcpl));

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/types.hpp"
 #include "vol/callbacks/atomic_transfer.hpp"
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/data/dataset_chunks.hpp"
+#include "vol/data/region_transfer.hpp"
 #include "vol/data/transfer.hpp"
 #include "vol/data/virtual_transfer.hpp"
 #include "vol/file/dataset_state.hpp"
@@ -121,10 +123,17 @@ Status write_one_of(const Batch& batch, std::size_t i, TransferArgs args, const 
   if (state.home == Home::kSkeleton && state.file->access().parallel && state.refuses_parallel)
     return fail(Code::kUnsupported, state.refuses_parallel);
   const hid_t list = batch.collective ? independent_copy(args.dxpl) : args.dxpl;
-  const bool wrote =
-      H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &args.mem_type,
-                        &args.mem_space, &args.file_space, list, &buffer, req) >= 0;
-  if (!wrote) return fail(native_failed("dataset write"));
+  const TransferArgs native{args.mem_type, args.mem_space, args.file_space, list};
+  const auto write = [&](TransferArgs changed, const void* elements) {
+    return H5VLdataset_write(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id,
+                             &changed.mem_type, &changed.mem_space, &changed.file_space,
+                             changed.dxpl, &elements, req);
+  };
+  if (state.home == Home::kSkeleton && state.file->keeps_regions() &&
+      has_region_reference(args.mem_type))
+    BENTO_TRY(write_selected_regions(batch.objects[i], *state.file, native, buffer, write));
+  else if (write(native, buffer) < 0)
+    return fail(native_failed("dataset write"));
   counts.bytes_written += selected_bytes(batch.objects[i], args.file_space, args.mem_type);
   return {};
 }
@@ -207,6 +216,9 @@ Result<std::uint64_t> read_one_of(const Batch& batch, std::size_t i, TransferArg
       H5VLdataset_read(1, &batch.objects[i]->under, batch.objects[i]->under_vol_id, &args.mem_type,
                        &args.mem_space, &args.file_space, list, &buffer, req) >= 0;
   if (!got) return fail(native_failed("dataset read"));
+  if (state.home == Home::kSkeleton && state.file->keeps_regions() &&
+      has_region_reference(args.mem_type))
+    BENTO_TRY(take_selected_regions(batch.objects[i], *state.file, args, buffer));
   const std::uint64_t bytes = selected_bytes(batch.objects[i], args.file_space, args.mem_type);
   counts.bytes_read += bytes;
   return bytes;

@@ -6,6 +6,8 @@
 /// changes a file, and is no such inner one, first commits the file if `commit=SECONDS` says so.
 #pragma once
 
+#include <cstdint>
+
 #include <hdf5.h>
 
 #include "hdf5/base/error_bridge.hpp"
@@ -18,11 +20,16 @@ namespace bento::vol {
 /// Callbacks that are under way in this process. HDF5 lets in one thread at a time.
 class CallDepth {
  public:
-  CallDepth() { ++depth(); }
+  CallDepth() { ++depth(), ++count(); }
   ~CallDepth() { --depth(); }
   CallDepth(const CallDepth&) = delete;
   CallDepth& operator=(const CallDepth&) = delete;
   [[nodiscard]] bool outermost() const { return depth() == 1; }
+  /// Callbacks so far: tells whether one came right after another.
+  static std::uint64_t& count() {
+    static std::uint64_t calls = 0;
+    return calls;
+  }
 
  private:
   static unsigned& depth() {

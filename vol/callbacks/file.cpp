@@ -17,6 +17,7 @@
 #include "vol/callbacks/file_optional.hpp"
 #include "vol/callbacks/left_open.hpp"
 #include "vol/callbacks/native_failed.hpp"
+#include "vol/callbacks/region_call.hpp"
 #include "vol/file/cached_file.hpp"
 #include "vol/file/container_open.hpp"
 #include "vol/file/fapl.hpp"
@@ -239,6 +240,7 @@ herr_t file_get(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) 
       return fail(Code::kInvalidArgument, "the file was closed by a failed H5Fclose");
     if (H5VLfile_get(object->under, object->under_vol_id, args, dxpl, req) < 0)
       return fail(native_failed("file get"));
+    if (args->op_type == H5VL_FILE_GET_CONT_INFO) RegionCall::sizes_were_asked(object);
     if (args->op_type == H5VL_FILE_GET_FAPL)
       if (const auto context = context_of(object))
         return show_user_access(args->args.get_fapl.fapl_id, *context);

@@ -6,6 +6,7 @@
 
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/entry.hpp"
+#include "vol/callbacks/region_call.hpp"
 #include "vol/data/dataset_copy.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/flush.hpp"
@@ -66,7 +67,9 @@ herr_t object_copy(void* source, const H5VL_loc_params_t* from, const char* sour
 
 herr_t object_get(void* obj, const H5VL_loc_params_t* loc, H5VL_object_get_args_t* args, hid_t dxpl,
                   void** req) noexcept {
-  return H5VLobject_get(at(obj)->under, loc, at(obj)->under_vol_id, args, dxpl, req);
+  const herr_t done = H5VLobject_get(at(obj)->under, loc, at(obj)->under_vol_id, args, dxpl, req);
+  if (done >= 0 && args->op_type == H5VL_OBJECT_GET_FILE) RegionCall::file_was_asked();
+  return done;
 }
 
 herr_t object_specific(void* obj, const H5VL_loc_params_t* loc, H5VL_object_specific_args_t* args,

@@ -4,6 +4,7 @@
 /// The library's services to itself: wrapping, introspection, requests, blobs, tokens.
 #include "hdf5/base/handle.hpp"
 #include "vol/callbacks/callbacks.hpp"
+#include "vol/callbacks/region_call.hpp"
 #include "vol/file/object.hpp"
 
 namespace bento::vol {
@@ -25,8 +26,10 @@ struct WrapContext {
   void* under_context;
 };
 
-// The library casts the answer to its own structures, so it must be the native object itself.
+// The library casts the answer to its own structures, so it must be the native object itself, or
+// another one of the same kind.
 void* get_object(const void* obj) {
+  if (RegionCall::wants_file(at(obj))) return RegionCall::file_of(at(obj));
   if (!at(obj)->holds_connector) return at(obj)->under;  // that of the native connector
   return H5VLget_object(at(obj)->under, at(obj)->under_vol_id);
 }

@@ -34,8 +34,10 @@ class VariableWriter {
   Status write(const Box& box) {
     const std::uint64_t count = box.elements();
     ends_.resize(count + 1);
-    for (std::uint64_t i = 0; i < count; ++i)
-      ends_[i + 1] = ends_[i] + state_.variable->encoded_bytes(element(i));
+    for (std::uint64_t i = 0; i < count; ++i) {
+      BENTO_ASSIGN(const std::uint64_t bytes, state_.variable->encoded_bytes(element(i)));
+      ends_[i + 1] = ends_[i] + bytes;
+    }
     return write_range(box, 0);
   }
 
@@ -70,7 +72,7 @@ class VariableWriter {
     VariableElements::begin(stored_);
     stored_.reserve(1 + ends_[first + count] - ends_[first]);
     for (std::uint64_t i = first; i < first + count; ++i)
-      state_.variable->encode(element(i), stored_);
+      BENTO_TRY(state_.variable->encode(element(i), stored_));
     return state_.file->container().write_variable(state_.number, box, stored_, written_);
   }
 

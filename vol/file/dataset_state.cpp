@@ -104,8 +104,10 @@ Result<const std::vector<std::byte>*> DatasetState::variable_fill(const Object* 
         defined == H5D_FILL_VALUE_USER_DEFINED &&
         H5Pget_fill_value(dcpl.get(), file_type.get(), element.data()) < 0)
       return fail(Code::kInternal, "fill value unreadable");
-    VariableElements::begin(fill_);
-    variable->encode(element.data(), fill_);
+    std::vector<std::byte> fill;
+    VariableElements::begin(fill);
+    BENTO_TRY(variable->encode(element.data(), fill));
+    fill_ = std::move(fill);
   }
   return &fill_;
 }
@@ -147,8 +149,8 @@ Result<const char*> refused_in_parallel(const Object* object, hid_t type, hid_t 
   BENTO_ASSIGN(const SpaceHandle space, native_space(object));
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) return nullptr;
   if (has_variable_length(type) || has_reference(type))
-    return "Parallel IO does not support writing VL datatypes of serial programs, or references "
-           "other than H5T_STD_REF_OBJ, yet";
+    return "Parallel IO does not support writing VL datatypes or references of serial programs, or "
+           "references of type H5T_STD_REF, yet";
   if (H5Pget_layout(dcpl) == H5D_CONTIGUOUS && H5Pget_external_count(dcpl) > 0) return nullptr;
   return "this dataset was copied from an ordinary file, so its values lie in the container's "
          "metadata, which ranks cannot write in parallel: write it in a serial program, or create "
@@ -197,6 +199,7 @@ Result<DatasetState*> resolve(Object* object) {
       if (object->created_unfiltered) state->expect_no_filters();
       if ((state->flags & kVariableElements) != 0) {
         BENTO_ASSIGN(auto variable, VariableElements::of(state->file_type.get()));
+        if (variable.has_regions()) variable.use_regions(&state->file->regions());
         state->variable = std::make_unique<VariableElements>(std::move(variable));
       }
       if (state->element_bytes != dataset->element_bytes)

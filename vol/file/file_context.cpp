@@ -41,6 +41,18 @@ FileIdentity identity_here(const std::string& name, const Container& container,
   return identity;
 }
 
+/// Ranks and open files get addresses of their own: so a reference that came from another one is
+/// known as such. 16 GiB of regions for each.
+std::uint64_t first_region_address(std::int64_t rank) {
+  constexpr unsigned kFileBits = 34;
+  constexpr unsigned kFiles = 64;
+  constexpr unsigned kRankBits = 40;
+  constexpr std::uint64_t kRanks = std::uint64_t{1} << 20;
+  static std::uint64_t serial = 0;
+  return kPrivateAddresses + (static_cast<std::uint64_t>(rank) % kRanks << kRankBits) +
+         (serial++ % kFiles << kFileBits);
+}
+
 }  // namespace
 
 FileContext::FileContext(std::string name, OpenSettings settings, UserAccess access,
@@ -55,8 +67,13 @@ FileContext::FileContext(std::string name, OpenSettings settings, UserAccess acc
       comm_(std::move(comm)),
       container_(std::move(container)),
       cached_(std::move(cached)),
+      regions_(first_region_address(comm_->rank())),
       numbers_(numbers_of(*container_)) {
   container_->set_dataset_names([this](DatasetNumber dataset) { return path_of(dataset); });
+  note_places();
+}
+
+void FileContext::note_places() {
   for (const auto& dataset : container_->datasets())
     places_matter_ = places_matter_ || (dataset.flags & kVariableElements) != 0;
 }
@@ -82,6 +99,7 @@ Result<bool> FileContext::refresh() {
   BENTO_ASSIGN(const bool newer, container_->refresh());
   if (!newer) return false;
   numbers_ = numbers_of(*container_);
+  note_places();
   ++extent_version_;
   skeleton_changed(*this);
   return true;
@@ -185,8 +203,8 @@ DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t elemen
   return number;
 }
 
-// A rank that has changed its skeleton by itself, by a reference to a region, puts objects
-// elsewhere from then on: a reference that it writes would lead to another object.
+// A rank that has changed its skeleton by itself puts objects elsewhere from then on: a reference
+// that it writes would lead to another object.
 void FileContext::note_place(const TokenBytes& token) {
   if (ranks() == 1) return;
   std::string place;

@@ -21,6 +21,7 @@
 #include "core/config/config.hpp"
 #include "core/container/container.hpp"
 #include "hdf5/data/decoded_cache.hpp"
+#include "hdf5/regions/region_heap.hpp"
 #include "hdf5/skeleton/host.hpp"
 #include "vol/file/cached_file.hpp"
 #include "vol/file/commit_timer.hpp"
@@ -102,6 +103,16 @@ class FileContext final : public SkeletonHost {
     decoded_.keep_only(container_->content_version());
     return decoded_;
   }
+  /// Do references to regions in the program's memory lead to regions()? In files of ranks, and
+  /// those that ranks have made; else they lead to the skeleton, as HDF5 has it.
+  [[nodiscard]] bool keeps_regions() const { return access_.parallel || places_matter_; }
+  [[nodiscard]] RegionHeap& regions() { return regions_; }
+  /// The regions that references in the skeleton lead to, as far as this process has written them,
+  /// by reference; others are in image().
+  using SkeletonReference = std::array<std::byte, kRegionReferenceBytes>;
+  [[nodiscard]] std::map<SkeletonReference, std::vector<std::byte>>& written_regions() {
+    return written_regions_;
+  }
   [[nodiscard]] const Config& config() const { return settings_.requested.config; }
   [[nodiscard]] const OpenSettings& settings() const { return settings_; }
   [[nodiscard]] std::uint64_t session() const { return settings_.session; }
@@ -151,6 +162,7 @@ class FileContext final : public SkeletonHost {
   void tell_notes();
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);
   void note_place(const TokenBytes& token);
+  void note_places();
   Status remove_deleted();
   /// Quoted; empty if no link leads there. Makes no communication.
   [[nodiscard]] std::string path_of(DatasetNumber dataset) const;
@@ -166,6 +178,8 @@ class FileContext final : public SkeletonHost {
   std::size_t notes_told_ = 0;  ///< of the container's notes
   bool noted_ = false;          ///< others know that it is in the cache
   DecodedCache decoded_;
+  RegionHeap regions_;
+  std::map<SkeletonReference, std::vector<std::byte>> written_regions_;
   std::map<TokenBytes, DatasetNumber> numbers_;
   std::map<DatasetNumber, std::uint64_t>
       declared_;  ///< bytes of this session's datasets, all ranks together
