@@ -377,6 +377,7 @@ Result<bool> Container::confirm_read(bool well) {
     return false;
   }
   forget_read_records();
+  step_gone_ = true;
   return fail(Code::kBusy,
               fmt::format("'{}': step {}, as of which it was opened, is gone: its writer has "
                           "committed newer ones and keeps steps {} to {}. Open the file again, "

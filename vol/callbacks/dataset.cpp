@@ -20,9 +20,9 @@
 #include "vol/file/arguments.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/destination.hpp"
-#include "vol/file/flush.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
+#include "vol/file/swmr.hpp"
 #include "vol/file/virtual_sources.hpp"
 
 namespace bento::vol {
@@ -197,7 +197,12 @@ herr_t dataset_get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** 
     if (args->op_type == H5VL_DATASET_GET_DCPL) {
       return show_user_list(*state, args->args.get_dcpl.dcpl_id);
     }
-    BENTO_ASSIGN(const Allocation allocation, allocation_of(object, *state));
+    Allocation allocation;
+    BENTO_TRY(read_beside_writer(1, &obj, [&]() -> Status {
+      BENTO_ASSIGN(DatasetState* const now, resolve(object));
+      BENTO_ASSIGN(allocation, allocation_of(object, *now));
+      return {};
+    }));
     if (args->op_type == H5VL_DATASET_GET_SPACE_STATUS)
       *args->args.get_space_status.status = allocation.status;
     else
@@ -236,7 +241,7 @@ herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxp
     auto* const object = static_cast<Object*>(obj);
     if (args->op_type == H5VL_DATASET_SET_EXTENT) return set_extent(object, args, dxpl, req);
     if (args->op_type == H5VL_DATASET_REFRESH) BENTO_TRY(refresh_file(object));
-    if (args->op_type == H5VL_DATASET_FLUSH) BENTO_TRY(check_object_flush(object));
+    if (args->op_type == H5VL_DATASET_FLUSH) BENTO_TRY(begin_object_flush(object));
     // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
     void* const under = object->under;
     const hid_t under_vol_id = object->under_vol_id;
@@ -254,7 +259,12 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void*
       AtomicTransfer alone;
       DatasetState* const here[] = {state};
       BENTO_TRY(alone.begin(here));
-      BENTO_ASSIGN(const bool answered, diverted_optional(object, *state, args, dxpl));
+      bool answered = false;
+      BENTO_TRY(read_beside_writer(1, &obj, [&]() -> Status {
+        BENTO_ASSIGN(DatasetState* const now, resolve(object));
+        BENTO_ASSIGN(answered, diverted_optional(object, *now, args, dxpl));
+        return {};
+      }));
       if (answered) return state->file->container().publish();
     }
     if (H5VLdataset_optional(object->under, object->under_vol_id, args, dxpl, req) < 0)
