@@ -240,6 +240,10 @@ class Container {
   /// The next close completes what other readers see even if nothing was changed, and marks all
   /// streams anew.
   void complete_again();
+  /// From now on each step stays readable for `seconds` after the next one, whatever keep says, up
+  /// to RecentSteps::kMost of them. What is overwritten meanwhile takes its space. Task-local; of
+  /// effect on rank 0.
+  void keep_for(double seconds);
   /// What commit() and close() have to tell the user on rank 0: datasets that the native view does
   /// not show. Grows.
   [[nodiscard]] const std::vector<std::string>& notes() const;

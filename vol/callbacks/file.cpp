@@ -67,7 +67,10 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
                             const std::shared_ptr<FileContext>& host, NativeCall native) {
   BENTO_ASSIGN(PlistHandle list, skeleton_fapl(fapl, access, host, name));
   const bool begins_swmr = !host->armed && host->swmr() == Swmr::kWriter;
-  if (begins_swmr) BENTO_TRY(ask_for_swmr_format(list.get()));
+  if (begins_swmr) {
+    BENTO_TRY(ask_for_swmr_format(list.get()));
+    begin_swmr_writing(*host);
+  }
   void* const under = native(list.get());
   {
     const ErrorStackKeeper keep;

@@ -222,8 +222,8 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
   auto context = std::make_shared<FileContext>(name, std::move(settings), access, comm,
                                                std::move(container), std::move(cached));
   // The library hands on what the parent's skeleton was opened with, which a writer's does not say.
-  context->set_swmr(writable && parent_context->swmr() == Swmr::kWriter ? Swmr::kWriter
-                                                                        : swmr_of(flags));
+  context->set_swmr(swmr_of(flags));
+  if (writable && parent_context->swmr() == Swmr::kWriter) begin_swmr_writing(*context);
   return std::shared_ptr<SkeletonHost>(std::move(context));
 }
 

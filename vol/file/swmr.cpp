@@ -85,6 +85,12 @@ Status check_swmr_format(const Object* file) {
   return fail(Code::kInvalidArgument, "superblock version for SWMR is less than 3");
 }
 
+void begin_swmr_writing(FileContext& file) {
+  constexpr double kSeconds = 2;
+  file.set_swmr(Swmr::kWriter);
+  file.container().keep_for(kSeconds);
+}
+
 Status start_swmr_write(Object* file) {
   const auto context = context_of(file);
   if (!context) return fail(Code::kInternal, "the file is no container");
@@ -100,7 +106,7 @@ Status start_swmr_write(Object* file) {
   if (context->swmr() == Swmr::kWriter)
     return fail(Code::kInvalidArgument, "file already in SWMR writing mode");
   BENTO_TRY(flush(file, H5F_SCOPE_LOCAL));
-  context->set_swmr(Swmr::kWriter);
+  begin_swmr_writing(*context);
   return {};
 }
 

@@ -42,6 +42,10 @@ Status ask_for_swmr_format(hid_t fapl);
 /// Errors: kInvalidArgument, in HDF5's words.
 Status check_swmr_format(const Object* file);
 
+/// The container is open for SWMR writing from now on: its steps stay for some time, so that a
+/// reader that reads as of one is not overtaken.
+void begin_swmr_writing(FileContext& file);
+
 /// H5Fstart_swmr_write. Commits, so that readers find what was written before. Errors:
 /// kInvalidArgument for what HDF5 refuses, in its words; kUnsupported in a file that is open with
 /// mpio; those of flush().
