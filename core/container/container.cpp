@@ -10,6 +10,7 @@
 
 #include "core/bytes/byte_reader.hpp"
 #include "core/catalogue/sion_view.hpp"
+#include "core/container/newest_root.hpp"
 #include "core/container/owner.hpp"
 
 namespace bento {
@@ -58,6 +59,10 @@ int Container::descriptor() {
 
 std::uint64_t Container::unordered_overlaps() const {
   return owner_ ? owner_->unordered_overlaps() : 0;
+}
+
+void Container::keep_for(double seconds) {
+  if (owner_) owner_->keep_for(seconds);
 }
 
 void Container::complete_again() {
@@ -346,10 +351,9 @@ Result<bool> Container::confirm_read(bool well) {
     return true;
   };
   if (mark == mark_of(state_.root)) return given_out();
-  BENTO_ASSIGN(const Probe seen, probe(*first));
+  BENTO_ASSIGN(const Probe seen, newest_root(*first, state_.root));
   // A smaller number: an older copy was written over it.
-  if (seen.kind != FileKind::kContainer || seen.root.file_id != state_.root.file_id ||
-      seen.root.sequence < state_.root.sequence)
+  if (!goes_on_from(seen, state_.root))
     return fail(
         Code::kBusy,
         fmt::format("'{}': the file was replaced while it was read: close all of it, and open it "
@@ -377,6 +381,7 @@ Result<bool> Container::confirm_read(bool well) {
     return false;
   }
   forget_read_records();
+  step_gone_ = true;
   return fail(Code::kBusy,
               fmt::format("'{}': step {}, as of which it was opened, is gone: its writer has "
                           "committed newer ones and keeps steps {} to {}. Open the file again, "

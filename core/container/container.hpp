@@ -213,6 +213,9 @@ class Container {
   /// kBusy (the step is gone: the file must be opened again; or the writer is too fast).
   /// Task-local.
   Result<bool> confirm_read(bool well = true);
+  /// Has confirm_read() failed because the step is gone, and no refresh() come to a newer one
+  /// since?
+  [[nodiscard]] bool step_is_gone() const { return step_gone_; }
   /// Changes whenever a record that find() gives out may mean other bytes than an equal one before:
   /// at a commit, a refresh, and when confirm_read() says that what was read is not to be trusted.
   /// What is kept of records read before must then be forgotten.
@@ -237,6 +240,10 @@ class Container {
   /// The next close completes what other readers see even if nothing was changed, and marks all
   /// streams anew.
   void complete_again();
+  /// From now on each step stays readable for `seconds` after the next one, whatever keep says, up
+  /// to RecentSteps::kMost of them. What is overwritten meanwhile takes its space. Task-local; of
+  /// effect on rank 0.
+  void keep_for(double seconds);
   /// What commit() and close() have to tell the user on rank 0: datasets that the native view does
   /// not show. Grows.
   [[nodiscard]] const std::vector<std::string>& notes() const;
@@ -348,7 +355,8 @@ class Container {
 
   CommittedIndex committed_;
   bool committed_known_ = false;  ///< committed_ shows the root
-  bool has_read_ = false;         ///< something of this step was given out
+  bool step_gone_ = false;
+  bool has_read_ = false;  ///< something of this step was given out
   /// Of the reads of files, those that a look at the root has confirmed.
   std::uint64_t reads_confirmed_ = 0;
   std::uint64_t content_version_ = 1;

@@ -43,6 +43,7 @@ Result<bool> Container::refresh() {
   state_.collective = state_.root.collective;
   newer_index_.reset();
   has_read_ = false;
+  step_gone_ = false;
   forget_read_records();
   return true;
 }

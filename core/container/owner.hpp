@@ -25,6 +25,7 @@
 #include "core/container/container_state.hpp"
 #include "core/container/live_views.hpp"
 #include "core/container/native_view.hpp"
+#include "core/container/recent_steps.hpp"
 #include "core/container/root_slots.hpp"
 #include "core/container/session_failures.hpp"
 #include "core/stream/record_reader.hpp"
@@ -68,6 +69,8 @@ class Owner {
 
   /// See Container.
   void complete_again();
+  /// See Container::keep_for().
+  void keep_for(double seconds) { recent_.keep_for(seconds); }
   void set_dataset_names(DatasetNames names) { dataset_names_ = std::move(names); }
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   void count_unordered(std::uint64_t overlaps) { unordered_overlaps_ += overlaps; }
@@ -147,6 +150,7 @@ class Owner {
   TouchedDatasets touched_;             ///< since the last close
   std::uint64_t unsearched_bytes_ = 0;  ///< new_bytes() since dead records were looked for
   bool complete_again_ = false;
+  RecentSteps recent_;
   bool closing_ = false;
   LiveViews live_views_;
   bool old_views_wait_ = false;  ///< sessions before left views that may be open, and are unknown

@@ -144,7 +144,7 @@ Status Owner::store_step(Catalogue& catalogue, const CommitMessage& message, Roo
   step.deleted = state_.pending.deleted;
   step.extents = state_.pending.extents;
   step.contribution = message.entries;
-  step.keep = state_.options.keep;
+  step.keep = recent_.keep_with(state_.options.keep, RecentSteps::Clock::now());
   const auto payload = encode_payload({next.skeleton, next.skeleton_bytes});
   step.payload = payload;
   CatalogueBlobs blobs(catalogue, &space_.space());

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "core/bytes/byte_writer.hpp"
+#include "core/container/newest_root.hpp"
 #include "core/container/owner.hpp"
 #include "core/steps/segment_codec.hpp"
 
@@ -37,9 +38,8 @@ Result<Bytes> read_metadata(File& first, const FilePlan& plan, const Root& root)
 Result<Bytes> Owner::newer() {
   BENTO_ASSIGN(File* const first, files_.file(0));
   for (int tries = 1;; ++tries) {
-    BENTO_ASSIGN(const Probe seen, probe(*first));
-    if (seen.kind != FileKind::kContainer || seen.root.file_id != state_.root.file_id ||
-        seen.root.sequence < state_.root.sequence)
+    BENTO_ASSIGN(const Probe seen, newest_root(*first, state_.root));
+    if (!goes_on_from(seen, state_.root))
       return fail(Code::kBusy,
                   fmt::format("'{}': the file was replaced: close all of it, and open it again",
                               state_.path));

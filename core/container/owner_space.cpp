@@ -82,7 +82,7 @@ Status Owner::sweep(File& first) {
   if (meta2) used.push_back(*meta2);
   live_views_.add_ranges(used);
   const std::uint64_t keep = state_.options.keep;
-  const std::uint64_t older = keep == 0 ? kMostSteps : keep - 1;
+  const std::uint64_t older = keep == 0 || recent_.any() ? kMostSteps : keep - 1;
   space_.sweep(std::move(used), root.step + std::clamp<std::uint64_t>(older, 1, kMostSteps));
   // What earlier sessions have left behind need not wait: sessions of one commit would never come
   // to it, and the file would grow for ever.

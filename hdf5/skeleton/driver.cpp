@@ -99,6 +99,7 @@ Status attach_host(SkeletonFile& file, const char* name, unsigned flags) {
                                                name));
   // Never set in a tentative open. The host's image is empty already after a create.
   if ((flags & H5F_ACC_TRUNC) != 0 && host.writable()) host.image().resize(0);
+  file.swmr_reader = (flags & H5F_ACC_SWMR_READ) != 0;
   file.has_name = host.descriptor() >= 0 && same_inode(identity_of_name(name), host.identity());
   ++host.open_handles;
   return {};
@@ -176,6 +177,9 @@ herr_t drv_query(const H5FD_t* file, unsigned long* flags) {
   // The accumulator keeps bytes of its own, which no refresh forgets.
   if (file != nullptr && !self(file)->host->writable())
     *flags &= ~static_cast<unsigned long>(H5FD_FEAT_ACCUMULATE_METADATA);
+  // No SWMR writing by the library itself: the connector answers to its calls (vol/file/swmr.hpp).
+  // Who comes here through a link that asks for it is refused.
+  if (file != nullptr && self(file)->swmr_reader) *flags |= H5FD_FEAT_SUPPORTS_SWMR_IO;
   // Lets the library resolve a symbolic link to the container, to find relative external links from
   // its target.
   if (file != nullptr && self(file)->has_name) *flags |= H5FD_FEAT_POSIX_COMPAT_HANDLE;

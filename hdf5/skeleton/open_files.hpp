@@ -32,6 +32,7 @@ struct SkeletonFile {
   haddr_t eoa = 0;
   int descriptor = -1;
   int behind_descriptor = 0;  ///< PyTables reads the descriptor as 64 bits
+  bool swmr_reader = false;   ///< opened with H5F_ACC_SWMR_READ
   bool has_name = false;      ///< the name it was opened by leads to physical file 0
 };
 

@@ -21,10 +21,10 @@
 #include "vol/file/arguments.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/destination.hpp"
-#include "vol/file/flush.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
 #include "vol/file/skeleton_regions.hpp"
+#include "vol/file/swmr.hpp"
 
 namespace bento::vol {
 
@@ -208,7 +208,12 @@ herr_t dataset_get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** 
     if (args->op_type == H5VL_DATASET_GET_DCPL) {
       return show_user_list(*state, args->args.get_dcpl.dcpl_id);
     }
-    BENTO_ASSIGN(const Allocation allocation, allocation_of(object, *state));
+    Allocation allocation;
+    BENTO_TRY(read_beside_writer(1, &obj, [&]() -> Status {
+      BENTO_ASSIGN(DatasetState* const now, resolve(object));
+      BENTO_ASSIGN(allocation, allocation_of(object, *now));
+      return {};
+    }));
     if (args->op_type == H5VL_DATASET_GET_SPACE_STATUS)
       *args->args.get_space_status.status = allocation.status;
     else
@@ -266,7 +271,12 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void*
       AtomicTransfer alone;
       DatasetState* const here[] = {state};
       BENTO_TRY(alone.begin_after_meeting(here));
-      BENTO_ASSIGN(const bool answered, diverted_optional(object, *state, args, dxpl));
+      bool answered = false;
+      BENTO_TRY(read_beside_writer(1, &obj, [&]() -> Status {
+        BENTO_ASSIGN(DatasetState* const now, resolve(object));
+        BENTO_ASSIGN(answered, diverted_optional(object, *now, args, dxpl));
+        return {};
+      }));
       if (answered) return state->file->container().publish();
     }
     if (state->home == Home::kVirtual && args->op_type == H5VL_NATIVE_DATASET_GET_VLEN_BUF_SIZE) {

@@ -19,6 +19,7 @@
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/reserved_name.hpp"
 #include "vol/file/stats.hpp"
+#include "vol/file/swmr.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
@@ -327,7 +328,9 @@ herr_t dataset_write(size_t count, void* dset[], hid_t mem_type[], hid_t mem_spa
 herr_t dataset_read(size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],
                     hid_t file_space[], hid_t dxpl, void* buf[], void** req) {
   return guard<herr_t>("dataset read", [&] {
-    return read(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+    return read_beside_writer(count, dset, [&] {
+      return read(count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+    });
   });
 }
 

@@ -7,10 +7,10 @@
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/entry.hpp"
 #include "vol/file/arguments.hpp"
-#include "vol/file/flush.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
+#include "vol/file/swmr.hpp"
 
 namespace bento::vol {
 
@@ -53,7 +53,7 @@ herr_t datatype_get(void* obj, H5VL_datatype_get_args_t* args, hid_t dxpl, void*
 herr_t datatype_specific(void* obj, H5VL_datatype_specific_args_t* args, hid_t dxpl,
                          void** req) noexcept {
   if (args->op_type == H5VL_DATATYPE_REFRESH && !refreshed_file(at(obj))) return -1;
-  if (args->op_type == H5VL_DATATYPE_FLUSH && !flushes_objects(at(obj))) return -1;
+  if (args->op_type == H5VL_DATATYPE_FLUSH && !begun_object_flush(at(obj))) return -1;
   // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
   return H5VLdatatype_specific(at(obj)->under, at(obj)->under_vol_id, args, dxpl, req);
 }

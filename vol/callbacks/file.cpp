@@ -30,6 +30,7 @@
 #include "vol/file/spread_cache.hpp"
 #include "vol/file/stats.hpp"
 #include "vol/file/striping_use.hpp"
+#include "vol/file/swmr.hpp"
 #include "vol/file/virtual_sources.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
@@ -76,6 +77,11 @@ template <class NativeCall>
 Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& access,
                             const std::shared_ptr<FileContext>& host, NativeCall native) {
   BENTO_ASSIGN(PlistHandle list, skeleton_fapl(fapl, access, host, name));
+  const bool begins_swmr = !host->armed && host->swmr() == Swmr::kWriter;
+  if (begins_swmr) {
+    BENTO_TRY(ask_for_swmr_format(list.get()));
+    begin_swmr_writing(*host);
+  }
   void* const under = native(list.get());
   {
     const ErrorStackKeeper keep;
@@ -86,7 +92,14 @@ Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& acce
   close_at_library_end();
   Stats::get().note_file(name, true);
   note_striping_in_use(name, host->container(), host->config());
-  return wrap_new(under, native_connector(), H5I_FILE);
+  Object* const file = wrap_new(under, native_connector(), H5I_FILE);
+  if (file == nullptr || !begins_swmr) return file;
+  if (auto right = check_swmr_format(file); !right) {
+    const ErrorStackKeeper keep;
+    (void)close_object(file, H5VLfile_close, H5P_DATASET_XFER_DEFAULT, nullptr);
+    return fail(std::move(right).error());
+  }
+  return file;
 }
 
 ContainerOptions options_of(const AgreedFile& file, const CachePlace& place, hid_t fapl) {
@@ -118,13 +131,12 @@ Status check_timed_commits(const char* name, const AgreedFile& file) {
 }
 
 /// Why a file passes straight through, whatever it is. Empty if it does not.
-std::string_view native_because(unsigned flags, hid_t fcpl, hid_t fapl) {
+std::string_view native_because(hid_t fcpl, hid_t fapl) {
   if (!serves_driver(fapl)) return "a driver or file image that h5bento does not serve";
   if (fcpl < 0) return {};
-  // A user block belongs to the application and SWMR needs the native file's own writes.
-  hsize_t user_block = 0;
-  if (H5Pget_userblock(fcpl, &user_block) >= 0 && user_block != 0) return "a user block";
-  return (flags & H5F_ACC_SWMR_WRITE) != 0 ? "SWMR writing" : std::string_view{};
+  hsize_t user_block = 0;  // belongs to the application
+  const bool has_block = H5Pget_userblock(fcpl, &user_block) >= 0 && user_block != 0;
+  return has_block ? "a user block" : std::string_view{};
 }
 
 /// The creation list for a skeleton. With small pages and free space that persists, HDF5 1.14.5
@@ -146,17 +158,19 @@ PlistHandle skeleton_creation_list(hid_t fcpl) {
 
 Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
                           void** req) {
-  const auto native = native_because(flags, fcpl, fapl);
+  const auto native = native_because(fcpl, fapl);
   // Ranks that create a file together must agree on this, too.
   if (!native.empty() && !is_mpio(H5Pget_driver(fapl)))
     return pass_create(name, flags, fcpl, fapl, dxpl, req);
   const PlistHandle changed = skeleton_creation_list(fcpl);
   const auto native_create = [&](hid_t list) {
-    return H5VLfile_create(name, flags, changed.valid() ? changed.get() : fcpl, list, dxpl, req);
+    return H5VLfile_create(name, skeleton_flags(flags), changed.valid() ? changed.get() : fcpl,
+                           list, dxpl, req);
   };
   const FileRequest request{"H5Fcreate", name, flags, fapl, native};
   BENTO_ASSIGN(AgreedFile file, agree_on_create(request));
   if (file.passes()) return pass_create(name, flags, fcpl, fapl, dxpl, req);
+  BENTO_TRY(check_swmr(name, flags, file.access));
   if (file.open) return open_skeleton(name, fapl, file.access, file.open, native_create);
   BENTO_TRY(check_timed_commits(name, file));
   BENTO_ASSIGN(CachePlace place, place_to_create(request, file));
@@ -174,6 +188,7 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   auto context =
       std::make_shared<FileContext>(name, std::move(file.settings), file.access, file.comm,
                                     std::move(container), std::move(place.cached));
+  context->set_swmr(swmr_of(flags));
   auto opened = open_skeleton(name, fapl, file.access, context, native_create);
   if (!opened && file.comm->size() > 1) {
     const std::string path = context->container().path();
@@ -184,20 +199,21 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
 }
 
 Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
-  const auto native = native_because(0, H5I_INVALID_HID, fapl);
+  const auto native = native_because(H5I_INVALID_HID, fapl);
   if (!native.empty() && !is_mpio(H5Pget_driver(fapl)))
     return pass_open(name, flags, fapl, dxpl, req);
-  const auto native_open = [&](hid_t list) { return H5VLfile_open(name, flags, list, dxpl, req); };
+  const auto native_open = [&](hid_t list) {
+    return H5VLfile_open(name, skeleton_flags(flags), list, dxpl, req);
+  };
   const FileRequest request{"H5Fopen", name, flags, fapl, native};
   BENTO_ASSIGN(AgreedFile file, agree_on_open(request));
   if (file.passes()) return pass_open(name, flags, fapl, dxpl, req);
-  if (file.open) return open_skeleton(name, fapl, file.open->access(), file.open, native_open);
+  if (file.open) {
+    BENTO_TRY(check_swmr_again(name, flags, *file.open));
+    return open_skeleton(name, fapl, file.open->access(), file.open, native_open);
+  }
   const bool writable = (flags & H5F_ACC_RDWR) != 0;
-  if ((flags & (H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ)) != 0)
-    return fail(Code::kUnsupported,
-                fmt::format("'{}' is a container: SWMR access is not supported; readers see "
-                            "the last committed step without it",
-                            name));
+  BENTO_TRY(check_swmr(name, flags, file.access));
   if (writable) BENTO_TRY(check_timed_commits(name, file));
   BENTO_ASSIGN(CachePlace place, place_to_open(request, file));
   BENTO_ASSIGN(auto container, Container::open(place.name_or(name), writable,
@@ -213,6 +229,7 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
   auto context =
       std::make_shared<FileContext>(name, std::move(file.settings), file.access, file.comm,
                                     std::move(container), std::move(place.cached));
+  context->set_swmr(swmr_of(flags));
   return open_skeleton(name, fapl, file.access, context, native_open);
 }
 
@@ -241,9 +258,12 @@ herr_t file_get(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) 
     if (H5VLfile_get(object->under, object->under_vol_id, args, dxpl, req) < 0)
       return fail(native_failed("file get"));
     if (args->op_type == H5VL_FILE_GET_CONT_INFO) RegionCall::sizes_were_asked(object);
+    if (args->op_type != H5VL_FILE_GET_FAPL && args->op_type != H5VL_FILE_GET_INTENT) return {};
+    const auto context = context_of(object);
+    if (!context) return {};
     if (args->op_type == H5VL_FILE_GET_FAPL)
-      if (const auto context = context_of(object))
-        return show_user_access(args->args.get_fapl.fapl_id, *context);
+      return show_user_access(args->args.get_fapl.fapl_id, object, *context);
+    if (context->swmr() == Swmr::kWriter) *args->args.get_intent.flags |= H5F_ACC_SWMR_WRITE;
     return {};
   });
 }

@@ -8,6 +8,8 @@
 
 #include "vol/file/file_context.hpp"
 #include "vol/file/metadata_cache.hpp"
+#include "vol/file/page_buffer.hpp"
+#include "vol/file/swmr.hpp"
 
 namespace bento::vol {
 
@@ -41,9 +43,18 @@ Status file_optional_body(Object* object, H5VL_optional_args_t* args, hid_t dxpl
                                 "an ordinary file of it",
                                 context->name()));
       case H5VL_NATIVE_FILE_START_SWMR_WRITE:
-        return fail(
-            Code::kUnsupported,
-            fmt::format("'{}' is a container: SWMR access is not supported", context->name()));
+        return start_swmr_write(object);
+      case H5VL_NATIVE_FILE_GET_EOA:
+      case H5VL_NATIVE_FILE_INCR_FILESIZE:
+        return fail(Code::kUnsupported,
+                    fmt::format("'{}' is a container, which has no single end of what is allocated",
+                                context->name()));
+      case H5VL_NATIVE_FILE_RESET_PAGE_BUFFERING_STATS:
+      case H5VL_NATIVE_FILE_GET_PAGE_BUFFERING_STATS: {
+        BENTO_ASSIGN(const bool answered, answer_page_buffering(object, *context, *args));
+        if (answered) return {};
+        break;
+      }
       case H5VL_NATIVE_FILE_GET_MPI_ATOMICITY:
         if (!context->access().parallel) break;
         *native->get_mpi_atomicity.flag = context->container().atomic();

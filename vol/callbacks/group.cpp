@@ -5,11 +5,11 @@
 #include "hdf5/base/native_connector.hpp"
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/entry.hpp"
-#include "vol/file/flush.hpp"
 #include "vol/file/mounts.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
+#include "vol/file/swmr.hpp"
 
 namespace bento::vol {
 
@@ -50,7 +50,7 @@ herr_t group_get(void* obj, H5VL_group_get_args_t* args, hid_t dxpl, void** req)
 herr_t group_specific(void* obj, H5VL_group_specific_args_t* args, hid_t dxpl,
                       void** req) noexcept {
   if (args->op_type == H5VL_GROUP_REFRESH && !refreshed_file(at(obj))) return -1;
-  if (args->op_type == H5VL_GROUP_FLUSH && !flushes_objects(at(obj))) return -1;
+  if (args->op_type == H5VL_GROUP_FLUSH && !begun_object_flush(at(obj))) return -1;
   // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
   void* const under = at(obj)->under;
   const hid_t vol = at(obj)->under_vol_id;

@@ -9,10 +9,10 @@
 #include "vol/callbacks/region_call.hpp"
 #include "vol/data/dataset_copy.hpp"
 #include "vol/file/file_context.hpp"
-#include "vol/file/flush.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
+#include "vol/file/swmr.hpp"
 
 namespace bento::vol {
 
@@ -86,7 +86,7 @@ herr_t object_specific(void* obj, const H5VL_loc_params_t* loc, H5VL_object_spec
       }
     }
     if (args->op_type == H5VL_OBJECT_REFRESH && !refreshed_file(at(obj))) return herr_t{-1};
-    if (args->op_type == H5VL_OBJECT_FLUSH && !flushes_objects(at(obj))) return herr_t{-1};
+    if (args->op_type == H5VL_OBJECT_FLUSH && !begun_object_flush(at(obj))) return herr_t{-1};
     // A refresh closes and reopens this very object: nothing of it may be touched afterwards.
     return H5VLobject_specific(at(obj)->under, loc, at(obj)->under_vol_id, args, dxpl, req);
   });

@@ -26,6 +26,7 @@
 #include "vol/file/fapl.hpp"
 #include "vol/file/file_agreement.hpp"
 #include "vol/file/striping_use.hpp"
+#include "vol/file/swmr.hpp"
 
 namespace bento::vol {
 
@@ -218,8 +219,12 @@ Result<std::shared_ptr<SkeletonHost>> open_foreign(const std::string& name, unsi
       auto container,
       Container::open(place, writable, container_options(parent_context->config(), -1), comm));
   warn_of_locks(name, *container);
-  return std::shared_ptr<SkeletonHost>(std::make_shared<FileContext>(
-      name, std::move(settings), access, comm, std::move(container), std::move(cached)));
+  auto context = std::make_shared<FileContext>(name, std::move(settings), access, comm,
+                                               std::move(container), std::move(cached));
+  // The library hands on what the parent's skeleton was opened with, which a writer's does not say.
+  context->set_swmr(swmr_of(flags));
+  if (writable && parent_context->swmr() == Swmr::kWriter) begin_swmr_writing(*context);
+  return std::shared_ptr<SkeletonHost>(std::move(context));
 }
 
 }  // namespace bento::vol

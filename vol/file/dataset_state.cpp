@@ -82,12 +82,13 @@ Result<const std::vector<std::byte>*> DatasetState::fill_value(const Object* obj
     std::vector<std::byte> value(element_bytes);
     BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
     H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
-    if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED)
+    H5D_fill_time_t when = H5D_FILL_TIME_IFSET;
+    const bool never = H5Pget_fill_time(dcpl.get(), &when) >= 0 && when == H5D_FILL_TIME_NEVER;
+    if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
+        !never)
       if (H5Pget_fill_value(dcpl.get(), file_type.get(), value.data()) < 0)
         return fail(Code::kInternal, "fill value unreadable");
-    H5D_fill_time_t when = H5D_FILL_TIME_IFSET;
-    lacks_fill_value_ = defined == H5D_FILL_VALUE_UNDEFINED &&
-                        H5Pget_fill_time(dcpl.get(), &when) >= 0 && when != H5D_FILL_TIME_NEVER;
+    lacks_fill_value_ = defined == H5D_FILL_VALUE_UNDEFINED && !never;
     fill_ = std::move(value);
   }
   return &fill_;

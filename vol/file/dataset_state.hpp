@@ -53,7 +53,8 @@ struct DatasetState {
   bool is_own_type(hid_t type);
   /// Current extent; asked from the native dataset again after any change of extent in this file.
   Result<Dims> extent(const Object* object);
-  /// One element of the fill value in the file type; zeros if none is defined.
+  /// One element of what nobody wrote, in the file type: the fill value; zeros if none is defined,
+  /// or if it is never to be filled in (H5D_FILL_TIME_NEVER).
   Result<const std::vector<std::byte>*> fill_value(const Object* object);
   /// Is there none for elements that nobody wrote, as far as fill_value() was asked?
   [[nodiscard]] bool lacks_fill_value() const { return lacks_fill_value_; }

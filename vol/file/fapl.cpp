@@ -12,6 +12,7 @@
 #include "vol/file/info.hpp"
 #include "vol/file/metadata_cache.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/page_buffer.hpp"
 #include "vol/file/striping_use.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
@@ -47,11 +48,7 @@ Result<RequestedConfig> config_of(hid_t fapl) {
 
 // Programs that try such a list, and go on without if it is refused, do the same here.
 Status check_parallel_settings(hid_t fapl, int ranks) {
-  std::size_t page_buffer = 0;
-  unsigned least_metadata = 0;
-  unsigned least_raw = 0;
-  if (H5Pget_page_buffer_size(fapl, &page_buffer, &least_metadata, &least_raw) >= 0 &&
-      page_buffer != 0)
+  if (page_buffer_of(fapl).bytes != 0)
     return fail(Code::kUnsupported, "page buffering is disabled for parallel");
   hbool_t evicts = false;
   if (ranks > 1 && H5Pget_evict_on_close(fapl, &evicts) >= 0 && evicts)
@@ -63,6 +60,7 @@ Result<UserAccess> user_access(hid_t fapl) {
   UserAccess access;
   access.driver = H5Pget_driver(fapl);
   access.parallel = is_mpio(access.driver);
+  access.page_buffer = page_buffer_of(fapl);
   if (!access.parallel) return access;
   BENTO_ASSIGN(access.mpi, mpi_access(fapl));
   return access;
@@ -131,6 +129,10 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
   image.entry_ageout = H5AC__CACHE_IMAGE__ENTRY_AGEOUT__NONE;
   if (!access.parallel && H5Pset_mdc_image_config(list.get(), &image) < 0)
     return fail(Code::kInternal, "the cache image cannot be turned off");
+  // No other process changes it, so what a SWMR reader finds to be wrong is not read right later.
+  // The library would double its pause a hundred times.
+  if (H5Pset_metadata_read_attempts(list.get(), 1) < 0)
+    return fail(Code::kInternal, "the number of attempts to read metadata cannot be set");
   // A refresh has no way to make the library forget the pages of the step before.
   if (!host->writable() && H5Pset_page_buffer_size(list.get(), 0, 0, 0) < 0)
     return fail(Code::kInternal, "the page buffer cannot be turned off");
@@ -144,7 +146,7 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
   return list;
 }
 
-Status show_user_access(hid_t fapl, FileContext& file) {
+Status show_user_access(hid_t fapl, const Object* object, FileContext& file) {
   const UserAccess& access = file.access();
   herr_t done = 0;
   if (access.parallel)
@@ -156,7 +158,7 @@ Status show_user_access(hid_t fapl, FileContext& file) {
   else
     done = H5Pset_fapl_sec2(fapl);
   if (done < 0) return fail(Code::kInternal, "the file's access list cannot show its driver");
-  return {};
+  return show_page_buffer(fapl, object, file);
 }
 
 }  // namespace bento::vol

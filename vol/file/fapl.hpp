@@ -15,6 +15,7 @@
 #include "core/config/config.hpp"
 #include "hdf5/base/handle.hpp"
 #include "vol/file/file_context.hpp"
+#include "vol/file/object.hpp"
 
 namespace bento::vol {
 
@@ -43,7 +44,7 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
                                   const std::shared_ptr<SkeletonHost>& host,
                                   const std::string& name);
 /// Turns a skeleton's access list into what the user would see natively: driver, communicator, and
-/// of the info object's hints those that are in use.
-Status show_user_access(hid_t fapl, FileContext& file);
+/// of the info object's hints those that are in use; the page buffer. `object`: the file's handle.
+Status show_user_access(hid_t fapl, const Object* object, FileContext& file);
 
 }  // namespace bento::vol

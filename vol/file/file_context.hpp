@@ -41,11 +41,19 @@ inline TokenBytes token_bytes(const H5O_token_t& token) {
 /// deleted one: the larger number holds.
 std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container);
 
+/// The page buffer that a file access list asks for.
+struct PageBuffer {
+  std::size_t bytes = 0;        ///< 0: none
+  unsigned least_metadata = 0;  ///< percent of it
+  unsigned least_raw = 0;
+};
+
 /// What the user's file access list said that the skeleton's cannot show.
 struct UserAccess {
   hid_t driver = H5I_INVALID_HID;        ///< driver id: sec2, stdio, log, direct or mpio
   bool parallel = false;                 ///< mpio
   std::shared_ptr<const MpiAccess> mpi;  ///< not null for mpio
+  PageBuffer page_buffer;
 };
 
 /// With what a file was opened.
@@ -53,6 +61,14 @@ struct OpenSettings {
   RequestedConfig requested;  ///< what holds, and what this rank's user named
   std::uint64_t session = 0;  ///< id of this open, equal on all ranks that take part
   bool created = false;       ///< the open was a create
+};
+
+/// How the application uses HDF5's interface for a single writer and multiple readers
+/// (vol/file/swmr.hpp).
+enum class Swmr {
+  kNone,
+  kReader,  ///< opened with H5F_ACC_SWMR_READ
+  kWriter,  ///< opened with H5F_ACC_SWMR_WRITE, or after H5Fstart_swmr_write
 };
 
 /// Bits of DatasetDeclaration::flags. Persistent: never renumber.
@@ -118,6 +134,8 @@ class FileContext final : public SkeletonHost {
   [[nodiscard]] std::uint64_t session() const { return settings_.session; }
   [[nodiscard]] const UserAccess& access() const { return access_; }
   [[nodiscard]] bool finalised() const { return finalised_; }
+  [[nodiscard]] Swmr swmr() const { return swmr_; }
+  void set_swmr(Swmr swmr) { swmr_ = swmr; }
 
   /// Collective without communication; see Container::note_collective.
   void note_collective(std::string_view what, std::string_view detail) {
@@ -187,6 +205,7 @@ class FileContext final : public SkeletonHost {
   std::set<DatasetNumber> written_together_;  ///< in this session
   std::uint64_t extent_version_ = 1;
   bool finalised_ = false;
+  Swmr swmr_ = Swmr::kNone;
   std::string refused_change_;
   bool maybe_deleted_ = false;
   bool places_matter_ = false;  ///< elements may be references, which are objects' places

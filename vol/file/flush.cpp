@@ -44,17 +44,6 @@ Status flush(Object* object, H5F_scope_t scope) {
   return flushed;
 }
 
-Status begin_object_flush(const Object* object) {
-  BENTO_TRY(let_go_of_sources());
-  const auto context = context_of(object);
-  if (!context || !context->access().parallel) return {};
-  return fail(Code::kUnsupported, "H5Oflush isn't supported for parallel");
-}
-
-bool flushes_objects(const Object* object) noexcept {
-  return guard<herr_t>("flush of an object", [&] { return begin_object_flush(object); }) >= 0;
-}
-
 Status flush_if_due(Object* object) {
   if (!CommitTimer::any() || object == nullptr || object->under == nullptr) return {};
   const auto context = context_of(object);

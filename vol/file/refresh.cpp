@@ -146,7 +146,7 @@ Status forget_old_step(const FileContext& file, Object* handle, const Object* re
   return forget_metadata(handle, handle, by_name(H5I_FILE, "/"));
 }
 
-Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fileno) {
+Result<bool> leave_step(FileContext& file, const Object* refreshed, unsigned long fileno) {
   Object* const handle = open_file_of(file);
   if (handle == nullptr)
     return fail(Code::kUnsupported,
@@ -161,27 +161,34 @@ Status go_to_newest(FileContext& file, const Object* refreshed, unsigned long fi
     if (object->type == H5I_DATATYPE) open.back().header = header_of(file, object);
   }
   BENTO_ASSIGN(const bool newer, file.refresh());
-  if (!newer) return {};
+  if (!newer) return false;
   for (const OpenBefore& before : open)
     if (!is_same_still(file, before)) mark_outdated(before.object, true);
-  return forget_old_step(file, handle, refreshed);
+  BENTO_TRY(forget_old_step(file, handle, refreshed));
+  return true;
 }
 
 }  // namespace
+
+Result<bool> go_to_newest(Object* object) {
+  const auto context = context_of(object);
+  if (!context || context->writable()) return false;
+  const ObjectIdentity* const mine = identity_kept(object);
+  if (mine == nullptr)
+    return fail(Code::kInternal, "the native connector does not know the object");
+  return leave_step(*context, object, mine->fileno);
+}
 
 // First what all ranks do. The library then reads the object anew, for all its handles.
 Status refresh_file(Object* object) {
   let_go_of_sources_aloud();
   const auto context = context_of(object);
   if (!context || context->writable()) return {};
-  const ObjectIdentity* const mine = identity_kept(object);
-  if (mine == nullptr)
-    return fail(Code::kInternal, "the native connector does not know the object");
-  BENTO_TRY(go_to_newest(*context, object, mine->fileno));
+  BENTO_TRY(go_to_newest(object));
   BENTO_TRY(check_refreshable(object));
   // What is known of the dataset that lay there before goes with it. The object itself may be
   // another one when the library has closed and opened it.
-  const ObjectIdentity place = *mine;
+  const ObjectIdentity place = *object->identity;
   for (Object* const other : open_objects()) {
     if (!other->outdated || !other->identity || !same_place(*other->identity, place)) continue;
     mark_outdated(other, false);

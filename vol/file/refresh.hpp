@@ -20,6 +20,10 @@ namespace bento::vol {
 Status refresh_file(Object* object);
 /// The same for callbacks that hand their call on: false with a record on the error stack.
 bool refreshed_file(Object* object) noexcept;
+/// The first half of it: the container of `object` shows its newest step, and the library knows
+/// nothing of the step before but for what is open. True if there was a newer one. Collective and
+/// errors as above.
+Result<bool> go_to_newest(Object* object);
 
 /// Before an object is opened, at `place` seen from `where` or by its name there (may be null):
 /// fails if an outdated object of the same file is still open where it lies, which the library
