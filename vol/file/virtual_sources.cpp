@@ -65,8 +65,11 @@ Result<PlistHandle> source_access(const Object* holder) {
   const Object* const file = fileno ? open_file_with(*fileno) : nullptr;
   PlistHandle list;
   if (file != nullptr && !(context && context->access().parallel)) list = access_of(file);
-  if (list.valid() && context) BENTO_TRY(show_user_access(list.get(), *context));
+  if (list.valid() && context) BENTO_TRY(show_user_access(list.get(), file, *context));
   if (!list.valid()) list = PlistHandle(H5Pcreate(H5P_FILE_ACCESS));
+  // A page buffer is for this file's own pages; other files may have none.
+  if (list.valid() && H5Pset_page_buffer_size(list.get(), 0, 0, 0) < 0)
+    return fail(Code::kInternal, "no access list for the source of a virtual dataset");
   const ConnectorHandle connector = own_connector();
   if (!list.valid() || !connector.valid() ||
       H5Pset_fclose_degree(list.get(), H5F_CLOSE_DEFAULT) < 0 ||
