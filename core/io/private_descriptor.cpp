@@ -2,8 +2,10 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/io/private_descriptor.hpp"
 
+#include <atomic>
 #include <cerrno>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -116,31 +118,30 @@ namespace {
 
 // A page with the number of this process, which the kernel empties in each forked child, however
 // that is made. To ask it takes no system call. Null where there is no such page.
-volatile pid_t* marked_page() {
-  static volatile pid_t* const page = []() -> volatile pid_t* {
+std::atomic<pid_t>* marked_page() {
+  static std::atomic<pid_t>* const page = []() -> std::atomic<pid_t>* {
     constexpr std::size_t kBytes = 4096;
     void* const made =
         ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made == MAP_FAILED) return nullptr;
 #ifdef MADV_WIPEONFORK
-    if (::madvise(made, kBytes, MADV_WIPEONFORK) == 0) return static_cast<pid_t*>(made);
+    if (::madvise(made, kBytes, MADV_WIPEONFORK) == 0) return new (made) std::atomic<pid_t>(0);
 #endif
     ::munmap(made, kBytes);
     return nullptr;
-  }
-  ();
+  }();
   return page;
 }
 
 }  // namespace
 
 HomeProcess::HomeProcess() : id_(::getpid()) {
-  if (volatile pid_t* const page = marked_page()) *page = id_;
+  if (std::atomic<pid_t>* const page = marked_page()) page->store(id_, std::memory_order_relaxed);
 }
 
 bool HomeProcess::elsewhere() const {
-  const volatile pid_t* const page = marked_page();
-  if (page != nullptr && *page == id_) return false;
+  const std::atomic<pid_t>* const page = marked_page();
+  if (page != nullptr && page->load(std::memory_order_relaxed) == id_) return false;
   return ::getpid() != id_;
 }
 

@@ -25,4 +25,36 @@ class LibraryState {
   bool begun_;
 };
 
+/// The state of one call of the library, for later ones that belong to it. A native file that goes
+/// where there is no state of a call through the connector leaves the connector's own handle of it
+/// behind, which leads nowhere then (H5F__dest() in H5Fint.c).
+class KeptLibraryState {
+ public:
+  KeptLibraryState() = default;
+  ~KeptLibraryState() {
+    if (state_ != nullptr) H5VLfree_lib_state(state_);
+  }
+  KeptLibraryState(const KeptLibraryState&) = delete;
+  KeptLibraryState& operator=(const KeptLibraryState&) = delete;
+
+  /// That of the call in which this is called first.
+  void keep() {
+    if (state_ == nullptr && H5VLretrieve_lib_state(&state_) < 0) state_ = nullptr;
+  }
+
+  /// While it lives, H5VL calls are made as in that call.
+  class Use {
+   public:
+    explicit Use(const KeptLibraryState& kept) {
+      if (kept.state_ != nullptr) (void)H5VLrestore_lib_state(kept.state_);
+    }
+
+   private:
+    LibraryState inner_;  // begun before, and over when this goes
+  };
+
+ private:
+  void* state_ = nullptr;
+};
+
 }  // namespace bento::vol

@@ -2,12 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/skeleton/contiguous_header.hpp"
 
-#include <algorithm>
-#include <array>
-#include <utility>
-#include <vector>
-
 #include "core/bytes/byte_reader.hpp"
+#include "hdf5/skeleton/header_messages.hpp"
 
 namespace bento::vol {
 
@@ -23,14 +19,9 @@ enum Message : std::uint16_t {
   kAttribute = 0x0C,
   kComment = 0x0D,
   kOldModified = 0x0E,
-  kContinuation = 0x10,
   kModified = 0x12,
 };
 enum TypeClass : std::uint8_t { kString = 3, kBits = 4, kOpaque = 5, kEnum = 8, kSequence = 9 };
-constexpr std::uint8_t kMessageShared = 2;
-constexpr std::size_t kMessagePrefix = 8;
-constexpr std::size_t kHeaderPrefix = 16;
-constexpr std::size_t kMostBlocks = 16;
 constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 
 /// For whoever asks it means no more than "not of this kind".
@@ -40,24 +31,6 @@ tl::unexpected<Error> other() {
 
 ByteReader reader(std::span<const std::byte> bytes) {
   return ByteReader(bytes, std::endian::little, "object header");
-}
-
-/// Addresses and lengths of eight bytes, and addresses that count from the first byte.
-Result<bool> has_usual_fields(std::span<const std::byte> image) {
-  static constexpr std::array<unsigned char, 8> kSignature = {0x89, 'H',  'D',  'F',
-                                                              '\r', '\n', 0x1A, '\n'};
-  ByteReader in = reader(image);
-  BENTO_ASSIGN(const auto signature, in.bytes(kSignature.size()));
-  if (!std::ranges::equal(signature, std::as_bytes(std::span(kSignature)))) return false;
-  BENTO_ASSIGN(const std::uint8_t version, in.u8());
-  if (version > 3) return false;
-  if (version < 2) BENTO_TRY(in.skip(4));
-  BENTO_ASSIGN(const std::uint8_t address_bytes, in.u8());
-  BENTO_ASSIGN(const std::uint8_t length_bytes, in.u8());
-  // Two sizes of B-tree nodes and flags; in version 1 one more size.
-  BENTO_TRY(in.skip(version >= 2 ? 1 : version == 1 ? 13 : 9));
-  BENTO_ASSIGN(const std::uint64_t base, in.u64());
-  return address_bytes == 8 && length_bytes == 8 && base == 0;
 }
 
 /// Bytes that mean the same in another file.
@@ -116,57 +89,13 @@ Status check_attribute(ByteReader in) {
   return {};
 }
 
-/// Offset and length in the image.
-using Block = std::pair<std::uint64_t, std::uint64_t>;
-
-class Walk {
+/// What the messages say, one after the other.
+class Found {
  public:
-  explicit Walk(std::span<const std::byte> image) : image_(image) {}
-
-  Result<ContiguousHeader> run(std::uint64_t address) {
-    BENTO_ASSIGN(const bool usual, has_usual_fields(image_));
-    if (!usual) return other();
-    BENTO_ASSIGN(const auto prefix, bytes_of({address, kHeaderPrefix}));
-    ByteReader in = reader(prefix);
-    BENTO_ASSIGN(const std::uint8_t version, in.u8());
-    BENTO_TRY(in.skip(7));  // number of messages, number of links
-    BENTO_ASSIGN(const std::uint32_t length, in.u32());
-    if (version != 1) return other();
-    blocks_.emplace_back(address + kHeaderPrefix, length);
-    for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      if (i == kMostBlocks) return other();
-      BENTO_TRY(walk(blocks_[i]));
-    }
-    if (spaces_ != 1 || types_ != 1 || layouts_ != 1) return other();
-    return header_;
-  }
-
- private:
-  Result<std::span<const std::byte>> bytes_of(const Block& block) const {
-    const auto [offset, length] = block;
-    if (offset > image_.size() || length > image_.size() - offset) return other();
-    return image_.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
-  }
-
-  Status walk(const Block block) {
-    BENTO_ASSIGN(const auto bytes, bytes_of(block));
-    ByteReader in = reader(bytes);
-    while (in.remaining() >= kMessagePrefix) {
-      BENTO_ASSIGN(const std::uint16_t kind, in.u16());
-      BENTO_ASSIGN(const std::uint16_t size, in.u16());
-      BENTO_ASSIGN(const std::uint8_t flags, in.u8());
-      BENTO_TRY(in.skip(3));
-      const std::uint64_t at = block.first + in.offset();
-      BENTO_ASSIGN(const auto message, in.bytes(size));
-      if ((flags & kMessageShared) != 0) return other();
-      BENTO_TRY(take(kind, message, at));
-    }
-    return {};
-  }
-
-  Status take(std::uint16_t kind, std::span<const std::byte> message, std::uint64_t at) {
-    ByteReader in = reader(message);
-    switch (kind) {
+  Status take(const HeaderMessage& message) {
+    if (message.shared) return other();
+    ByteReader in = reader(message.bytes);
+    switch (message.kind) {
       case kDataspace: {
         ++spaces_;
         BENTO_ASSIGN(header_.extent, extent_in(in));
@@ -180,17 +109,11 @@ class Walk {
       case kLayout: {
         ++layouts_;
         BENTO_ASSIGN(const std::size_t inside, address_in(in));
-        header_.address_at = at + inside;
+        header_.address_at = message.at + inside;
         return {};
       }
       case kAttribute:
         return check_attribute(in);
-      case kContinuation: {
-        BENTO_ASSIGN(const std::uint64_t offset, in.u64());
-        BENTO_ASSIGN(const std::uint64_t length, in.u64());
-        blocks_.emplace_back(offset, length);
-        return {};
-      }
       case kNil:
       case kOldFill:
       case kFill:
@@ -202,9 +125,10 @@ class Walk {
         return other();
     }
   }
+  [[nodiscard]] bool whole() const { return spaces_ == 1 && types_ == 1 && layouts_ == 1; }
+  [[nodiscard]] const ContiguousHeader& header() const { return header_; }
 
-  std::span<const std::byte> image_;
-  std::vector<Block> blocks_;
+ private:
   ContiguousHeader header_;
   unsigned spaces_ = 0;
   unsigned types_ = 0;
@@ -215,9 +139,23 @@ class Walk {
 
 std::optional<ContiguousHeader> read_contiguous_header(std::span<const std::byte> image,
                                                        std::uint64_t address) {
-  auto header = Walk(image).run(address);
-  if (!header) return std::nullopt;
-  return *std::move(header);
+  Found found;
+  const auto version = visit_header(
+      image, address, [&](const HeaderMessage& message) { return found.take(message); });
+  // Headers of version 2 end with a checksum.
+  if (!version || *version != 1 || !found.whole()) return std::nullopt;
+  return found.header();
+}
+
+std::optional<Dims> read_header_extent(std::span<const std::byte> image, std::uint64_t address) {
+  std::optional<Dims> extent;
+  const auto read = visit_header(image, address, [&](const HeaderMessage& message) -> Status {
+    if (message.kind != kDataspace) return {};
+    if (message.shared || extent) return other();
+    BENTO_ASSIGN(extent, extent_in(reader(message.bytes)));
+    return {};
+  });
+  return read ? extent : std::nullopt;
 }
 
 }  // namespace bento::vol

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What the object header of a small, plain dataset says, read from the skeleton's bytes without
-/// opening the dataset. Sources: the HDF5 File Format Specification, version 3.0, sections IV.A.1.a
-/// (version 1 object headers) and IV.A.2 (messages); checked against HDF5 1.14.5.
+/// What the object header of a dataset says, read from the skeleton's bytes without opening the
+/// dataset. Sources: the HDF5 File Format Specification, version 3.0, section
+/// IV.A.2 (messages); checked against HDF5 1.14.5.
 #pragma once
 
 #include <cstddef>
@@ -28,5 +28,9 @@ struct ContiguousHeader {
 /// elsewhere. So nothing is no error: the library has to be asked.
 std::optional<ContiguousHeader> read_contiguous_header(std::span<const std::byte> image,
                                                        std::uint64_t address);
+
+/// The extent of the dataset whose header, of version 1 or 2, lies at `address`; rank 0 for a
+/// scalar. Nothing if it is stored elsewhere, there is none, or the image is damaged.
+std::optional<Dims> read_header_extent(std::span<const std::byte> image, std::uint64_t address);
 
 }  // namespace bento::vol

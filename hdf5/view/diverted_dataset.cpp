@@ -131,9 +131,23 @@ Result<std::shared_ptr<DivertedDataset>> describe_diverted(hid_t from, DatasetNu
   return dataset;
 }
 
+namespace {
+
+/// To tell the dataspace of a virtual dataset the library opens its sources, which may be open for
+/// writing. Its mappings have the extent, too.
+SpaceHandle space_of(hid_t dataset, hid_t dcpl) {
+  std::size_t mappings = 0;
+  if (H5Pget_layout(dcpl) == H5D_VIRTUAL && H5Pget_virtual_count(dcpl, &mappings) >= 0 &&
+      mappings > 0)
+    return SpaceHandle(H5Pget_virtual_vspace(dcpl, 0));
+  return SpaceHandle(H5Dget_space(dataset));
+}
+
+}  // namespace
+
 Result<MadeDataset> make_undiverted(hid_t from, hid_t to, hid_t type, ObjectTimes times) {
-  const SpaceHandle space(H5Dget_space(from));
   const PlistHandle dcpl(H5Dget_create_plist(from));
+  const SpaceHandle space = space_of(from, dcpl.get());
   if (!space.valid() || !dcpl.valid())
     return fail(Code::kInternal, "native view: the dataset is unreadable");
   if (times == ObjectTimes::kNone) H5Pset_obj_track_times(dcpl.get(), false);

@@ -71,7 +71,21 @@ TreeCopy::TreeCopy(hid_t from, hid_t to, MakeDataset make, std::function<Status(
       objects_(to),
       translator_(from, to, objects_) {}
 
+// What the library gives of such a file (types, dataspaces, fill values) names places in it, which
+// it would write into the copy as if they were there.
+Status TreeCopy::check_own_messages() const {
+  const PlistHandle list(H5Fget_create_plist(from_));
+  unsigned indexes = 0;
+  if (!list.valid() || H5Pget_shared_mesg_nindexes(list.get(), &indexes) < 0)
+    return copy_failure("/", "the file's creation list is unreadable");
+  if (indexes == 0) return {};
+  return fail(Code::kUnsupported,
+              "a file with shared object header messages (H5Pset_shared_mesg_nindexes) cannot be "
+              "copied object by object");
+}
+
 Status TreeCopy::run() {
+  BENTO_TRY(check_own_messages());
   const ObjectHandle root(H5Oopen(from_, "/", H5P_DEFAULT));
   const ObjectHandle copy(H5Oopen(to_, ".", H5P_DEFAULT));
   H5O_info2_t info{};

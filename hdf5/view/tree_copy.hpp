@@ -66,7 +66,8 @@ class TreeCopy {
   /// Of the groups and committed types.
   void set_times(ObjectTimes times) { times_ = times; }
 
-  /// Errors: kInternal, naming the object and what failed.
+  /// Errors: kInternal, naming the object and what failed; kUnsupported for files whose objects
+  /// share messages.
   Status run();
   /// References that had no object in the copy and became null.
   [[nodiscard]] std::size_t dropped_references() const { return translator_.dropped(); }
@@ -84,6 +85,7 @@ class TreeCopy {
   /// Attributes are copied up to the first that holds references, or all.
   enum class Until : std::uint8_t { kReference, kEnd };
 
+  [[nodiscard]] Status check_own_messages() const;
   Status copy_links(const H5O_token_t& from, const H5O_token_t& to, const std::string& path);
   Status copy_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
                    const std::string& path);

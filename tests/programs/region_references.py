@@ -327,6 +327,15 @@ def refused_program():
     space.select_elements([(comm.rank,)])
     refused(lambda: file["regions"].id.write(h5s.create_simple((1,)), space, raw, memory), "neither made in this file")
     assert not any(file["regions"][...].astype(bool))
+    # Nor does the number of files opened in between make another file of it.
+    for _ in range(300):
+        opened("three.h5", "w", True)[0].close()
+        last, _ = opened("three.h5", "w", True)
+        last.create_dataset("regions", (4,), h5py.regionref_dtype)
+        table, values = add_table(last, "table")
+        reference(last, 0, "/table")
+        refused(lambda: last["regions"].__setitem__(0, mine), "neither made in this file nor read")
+        last.close()
     # A fill value lies in the skeleton.
     creation = h5p.create(h5p.DATASET_CREATE)
     one = np.array([reference(file, 0, "/table")], h5py.regionref_dtype)

@@ -377,6 +377,70 @@ def gone(seconds):
             writer.kill()
     say(f"  {reads} reads, {values} different commits")
     check(reads > 10 and values > 1, "the reader saw nothing new, so nothing was gone")
+    smaller()
+
+
+SHRINKER = """
+import os, sys, time
+import h5py, numpy as np
+file = h5py.File("small.h5", "w", libver="latest")
+data = file.create_dataset("d", (200000,), "i8", maxshape=(None,), chunks=(1000,))
+data[...] = np.arange(1, 200001)
+beat = file.create_dataset("beat", (1,), "i8")
+file.swmr_mode = True
+def flushes(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        beat[0] += 1
+        beat.flush()
+os.write(1, b"started\\n")
+sys.stdin.readline()
+data[...] = 2 * np.arange(1, 200001)
+flushes(2.5)
+data.resize((100000,))
+data[...] = 3 * np.arange(1, 100001)
+flushes(2.5)
+os.write(1, b"small\\n")
+flushes(30)
+"""
+
+BEHIND = """
+import os, sys
+import h5py, numpy as np
+with h5py.File("small.h5", "r", swmr=True) as file:
+    data = file["d"]
+    assert (data[...] == np.arange(1, 200001)).all()
+    os.write(1, b"read\\n")
+    sys.stdin.readline()
+    try:
+        found = data[...]
+        assert 0, f"no error, but {len(found)} values, {np.count_nonzero(found == 0)} of them 0"
+    except OSError as error:
+        assert "made it smaller" in str(error), error
+    data.refresh()
+    assert (data[...] == 3 * np.arange(1, 100001)).all()
+print("right")
+"""
+
+
+def smaller():
+    """A reader does not refresh a dataset, its step is gone, and in the newest one the dataset is smaller."""
+    env = bento_env()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": env}
+    with subprocess.Popen([python(), "-c", SHRINKER], **pipes) as writer:
+        try:
+            check(writer.stdout.readline() == b"started\n", "the writer did not start")
+            with subprocess.Popen([python(), "-c", BEHIND], **pipes) as reader:
+                check(reader.stdout.readline() == b"read\n", "the reader did not start")
+                writer.stdin.write(b"\n")
+                writer.stdin.flush()
+                check(writer.stdout.readline() == b"small\n", "the writer ended early")
+                found = reader.communicate(b"\n")[0]
+            check(found == b"right\n", f"the reader says {found}")
+        finally:
+            writer.kill()
+    os.remove("small.h5")  # a killed writer's, which nobody has closed
+    say("  a dataset that became smaller is no longer read by its old extent")
 
 
 # ---- a reader that takes its time ----------------------------------------------------------------

@@ -552,7 +552,43 @@ def ranks():
         assert file["of own"][...].tolist() == [0, 1, 2, 3, 10, 11, 12, 13]
 
 
-CASES = (places, percent, growing, strided_growth, nested, kinds_of_elements, refused, several_at_once, buffer_size)
+def beside_other_files():
+    """The virtual dataset stays open; the program opens and closes other files, so its sources are closed again and again."""
+    with source("p.h5") as file:
+        file["d"] = [1, 2, 3, 4]
+    with source("x.h5") as file:
+        file["x"] = 1
+    with virtual_file("v.h5") as file:
+        mapped(file, "v", "p.h5", "d")
+    kept = []
+    data = virtual_file("v.h5", "r")["v"]
+    for turn in range(40):
+        assert data[...].tolist() == [1, 2, 3, 4]
+        kept.append(source("x.h5", "r"))
+        if turn % 3 == 0:
+            kept.pop(0).close()
+    print(open_objects())
+
+
+def open_source():
+    """A source without an end is open for writing while the file of the virtual dataset is closed."""
+    import h5py
+
+    file = source("s.h5")
+    rows = file.create_dataset("d", (3,), "i4", maxshape=(None,), chunks=(2,))
+    rows[...] = [1, 2, 3]
+    file.flush()
+    layout = h5py.VirtualLayout((1,), "i4", maxshape=(None,))
+    layout[: h5py.UNLIMITED] = h5py.VirtualSource("s.h5", "d", (1,), "i4", maxshape=(None,))[: h5py.UNLIMITED]
+    with virtual_file("v.h5") as other:
+        other.create_virtual_dataset("v", layout, fillvalue=-5)
+        other["beside"] = 5
+    file.close()
+    with virtual_file("v.h5", "r") as other:
+        print(other["v"][...].tolist(), other["beside"][()], open_objects())
+
+
+CASES = (beside_other_files, open_source, places, percent, growing, strided_growth, nested, kinds_of_elements, refused, several_at_once, buffer_size)
 CASES += (written_elsewhere,)
 OURS = (itself, short_growth, written_text, converted, locks, many)
 

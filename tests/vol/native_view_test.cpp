@@ -122,6 +122,33 @@ TEST_CASE("native view: what was written is read without the connector", "[vol][
   CHECK(read(stock) == values);
 }
 
+// What the library gives of objects that share messages would be written into the view as places of
+// the skeleton.
+TEST_CASE("native view: a file whose objects share messages has none", "[vol][view]") {
+  const WorkFolder folder;
+  {
+    const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
+    REQUIRE(H5Pset_shared_mesg_nindexes(creation.get(), 1) >= 0);
+    REQUIRE(H5Pset_shared_mesg_index(creation.get(), 0, H5O_SHMESG_ALL_FLAG, 8) >= 0);
+    const FileHandle file(H5Fcreate(kFile, H5F_ACC_TRUNC, creation.get(), bento_access().get()));
+    REQUIRE(file.valid());
+    const hsize_t dims = 5;
+    const SpaceHandle space(H5Screate_simple(1, &dims, nullptr));
+    for (const char* const name : {"a", "b", "c"}) {
+      const DatasetHandle dataset(H5Dcreate2(file.get(), name, H5T_STD_I32LE, space.get(),
+                                             H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+      const int values[5] = {1, 2, 3, 4, 5};
+      REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    }
+  }
+  CHECK_FALSE(is_native());
+  const FileHandle file = open_bento(H5F_ACC_RDONLY);
+  const DatasetHandle dataset(H5Dopen2(file.get(), "c", H5P_DEFAULT));
+  int found[5] = {};
+  REQUIRE(H5Dread(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, found) >= 0);
+  CHECK(found[4] == 5);
+}
+
 TEST_CASE("native view: building it leaves the program's error handler alone", "[vol][view]") {
   const WorkFolder folder;
   H5E_auto2_t second = nullptr;

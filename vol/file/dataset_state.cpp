@@ -181,9 +181,9 @@ Result<DatasetState*> resolve(Object* object) {
   // metadata.
   if (object->outdated)
     return fail(Code::kBusy,
-                "this dataset is not in the step that the file has come to by a refresh, because "
-                "it was deleted by its writer: close it. Or its values lie in metadata "
-                "(variable length): refresh it, too");
+                "this dataset is not as it was in the step that the file has come to. Its writer "
+                "has made it smaller, or its values lie in metadata (variable length): refresh "
+                "it, too. Or it was deleted: close it");
   if (object->dataset_resolved) return object->dataset.get();
   auto state = std::make_shared<DatasetState>();
   BENTO_ASSIGN(const ObjectIdentity identity, identity_of(object));

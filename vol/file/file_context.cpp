@@ -41,18 +41,6 @@ FileIdentity identity_here(const std::string& name, const Container& container,
   return identity;
 }
 
-/// Ranks and open files get addresses of their own: so a reference that came from another one is
-/// known as such. 16 GiB of regions for each.
-std::uint64_t first_region_address(std::int64_t rank) {
-  constexpr unsigned kFileBits = 34;
-  constexpr unsigned kFiles = 64;
-  constexpr unsigned kRankBits = 40;
-  constexpr std::uint64_t kRanks = std::uint64_t{1} << 20;
-  static std::uint64_t serial = 0;
-  return kPrivateAddresses + (static_cast<std::uint64_t>(rank) % kRanks << kRankBits) +
-         (serial++ % kFiles << kFileBits);
-}
-
 }  // namespace
 
 FileContext::FileContext(std::string name, OpenSettings settings, UserAccess access,
@@ -67,7 +55,8 @@ FileContext::FileContext(std::string name, OpenSettings settings, UserAccess acc
       comm_(std::move(comm)),
       container_(std::move(container)),
       cached_(std::move(cached)),
-      regions_(first_region_address(comm_->rank())),
+      region_addresses_(comm_->rank()),
+      regions_(region_addresses_.first()),
       numbers_(numbers_of(*container_)) {
   container_->set_dataset_names([this](DatasetNumber dataset) { return path_of(dataset); });
   note_places();

@@ -21,6 +21,7 @@
 #include "core/config/config.hpp"
 #include "core/container/container.hpp"
 #include "hdf5/data/decoded_cache.hpp"
+#include "hdf5/regions/region_addresses.hpp"
 #include "hdf5/regions/region_heap.hpp"
 #include "hdf5/skeleton/host.hpp"
 #include "vol/file/cached_file.hpp"
@@ -196,6 +197,7 @@ class FileContext final : public SkeletonHost {
   std::size_t notes_told_ = 0;  ///< of the container's notes
   bool noted_ = false;          ///< others know that it is in the cache
   DecodedCache decoded_;
+  RegionAddresses region_addresses_;
   RegionHeap regions_;
   std::map<SkeletonReference, std::vector<std::byte>> written_regions_;
   std::map<TokenBytes, DatasetNumber> numbers_;

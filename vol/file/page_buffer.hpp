@@ -8,8 +8,9 @@
 
 #include <optional>
 
-#include <H5VLnative.h>
 #include <hdf5.h>
+
+#include <H5VLnative.h>
 
 #include "core/base/error.hpp"
 #include "vol/file/file_context.hpp"

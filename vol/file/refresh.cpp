@@ -15,6 +15,8 @@
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/data/selection.hpp"
+#include "hdf5/skeleton/contiguous_header.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/destination.hpp"
 #include "vol/file/file_context.hpp"
@@ -73,12 +75,16 @@ Status check_refreshable(const Object* object) {
   return {};
 }
 
-std::vector<std::byte> bytes_at(FileContext& file, const ObjectIdentity& place, std::size_t count) {
+haddr_t address_of(const ObjectIdentity& place) {
   haddr_t address = 0;  // of its object header: what the native connector's tokens are
   static_assert(sizeof place.token >= sizeof address);
   std::memcpy(&address, place.token.data(), sizeof address);
+  return address;
+}
+
+std::vector<std::byte> bytes_at(FileContext& file, const ObjectIdentity& place, std::size_t count) {
   std::vector<std::byte> bytes(count);
-  file.image().read(address, bytes);
+  file.image().read(address_of(place), bytes);
   return bytes;
 }
 
@@ -114,7 +120,19 @@ struct OpenBefore {
   Object* object = nullptr;
   std::optional<DatasetNumber> number;
   std::vector<std::byte> header;  ///< of committed types
+  Dims extent;                    ///< of diverted datasets, as the library knows it
 };
+
+/// Has the dataset lost elements that its handle still has? They would be read as if nobody had
+/// written them. An extent that cannot be read from the header counts as smaller if it has to.
+bool is_smaller_now(FileContext& file, const OpenBefore& before) {
+  const auto now = read_header_extent(file.image().bytes(), address_of(*before.object->identity));
+  if (!now) return before.extent.rank() > 0;
+  if (now->rank() != before.extent.rank()) return true;
+  for (unsigned d = 0; d < now->rank(); ++d)
+    if ((*now)[d] < before.extent[d]) return true;
+  return false;
+}
 
 // An open dataset that is still the same one is not outdated: its handle and a new one agree. Nor
 // is a committed type that is still described by the same bytes.
@@ -146,7 +164,9 @@ Status forget_old_step(const FileContext& file, Object* handle, const Object* re
   return forget_metadata(handle, handle, by_name(H5I_FILE, "/"));
 }
 
-Result<bool> leave_step(FileContext& file, const Object* refreshed, unsigned long fileno) {
+/// `read_anew`: the place of the object that the library is about to read anew, if there is one.
+Result<bool> leave_step(FileContext& file, const Object* refreshed, unsigned long fileno,
+                        const ObjectIdentity* read_anew) {
   Object* const handle = open_file_of(file);
   if (handle == nullptr)
     return fail(Code::kUnsupported,
@@ -157,26 +177,44 @@ Result<bool> leave_step(FileContext& file, const Object* refreshed, unsigned lon
   for (Object* const object : open_objects()) {
     const ObjectIdentity* const identity = identity_kept(object);
     if (identity == nullptr || identity->fileno != fileno) continue;
-    open.push_back({object, number_at(file, identity->token), {}});
-    if (object->type == H5I_DATATYPE) open.back().header = header_of(file, object);
+    open.push_back({object, number_at(file, identity->token), {}, {}});
+    OpenBefore& known = open.back();
+    if (object->type == H5I_DATATYPE) known.header = header_of(file, object);
+    if (object->type == H5I_DATASET && known.number && !object->outdated) {
+      BENTO_ASSIGN(const SpaceHandle space, native_space(object));
+      BENTO_ASSIGN(known.extent, extent_of(space.get()));
+    }
   }
   BENTO_ASSIGN(const bool newer, file.refresh());
   if (!newer) return false;
-  for (const OpenBefore& before : open)
-    if (!is_same_still(file, before)) mark_outdated(before.object, true);
+  for (const OpenBefore& before : open) {
+    const bool anew = read_anew != nullptr && same_place(*read_anew, *before.object->identity);
+    if (!is_same_still(file, before) ||
+        (!anew && before.number && before.object->type == H5I_DATASET &&
+         is_smaller_now(file, before)))
+      mark_outdated(before.object, true);
+  }
   BENTO_TRY(forget_old_step(file, handle, refreshed));
   return true;
 }
 
 }  // namespace
 
-Result<bool> go_to_newest(Object* object) {
+namespace {
+
+Result<bool> go_on(Object* object, bool is_read_anew) {
   const auto context = context_of(object);
   if (!context || context->writable()) return false;
   const ObjectIdentity* const mine = identity_kept(object);
   if (mine == nullptr)
     return fail(Code::kInternal, "the native connector does not know the object");
-  return leave_step(*context, object, mine->fileno);
+  return leave_step(*context, object, mine->fileno, is_read_anew ? mine : nullptr);
+}
+
+}  // namespace
+
+Result<bool> go_to_newest(Object* object) {
+  return go_on(object, false);
 }
 
 // First what all ranks do. The library then reads the object anew, for all its handles.
@@ -184,7 +222,7 @@ Status refresh_file(Object* object) {
   let_go_of_sources_aloud();
   const auto context = context_of(object);
   if (!context || context->writable()) return {};
-  BENTO_TRY(go_to_newest(object));
+  BENTO_TRY(go_on(object, true));
   BENTO_TRY(check_refreshable(object));
   // What is known of the dataset that lay there before goes with it. The object itself may be
   // another one when the library has closed and opened it.

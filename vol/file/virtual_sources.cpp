@@ -78,6 +78,22 @@ Result<PlistHandle> source_access(const Object* holder) {
   return list;
 }
 
+/// Is the file of `object` open for SWMR? Its sources may be, too, in another process.
+bool is_of_swmr(const Object* object) {
+  const auto fileno = fileno_of(object);
+  const Object* const file = fileno ? open_file_with(*fileno) : nullptr;
+  const auto context = context_of(object);
+  if (context && context->swmr() != Swmr::kNone) return true;
+  unsigned flags = 0;
+  H5VL_file_get_args_t args{};
+  args.op_type = H5VL_FILE_GET_INTENT;
+  args.args.get_intent.flags = &flags;
+  return file != nullptr &&
+         H5VLfile_get(file->under, file->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) >=
+             0 &&
+         (flags & (H5F_ACC_SWMR_READ | H5F_ACC_SWMR_WRITE)) != 0;
+}
+
 /// Has the program, or another virtual dataset, something open in the file of `file` and `dataset`?
 /// (The library has a handle of its own for each open file, of the same native one.)
 bool open_elsewhere(const Object* file, const Object* dataset) {
@@ -147,6 +163,7 @@ VirtualSources::Use::~Use() {
 
 Status VirtualSources::close(Source& source) {
   Status done;
+  const KeptLibraryState::Use as_opened(call_);
   Object* const dataset = std::exchange(source.dataset, nullptr);
   if (dataset != nullptr &&
       close_object(dataset, H5VLdataset_close, H5P_DATASET_XFER_DEFAULT, nullptr) < 0) {
@@ -229,8 +246,10 @@ Result<VirtualSources::Source> VirtualSources::open_in_file(const std::string& p
   {
     const QuietErrors quiet;
     opening = true;
-    file = FileHandle(
-        H5Fopen(path.c_str(), source.writable ? H5F_ACC_RDWR : H5F_ACC_RDONLY, access.get()));
+    const unsigned flags = source.writable ? H5F_ACC_RDWR : H5F_ACC_RDONLY;
+    if (!source.writable && is_of_swmr(holder_))
+      file = FileHandle(H5Fopen(path.c_str(), flags | H5F_ACC_SWMR_READ, access.get()));
+    if (!file.valid()) file = FileHandle(H5Fopen(path.c_str(), flags, access.get()));
     opening = false;
   }
   if (!file.valid())
@@ -265,6 +284,7 @@ Result<Object*> VirtualSources::open(const std::string& file, const std::string&
   // What is open for reading cannot be opened for writing beside that.
   if (purpose == For::kWriting) BENTO_TRY(let_go_of_readers(*this));
   if (sources_.size() >= kMostKept) BENTO_TRY(let_go());
+  call_.keep();
   auto opened = open_source(key, purpose);
   if (!opened)
     return fail(std::move(opened).error().with_context(

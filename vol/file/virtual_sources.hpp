@@ -15,6 +15,7 @@
 
 #include "core/base/error.hpp"
 #include "hdf5/base/handle.hpp"
+#include "hdf5/base/library_state.hpp"
 #include "vol/file/object.hpp"
 
 namespace bento::vol {
@@ -59,7 +60,7 @@ class VirtualSources {
 
   Result<Source> open_source(const Key& key, For purpose);
   Result<Source> open_in_file(const std::string& path, const std::string& name, For purpose);
-  static Status close(Source& source);
+  Status close(Source& source);
   Status close_readers();
   /// Those of `own`, and of all that no transfer uses.
   static Status let_go_of_readers(VirtualSources& own);
@@ -70,6 +71,7 @@ class VirtualSources {
   std::string prefix_;
   std::map<Key, Source> sources_;
   unsigned uses_ = 0;
+  KeptLibraryState call_;  ///< in which sources were opened
 
   friend Status let_go_of_sources();
 };
