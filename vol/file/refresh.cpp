@@ -120,17 +120,19 @@ struct OpenBefore {
   Object* object = nullptr;
   std::optional<DatasetNumber> number;
   std::vector<std::byte> header;  ///< of committed types
-  Dims extent;                    ///< of diverted datasets, as the library knows it
 };
 
-/// Has the dataset lost elements that its handle still has? They would be read as if nobody had
-/// written them. An extent that cannot be read from the header counts as smaller if it has to.
-bool is_smaller_now(FileContext& file, const OpenBefore& before) {
-  const auto now = read_header_extent(file.image().bytes(), address_of(*before.object->identity));
-  if (!now) return before.extent.rank() > 0;
-  if (now->rank() != before.extent.rank()) return true;
+/// Has the dataset lost elements that its handle still has, of which the library keeps the old
+/// extent? They would be read as if nobody had written them. An extent that cannot be read from the
+/// header counts as smaller if it has to.
+Result<bool> is_smaller_now(FileContext& file, const Object* dataset) {
+  BENTO_ASSIGN(const SpaceHandle space, native_space(dataset));
+  BENTO_ASSIGN(const Dims before, extent_of(space.get()));
+  const auto now = read_header_extent(file.image().bytes(), address_of(*dataset->identity));
+  if (!now) return before.rank() > 0;
+  if (now->rank() != before.rank()) return true;
   for (unsigned d = 0; d < now->rank(); ++d)
-    if ((*now)[d] < before.extent[d]) return true;
+    if ((*now)[d] < before[d]) return true;
   return false;
 }
 
@@ -177,30 +179,22 @@ Result<bool> leave_step(FileContext& file, const Object* refreshed, unsigned lon
   for (Object* const object : open_objects()) {
     const ObjectIdentity* const identity = identity_kept(object);
     if (identity == nullptr || identity->fileno != fileno) continue;
-    open.push_back({object, number_at(file, identity->token), {}, {}});
-    OpenBefore& known = open.back();
-    if (object->type == H5I_DATATYPE) known.header = header_of(file, object);
-    if (object->type == H5I_DATASET && known.number && !object->outdated) {
-      BENTO_ASSIGN(const SpaceHandle space, native_space(object));
-      BENTO_ASSIGN(known.extent, extent_of(space.get()));
-    }
+    open.push_back({object, number_at(file, identity->token), {}});
+    if (object->type == H5I_DATATYPE) open.back().header = header_of(file, object);
   }
   BENTO_ASSIGN(const bool newer, file.refresh());
   if (!newer) return false;
   for (const OpenBefore& before : open) {
+    bool outdated = !is_same_still(file, before);
     const bool anew = read_anew != nullptr && same_place(*read_anew, *before.object->identity);
-    if (!is_same_still(file, before) ||
-        (!anew && before.number && before.object->type == H5I_DATASET &&
-         is_smaller_now(file, before)))
-      mark_outdated(before.object, true);
+    if (!outdated && !anew && before.number && before.object->type == H5I_DATASET) {
+      BENTO_ASSIGN(outdated, is_smaller_now(file, before.object));
+    }
+    if (outdated) mark_outdated(before.object, true);
   }
   BENTO_TRY(forget_old_step(file, handle, refreshed));
   return true;
 }
-
-}  // namespace
-
-namespace {
 
 Result<bool> go_on(Object* object, bool is_read_anew) {
   const auto context = context_of(object);
