@@ -5,6 +5,8 @@
 
     read_back.py FILE                  tree with shapes, types, attributes, checksums of datasets
     read_back.py --compare A B         everything a reader can see; differences are listed
+    read_back.py --ignore-layout --skip .h5bento --compare A B
+                                       the same where B is a closed container, read without h5bento
     mpirun -n 3 read_back.py --mpi ... the same, each rank reading its share through the mpio driver
 
 Ordinary h5py: which connector and driver read the files is decided outside. A checksum depends on
@@ -27,8 +29,9 @@ BLOCK_BYTES = 8 << 20  # read at a time
 class World:
     """The ranks of this run; one if there is no MPI."""
 
-    def __init__(self, use_mpi):
+    def __init__(self, use_mpi, skip=()):
         self.comm = None
+        self.skip = [name.encode() for name in skip]  # links of the root that are not looked at
         self.rank, self.size = 0, 1
         if use_mpi:
             from mpi4py import MPI
@@ -160,11 +163,11 @@ def object_key(object_id):
     return info.fileno, info.addr
 
 
-def links_of(group):
+def links_of(group, skip=()):
     """(name, link info) in the order of names."""
     names = []
     group.id.links.iterate(names.append, idx_type=h5py.h5.INDEX_NAME, order=h5py.h5.ITER_INC)
-    return [(name, group.id.links.get_info(name)) for name in sorted(names)]
+    return [(name, group.id.links.get_info(name)) for name in sorted(names) if name not in skip]
 
 
 def text(name):
@@ -221,7 +224,7 @@ def print_tree(path, world):
 
 
 def print_group(group, prefix, depth, seen, world, out):
-    for name, info in links_of(group):
+    for name, info in links_of(group, () if prefix else world.skip):
         pad, full = "  " * depth, f"{prefix}/{text(name)}"
         if info.type == h5l.TYPE_SOFT:
             out(f"{pad}{text(name)} -> {text(group.id.links.get_val(name))}")
@@ -282,7 +285,8 @@ class Comparison:
         return not self.differences
 
     def compare_groups(self, prefix, a, b, seen_a, seen_b):
-        links_a, links_b = dict(links_of(a)), dict(links_of(b))
+        skip = () if prefix else self.world.skip
+        links_a, links_b = dict(links_of(a, skip)), dict(links_of(b, skip))
         for name in sorted(set(links_a) | set(links_b)):
             where = f"{prefix}/{text(name)}"
             if name not in links_a or name not in links_b:
@@ -455,12 +459,15 @@ def main():
         "--ignore-layout", action="store_true", help="do not compare chunk shapes and filters"
     )
     parser.add_argument(
+        "--skip", action="append", default=[], metavar="NAME", help="leave this link of the root out"
+    )
+    parser.add_argument(
         "--mpi", action="store_true", help="read with the mpio driver, each rank its share"
     )
     arguments = parser.parse_args()
     if bool(arguments.compare) == bool(arguments.files):
         parser.error("give files to print, or --compare A B")
-    world = World(arguments.mpi)
+    world = World(arguments.mpi, arguments.skip)
     try:
         if arguments.compare:
             status = (
