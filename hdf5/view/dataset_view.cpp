@@ -81,7 +81,7 @@ Result<MadeDataset> DatasetViews::make_diverted(
   // What this library cannot decode can still be shown where it lies.
   const std::string missing = missing_filter(subject.dcpl.get());
   if (bytes <= kSmallDatasetBytes && missing.empty() && !seen.pieces.empty())
-    return make_small_copy(given, std::move(seen));
+    return make_small_copy(given, seen);
   BENTO_ASSIGN(const ViewPieces pieces, view_pieces(std::move(seen), job_.plan));
   MadeDataset made;
   if (pieces.mappings.empty()) {
@@ -184,18 +184,21 @@ Result<DatasetHandle> DatasetViews::make_mapped(const DivertedDataset& subject,
 // --- copied
 // -------------------------------------------------------------------------------------------------
 
-// As it was created.
+// As it was created. Read first: damaged elements are no reason to have no view of other datasets.
 Result<MadeDataset> DatasetViews::make_small_copy(
-    const std::shared_ptr<const DivertedDataset>& given, RecordLookup seen) {
+    const std::shared_ptr<const DivertedDataset>& given, const RecordLookup& seen) {
+  const Box box = Box::whole(given->extent);
+  std::vector<std::byte> elements(static_cast<std::size_t>(box.elements() * given->element_bytes));
+  if (auto read = read_found(records_, *given, seen, box, elements.data()); !read) {
+    if (read.error().code != Code::kCorrupt) return fail(std::move(read).error());
+    return left_out(*given, "its data is damaged: " + read.error().text);
+  }
   MadeDataset made;
   made.dataset = DatasetHandle(
       H5Dcreate_anon(main_, given->type.get(), given->space.get(), given->dcpl.get(), H5P_DEFAULT));
   if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the copy is refused");
-  made.fill = [this, given, seen = std::move(seen)](hid_t dataset) -> Status {
-    const Box box = Box::whole(given->extent);
-    std::vector<std::byte> buffer(static_cast<std::size_t>(box.elements() * given->element_bytes));
-    BENTO_TRY(read_found(records_, *given, seen, box, buffer.data()));
-    if (H5Dwrite(dataset, given->type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, buffer.data()) < 0)
+  made.fill = [given, elements = std::move(elements)](hid_t dataset) -> Status {
+    if (H5Dwrite(dataset, given->type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, elements.data()) < 0)
       return fail(Code::kInternal, "native view: the copy cannot be written");
     return {};
   };

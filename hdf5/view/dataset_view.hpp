@@ -61,7 +61,7 @@ class DatasetViews {
   /// No dataset, and a note that says why.
   MadeDataset left_out(const DivertedDataset& subject, const std::string& why);
   Result<MadeDataset> make_small_copy(const std::shared_ptr<const DivertedDataset>& given,
-                                      RecordLookup seen);
+                                      const RecordLookup& seen);
   Result<MadeDataset> make_chunked_copy(const std::shared_ptr<const DivertedDataset>& given);
   Status copy_elements(const DivertedDataset& subject, hid_t dataset);
 

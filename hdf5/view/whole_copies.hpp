@@ -23,7 +23,8 @@ class WholeCopies {
   WholeCopies(ViewJob& job, SkeletonWithData& skeleton, const DivertedDatasets& diverted)
       : job_(job), skeleton_(skeleton), diverted_(diverted) {}
 
-  /// TreeCopy::CopyWhole. Errors: kCorrupt, kIo, of the records.
+  /// TreeCopy::CopyWhole. False also for damaged data. Errors: kIo, of the
+  /// records.
   Result<bool> copy(hid_t from, const char* name, hid_t to, hid_t lcpl, const H5O_token_t& token);
 
  private:
