@@ -9,9 +9,12 @@ the access list of each h5py.File gets its connector here.
 from __future__ import annotations
 
 import contextlib
+import functools
+import glob
 import importlib.abc
 import importlib.util
 import os
+import subprocess
 import sys
 import threading
 import warnings
@@ -21,7 +24,7 @@ from h5bento import _hdf5, _library
 
 #: Names of settings, which `enable()` and `File` take as keywords.
 SETTINGS = frozenset(
-    "align buffer checksum chunk commit durability files keep minmax stats step timeout verify view view_copy view_grace view_maps".split()
+    "align buffer checksum chunk commit durability files keep minmax stats step timeout verify view view_copy view_grace view_maps stripe_count stripe_size visible".split()
 )
 
 _VARIABLES = ("HDF5_PLUGIN_PATH", "HDF5_VOL_CONNECTOR", "H5BENTO_PLUGIN")
@@ -181,8 +184,25 @@ def _apply() -> None:
         _hdf5.connector()  # now, so that an HDF5 that cannot have it says so here
 
 
+@functools.cache
+def _default_folders() -> str:
+    """Where the HDF5 of h5py looks for plugins if HDF5_PLUGIN_PATH does not say where, as that variable would say it:
+    filters that are installed there must still be found. Empty if there is no such folder."""
+    usual = ["/usr/local/hdf5/lib/plugin", "/usr/local/lib/plugin", os.path.join(sys.prefix, "lib", "hdf5", "plugin")]
+    if not any(map(os.path.isdir, usual + glob.glob("/usr/lib/*/hdf5/plugins"))):
+        return ""
+    # Only the library itself knows its own, and this process's may not be loaded yet.
+    ask = "from h5py import h5pl; print(*(h5pl.get(i).decode() for i in range(h5pl.size())), sep='\\n')"
+    environment = {name: value for name, value in os.environ.items() if name not in _VARIABLES}
+    try:
+        said = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return ":".join(filter(os.path.isdir, said.stdout.splitlines())) if said.returncode == 0 else ""
+
+
 def _set_environment() -> None:
-    before = _environment["HDF5_PLUGIN_PATH"]
+    before = _environment["HDF5_PLUGIN_PATH"] or _default_folders()
     os.environ["HDF5_PLUGIN_PATH"] = get_plugin_path() + (f":{before}" if before else "")
     text = settings_text(_current_settings())
     os.environ["HDF5_VOL_CONNECTOR"] = f"bento {text}" if text else "bento"

@@ -149,7 +149,7 @@ class Step:
     """A kept step: what one flush or close has committed."""
 
     number: int  #: absolute, from 1
-    datasets: tuple[str, ...]  #: paths of those that it wrote or resized
+    datasets: tuple[str, ...]  #: paths of those that have records of it: text and the like has none
 
 
 def steps(path: "Path") -> list[Step]:
