@@ -7,9 +7,11 @@
 
 #include <charconv>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "core/config/config.hpp"
@@ -129,6 +131,8 @@ Status name_cached(transfer::Submission& submission, bool arrive_given) {
                 fmt::format("no cache has a newer state of '{}'; to copy it, name a destination",
                             submission.source));
   BENTO_ASSIGN(const auto note, transfer::read_note(copy->final_name));
+  // It replaces what lies under the name now.
+  if (note) BENTO_TRY(transfer::write_note(copy->final_name, *note));
   submission.source = copy->path;
   submission.destination = copy->final_name;
   submission.evict = submission.evict || (note && note->evict);
@@ -174,7 +178,11 @@ Result<ExitStatus> submit(Output& out, const SubmitOptions& given) {
   BENTO_ASSIGN(const auto entries, transfer::submit(file, submission));
   bool started = false;
   if (!given.no_start) {
-    BENTO_ASSIGN(started, transfer::start_daemon("/proc/self/exe", file, {"--idle-exit", "60"}));
+    // By its own name, which people look for among the processes.
+    std::error_code problem;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", problem);
+    const std::string program = problem ? "/proc/self/exe" : self.string();
+    BENTO_ASSIGN(started, transfer::start_daemon(program, file, {"--idle-exit", "60"}));
   }
   std::uint64_t bytes = 0;
   for (const auto& entry : entries) {

@@ -188,7 +188,8 @@ Result<std::optional<CacheFolder>> CacheFolder::of_copy(const std::string& copy,
 }
 
 bool CacheFolder::keeps(const std::string& name) {
-  constexpr std::array kOurs = {"id", "share", "spilled", "arrived", "id.next", "arrived.next"};
+  constexpr std::array kOurs = {"id",      "share",        "spilled",    "arrived",
+                                "id.next", "arrived.next", "superseded", "superseded.next"};
   return std::ranges::find(kOurs, name) != kOurs.end();
 }
 
@@ -245,9 +246,18 @@ Status CacheFolder::remove_unfinished() {
 }
 
 Status CacheFolder::remove_older(const std::string& copy) {
-  for (const std::uint64_t number : copies())
-    if (number < number_of_copy(copy)) BENTO_TRY(remove(number));
+  const bool all = share_of_copy(copy).count > 0;
+  for (const std::uint64_t number : copies()) {
+    const std::string folder = fmt::format("{}/{}/", path_, number);
+    const bool outdated = all || ::access((folder + "superseded").c_str(), F_OK) == 0 ||
+                          ::access((folder + "arrived").c_str(), F_OK) == 0;
+    if (number < number_of_copy(copy) && outdated) BENTO_TRY(remove(number));
+  }
   return {};
+}
+
+Status CacheFolder::set_superseded(const std::string& copy) {
+  return write_text(folder_of(copy) + "/superseded", "");
 }
 
 Status CacheFolder::set_arrived(const std::string& copy) {

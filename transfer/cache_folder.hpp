@@ -4,9 +4,11 @@
 /// The folder in a cache that belongs to one final name: CACHE/h5bento-HASH. In it: `lock`, taken
 /// by whoever changes what is in the folder; `final`, the name that the container shall get; and a
 /// folder 1, 2, ... for each time that the file was created, with the container under the last part
-/// of its final name, `id`, and `arrived` once that state lies under the final name and is kept all
-/// the same. A new container never overwrites the one before, which goes when the new one is
-/// complete. Source: docs/transfer.md.
+/// of its final name, `id`, `arrived` once that state lies under the final name and is kept all the
+/// same, and `superseded` once a newer one has its place. A new container never overwrites the one
+/// before, which goes when the new one is complete. What is neither superseded nor arrived stays:
+/// the folder of the final name may have been renamed, and another made in its place. Source:
+/// docs/transfer.md.
 #pragma once
 
 #include <chrono>
@@ -56,8 +58,12 @@ class CacheFolder {
   void remove_if_empty();
   /// Removes what was created and never committed, and is not being written.
   Status remove_unfinished();
-  /// Removes what was created before this one.
+  /// Removes what was created before this one, and is superseded or has arrived. If this one is one
+  /// of several nodes' shares, all that was created before it: whether an older share is superseded
+  /// only the first node knows.
   Status remove_older(const std::string& copy);
+  /// Says that a newer copy has the place of this one.
+  static Status set_superseded(const std::string& copy);
   /// Says that a copy has arrived and is kept.
   static Status set_arrived(const std::string& copy);
 

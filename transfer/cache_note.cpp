@@ -3,6 +3,7 @@
 #include "transfer/cache_note.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,6 +19,7 @@
 #include "core/layout/names.hpp"
 #include "transfer/cache_folder.hpp"
 #include "transfer/descriptor.hpp"
+#include "transfer/file_stamp.hpp"
 #include "transfer/kvtree.hpp"
 
 namespace bento::transfer {
@@ -37,6 +39,20 @@ std::string target_of(const std::string& path) {
   if (length <= 0) return {};
   target.resize(static_cast<std::size_t>(length));
   return target.front() == '/' ? target : folder_of(path) + "/" + target;
+}
+
+/// The inode of a folder: a rename keeps it, a copy has another one. Empty if it cannot be had.
+std::string number_of_folder(const std::string& folder) {
+  struct stat about{};
+  return ::stat(folder.c_str(), &about) == 0 ? fmt::format("{}", about.st_ino) : std::string{};
+}
+
+/// Some file systems give a folder another inode after a while: then the name counts. On another
+/// node the name may be another one: then the inode counts.
+bool is_copied(const KvTree& note, const std::string& final_name) {
+  const std::string folder(note.value("FOLDER"));
+  return !folder.empty() && note.value("FILE") != final_name &&
+         folder != number_of_folder(folder_of(final_name));
 }
 
 }  // namespace
@@ -103,6 +119,9 @@ Result<std::optional<CacheNote>> read_note(const std::string& final_name) {
   note.transfer_file = tree->value("TRANSFER");
   note.arrive = tree->value("ARRIVE");
   note.evict = tree->find("EVICT") != nullptr;
+  if (tree->find("BEFORE") != nullptr) note.before = tree->value("BEFORE");
+  note.file = tree->value("FILE");
+  note.copied = is_copied(*tree, final_name);
   if (note.copy.empty() || note.copy.front() != '/' || note.id.empty())
     return bad("it names no copy");
   return std::optional<CacheNote>(std::move(note));
@@ -111,8 +130,13 @@ Result<std::optional<CacheNote>> read_note(const std::string& final_name) {
 Status write_note(const std::string& final_name, const CacheNote& note) {
   const std::string name = note_name(final_name);
   const std::string next = fmt::format("{}.{}", name, note.id);
+  const std::string folder = folder_of(final_name);
+  BENTO_ASSIGN(const Descriptor opened,
+               open_at(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, folder));
   KvTree tree;
   tree.append("FILE", final_name);
+  tree.append("FOLDER", number_of_folder(folder));
+  tree.append("BEFORE", stamp_of(opened.get(), base_of(final_name)));
   tree.append("COPY", note.copy);
   tree.append("ID", note.id);
   tree.append("HOST", note.host);
@@ -132,9 +156,6 @@ Status write_note(const std::string& final_name, const CacheNote& note) {
     ::unlink(next.c_str());
     return written;
   }
-  const std::string folder = folder_of(final_name);
-  BENTO_ASSIGN(const Descriptor opened,
-               open_at(AT_FDCWD, folder, O_RDONLY | O_DIRECTORY, 0, folder));
   return sync(opened.get(), folder);
 }
 

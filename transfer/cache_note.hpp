@@ -21,6 +21,11 @@ struct CacheNote {
   std::string transfer_file;  ///< of that node's daemon
   bool evict = true;          ///< the copy is removed when it has arrived
   std::string arrive;         ///< as what, the name of an Arrive; empty: as a container
+  /// What lay under the final name when the note was written, as stamp_of() says it; nothing if the
+  /// note does not say.
+  std::optional<std::string> before;
+  std::string file;     ///< the final name that it was written for
+  bool copied = false;  ///< it lies in a copy of the folder that it was written in
 };
 
 /// The name of this node, as a note says it.
@@ -37,7 +42,8 @@ std::string note_name(const std::string& final_name);
 
 /// Nothing if there is none. Errors: kCorrupt, kPermission, kIo.
 Result<std::optional<CacheNote>> read_note(const std::string& final_name);
-/// Writes it, durably, in the place of an older one. Errors: kPermission, kNoSpace, kIo.
+/// Writes it, durably, in the place of an older one, with what lies under the name and in which
+/// folder. Errors: kPermission, kNoSpace, kIo.
 Status write_note(const std::string& final_name, const CacheNote& note);
 /// Removes it if it is about this copy. Errors: as read_note().
 Status remove_note(const std::string& final_name, const std::string& copy);

@@ -36,6 +36,25 @@ Error elsewhere(const std::string& final_name, const CacheNote& note) {
       ENOENT};
 }
 
+Error written_elsewhere(const std::string& final_name, const std::string& copy) {
+  return Error{Code::kBusy,
+               fmt::format("'{}' is open for writing in another process, in the cache ('{}')",
+                           final_name, copy),
+               EBUSY};
+}
+
+Error copied(const std::string& final_name, const CacheNote& note) {
+  return Error{
+      Code::kNotFound,
+      fmt::format(
+          "'{}': this folder is a copy of one in which the newest state of '{}' had not "
+          "arrived yet. That state lies in the cache of node '{}', as '{}', and arrives as "
+          "'{}' only. Open that, or copy it when it has arrived. For what is under the name "
+          "here: rm '{}' (errno = {})",
+          final_name, note.file, note.host, note.copy, note.file, note_name(final_name), ENOENT),
+      ENOENT};
+}
+
 /// Of a container that several nodes have shares of, the note names the first one's. What this node
 /// has, if it has another one; empty if not.
 std::string share_here(const std::string& final_name, const CacheNote& note) {
@@ -51,10 +70,7 @@ Result<CachedCopy> try_to_begin(const std::string& cache, const std::string& fin
   const auto begin = [&]() -> Result<std::string> {
     for (const std::uint64_t number : folder.copies())
       if (state_of_copy(folder.copy(number)) == CopyState::kWritten)
-        return fail(Code::kBusy,
-                    fmt::format("'{}' is open for writing in another process, in the cache ('{}')",
-                                final_name, folder.copy(number)),
-                    EBUSY);
+        return fail(written_elsewhere(final_name, folder.copy(number)));
     BENTO_TRY(folder.remove_unfinished());
     BENTO_ASSIGN(const std::uint64_t free, free_bytes(folder.path()));
     if (free < room)
@@ -115,6 +131,7 @@ Result<std::optional<CachedCopy>> newest_copy(const std::string& name) {
   for (int tries = 0;; ++tries) {
     BENTO_ASSIGN(const auto note, read_note(*final_name));
     if (!note) return std::optional<CachedCopy>();
+    if (note->copied) return fail(copied(*final_name, *note));
     BENTO_ASSIGN(auto folder, CacheFolder::of_copy(note->copy));
     BENTO_ASSIGN(const auto now, read_note(*final_name));
     const bool same = now && now->copy == note->copy && now->id == note->id;
@@ -146,11 +163,23 @@ Status check_whole(const CachedCopy& copy) {
       ENOENT);
 }
 
+Status check_can_discard(const std::string& name, bool exclusive) {
+  const auto final_name = final_name_of(name);
+  if (!final_name) return {};
+  BENTO_ASSIGN(const auto note, read_note(*final_name));
+  if (!note || note->copied) return {};
+  if (exclusive) return fail(os_error(EEXIST, "create (its newest state is in a cache) of", name));
+  if (is_here(*note) && state_of_copy(note->copy) == CopyState::kWritten)
+    return fail(written_elsewhere(*final_name, note->copy));
+  return {};
+}
+
 Status discard_copies(const std::string& name) {
   const auto final_name = final_name_of(name);
   if (!final_name) return {};
   BENTO_ASSIGN(const auto seen, read_note(*final_name));
   if (!seen) return {};
+  if (seen->copied) return remove_note(*final_name, seen->copy);
   BENTO_ASSIGN(auto folder, CacheFolder::of_copy(seen->copy));
   BENTO_ASSIGN(const auto note, read_note(*final_name));
   if (!note) return {};
@@ -160,14 +189,14 @@ Status discard_copies(const std::string& name) {
     return remove_note(*final_name, note->copy);
   }
   if (state_of_copy(note->copy) == CopyState::kWritten)
-    return fail(Code::kBusy,
-                fmt::format("'{}' is open for writing in another process, in the cache ('{}')",
-                            *final_name, note->copy),
-                EBUSY);
+    return fail(written_elsewhere(*final_name, note->copy));
+  // Whoever dies behind this leaves something that the next create removes.
+  BENTO_TRY(CacheFolder::set_superseded(note->copy));
   BENTO_TRY(withdraw(note->transfer_file, *final_name));
   BENTO_TRY(remove_note(*final_name, note->copy));
   PartsFolder::remove_others(*final_name, {});
-  for (const std::uint64_t number : folder->copies()) BENTO_TRY(folder->remove(number));
+  BENTO_TRY(folder->remove_older(note->copy));
+  BENTO_TRY(folder->remove(number_of_copy(note->copy)));
   folder->remove_if_empty();
   return {};
 }

@@ -45,6 +45,10 @@ Status check_whole(const CachedCopy& copy);
 /// Is there a note for this name, whatever it says? Costs one look.
 bool has_note(const std::string& name);
 
+/// Could discard_copies() do so? Asked before the file is created under its own name, or deleted,
+/// so that nothing is lost if that fails. Errors: kExists (there is such a state, and the create is
+/// `exclusive`), kBusy (a program writes to it).
+Status check_can_discard(const std::string& name, bool exclusive);
 /// The newest state of this name is not wanted any more: takes it back from the daemon, and removes
 /// it. In the cache of another node it stays, and does not arrive. Errors: kBusy (a program writes
 /// to it).

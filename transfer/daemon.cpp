@@ -55,6 +55,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
   BENTO_ASSIGN(daemon->lock_, DaemonLock::take(file));
   if (!daemon->lock_)
     return fail(Code::kBusy, fmt::format("a daemon runs for '{}' already", file), EWOULDBLOCK);
+  BENTO_ASSIGN(daemon->mark_, DaemonLock::open_mark(file));
+  daemon->holds_lock_ = true;
   BENTO_TRY(daemon->say_state("STOPPED"));
   return daemon;
 }
@@ -273,13 +275,28 @@ Result<bool> Daemon::work_once(const TransferState& state) {
   return !waiting;
 }
 
+void Daemon::let_go() {
+  holds_lock_ = false;
+  lock_.reset();
+}
+
 // Under the lock of the transfer file: who submits after this finds that no daemon runs.
 Result<bool> Daemon::may_leave() {
   BENTO_ASSIGN(LockedKvFile file, LockedKvFile::open(options_.file));
   if (read_state(file.tree()).runs()) return false;
   set_state(file.tree(), "STOPPED");
   BENTO_TRY(file.store());
-  lock_.reset();
+  let_go();
+  return true;
+}
+
+// The same where it was told to: who submits says RUN again.
+Result<bool> Daemon::may_exit() {
+  BENTO_ASSIGN(LockedKvFile file, LockedKvFile::open(options_.file));
+  if (read_state(file.tree()).command != Command::kExit) return false;
+  set_state(file.tree(), "EXITING");
+  BENTO_TRY(file.store());
+  let_go();
   return true;
 }
 
@@ -291,8 +308,8 @@ Result<Daemon::Turn> Daemon::turn(bool first) {
   clean_up(state, first);
   all_arrived_ = !state.failed();
   if (state.command == Command::kExit) {
-    BENTO_TRY(say_state("EXITING"));
-    return Turn::kLeave;
+    BENTO_ASSIGN(const bool left, may_exit());
+    return left ? Turn::kLeave : Turn::kBusy;
   }
   if (state.runs()) {
     busy_until_ = now();
@@ -324,7 +341,9 @@ Result<bool> Daemon::run() {
     if (*next == Turn::kWait) sleep_until_changed(kBusyPoll);
     if (*next == Turn::kIdle) sleep_until_changed(Seconds(options_.poll));
   }
+  // Who submitted since the signal waits for the lock (start_daemon()).
   BENTO_TRY(say_state("STOPPED"));
+  let_go();
   return all_arrived_;
 }
 

@@ -47,7 +47,10 @@ class Daemon final : private Gate {
   Result<bool> run();
   /// Ends run() soon, everything left so that it can be taken up again. May be called by a signal
   /// handler.
-  void stop() { told_to_stop_ = true; }
+  void stop() {
+    told_to_stop_ = true;
+    if (holds_lock_) DaemonLock::say_ending(mark_);
+  }
 
  private:
   explicit Daemon(DaemonOptions options) : options_(std::move(options)) {}
@@ -79,6 +82,8 @@ class Daemon final : private Gate {
   Status say_done();
   Status say_state(const char* state);
   Result<bool> may_leave();
+  Result<bool> may_exit();
+  void let_go();
   void clean_up(const TransferState& state, bool first);
   void sleep(Seconds time) const;
   void sleep_until_changed(Seconds time) const;
@@ -89,6 +94,8 @@ class Daemon final : private Gate {
   AllowedFolders allowed_;
   Pace pace_;
   std::atomic<bool> told_to_stop_ = false;
+  std::atomic<bool> holds_lock_ = false;
+  Descriptor mark_;  ///< of the lock; open to the end, for the signal handler
   Command command_ = Command::kNone;
   Seconds last_poll_{0};
   Seconds busy_until_{0};  ///< when there was work last

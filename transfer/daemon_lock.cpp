@@ -41,6 +41,25 @@ bool DaemonLock::held(const std::string& transfer_file) {
   return file && ::flock(file->get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
+// Who takes the lock writes its number at once.
+bool DaemonLock::ending(const std::string& transfer_file) {
+  struct stat about{};
+  return ::stat(lock_name(transfer_file).c_str(), &about) == 0 && about.st_size == 0 &&
+         held(transfer_file);
+}
+
+Result<Descriptor> DaemonLock::open_mark(const std::string& transfer_file) {
+  const std::string name = lock_name(transfer_file);
+  return open_at(AT_FDCWD, name, O_WRONLY | O_NOFOLLOW, 0, name);
+}
+
+void DaemonLock::say_ending(const Descriptor& mark) {
+  const int before = errno;
+  if (::ftruncate(mark.get(), 0) != 0) {  // then it is seen when the lock is free
+  }
+  errno = before;
+}
+
 // Through the kernel's view of the daemon: it may run in another mount namespace, or on another
 // node.
 bool DaemonLock::sees(const std::string& transfer_file, const std::string& path) {

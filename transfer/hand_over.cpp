@@ -109,8 +109,17 @@ std::string transfer_file_for(const std::string& copy) {
 
 Status note_copy(const std::string& final_name, const std::string& path, const FlushWish& wish) {
   BENTO_ASSIGN(const Arrive arrive, wished_arrival(final_name, path, wish));
-  return write_note(final_name, {path, id_of_copy(path), this_host(), transfer_file_for(path),
-                                 wish.evict, std::string(arrive_name(arrive))});
+  BENTO_ASSIGN(const auto before, read_note(final_name));
+  if (before && !before->copied && before->copy != path && is_here(*before))
+    BENTO_TRY(CacheFolder::set_superseded(before->copy));
+  CacheNote note;
+  note.copy = path;
+  note.id = id_of_copy(path);
+  note.host = this_host();
+  note.transfer_file = transfer_file_for(path);
+  note.evict = wish.evict;
+  note.arrive = arrive_name(arrive);
+  return write_note(final_name, note);
 }
 
 Result<bool> hand_over(const std::string& final_name, const std::string& path,
@@ -128,6 +137,7 @@ Result<bool> hand_over(const std::string& final_name, const std::string& path,
                   EBUSY);
     BENTO_TRY(withdraw(wish.transfer_file, final_name));
     BENTO_TRY(finish_spilled(path, final_name, tick));
+    BENTO_TRY(CacheFolder::set_arrived(path));
     BENTO_TRY(remove_note(final_name, path));
     if (arrive != Arrive::kContainer)
       fmt::print(stderr,
@@ -135,11 +145,15 @@ Result<bool> hand_over(const std::string& final_name, const std::string& path,
                  "is; {} makes of it what arrive={} wants\n",
                  final_name, arrive == Arrive::kNative ? "'h5bento export'" : "'h5bento defrag'",
                  arrive_name(arrive));
-    for (const std::uint64_t number : folder.copies()) BENTO_TRY(folder.remove(number));
+    BENTO_TRY(folder.remove_older(path));
+    BENTO_TRY(folder.remove(number_of_copy(path)));
     folder.remove_if_empty();
     return true;
   }
-  if (!wish.submit) return false;
+  if (!wish.submit) {
+    BENTO_TRY(folder.remove_older(path));
+    return false;
+  }
   PartsFolder::remove_others(final_name, id_of_copy(path));
   BENTO_TRY(submit_copy(std::move(folder), final_name, path, wish, arrive));
   BENTO_TRY(start_daemon_for(wish.transfer_file));

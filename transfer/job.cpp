@@ -109,6 +109,7 @@ Result<JobEnd> Job::run(Gate& gate, const Report& report) {
     return fail(Code::kUnsupported, fmt::format("'{}' is no container: it cannot arrive as {}",
                                                 entries_.front().source, entries_.front().arrive));
   if (entries_.front().ticket.empty()) entries_.front().ticket = new_ticket();
+  BENTO_TRY(check_folder_is_there());
   BENTO_ASSIGN(Descriptor folder, allowed_.open(folder_of(master)));
   BENTO_ASSIGN(Descriptor again, open_at(folder.get(), ".", 0, 0, folder_of(master)));
   BENTO_ASSIGN(WorkFolder work, WorkFolder::open(std::move(again), master));
@@ -161,6 +162,17 @@ Result<JobEnd> Job::run_in(WorkFolder& work, int folder, Gate& gate, const Repor
   if (!wanted) return JobEnd::kGone;
   BENTO_TRY(finish(work, folder, report));
   return JobEnd::kDone;
+}
+
+// A program that writes through a cache had the folder, and its note was there.
+Status Job::check_folder_is_there() const {
+  const Entry& master = entries_.front();
+  const std::string folder = folder_of(master.destination);
+  if (!master.cached || ::access(folder.c_str(), F_OK) == 0 || errno != ENOENT) return {};
+  return fail(Code::kNotFound,
+              fmt::format("the folder '{}' is gone. If it was renamed: h5bento transfer submit "
+                          "'NEW-NAME/{}'. The container stays in the cache, as '{}'",
+                          folder, base_of(master.destination), master.source));
 }
 
 // A program may have filled the cache since it was submitted, and died.
@@ -302,7 +314,7 @@ Status Job::finish(WorkFolder& work, int folder, const Report& report) {
   }
   auto told = report(entries_);
   if (!told) return fail(std::move(told).error());
-  if (!*told) return {};
+  if (!*told) return master.cached ? renew_note(master) : Status{};
   if (master.cached) BENTO_TRY(settle_copy(master));
   return remove_sources(entries_);
 }

@@ -53,6 +53,7 @@ class Job {
 
  private:
   Result<JobEnd> run_in(WorkFolder& work, int folder, Gate& gate, const Report& report);
+  [[nodiscard]] Status check_folder_is_there() const;
   [[nodiscard]] Status check_lies_in_cache() const;
   Result<JobEnd> copy_all(const Source& source, WorkFolder& work, Gate& gate, const Report& report);
   Result<JobEnd> copy_one(std::size_t index, const Source& source, WorkFolder& work, Gate& gate,

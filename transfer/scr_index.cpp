@@ -78,6 +78,38 @@ std::uint64_t number_for(const KvTree& index, const ArrivedDataset& dataset) {
   return highest + 1;
 }
 
+/// The datasets of this name that were recorded before, by us: their files have been replaced.
+std::vector<std::uint64_t> replaced_by(const KvTree& index, const ArrivedDataset& dataset,
+                                       std::uint64_t id) {
+  std::vector<std::uint64_t> replaced;
+  const KvTree* const all = index.find("DSET");
+  if (all == nullptr) return replaced;
+  for (const auto& one : all->elements()) {
+    const auto number = number_of(one.key);
+    const KvTree* const known = one.below.find({"NAME", dataset.name, "DSET"});
+    // What SCR itself recorded has a checkpoint's number as well.
+    if (number && *number < id && known != nullptr && known->find("CKPT") == nullptr &&
+        known->value("ID") == one.key)
+      replaced.push_back(*number);
+  }
+  return replaced;
+}
+
+void forget_in_index(KvTree& index, const ArrivedDataset& dataset, std::uint64_t id) {
+  const std::string number = fmt::format("{}", id);
+  KvTree& entry = index.at("DSET").at(number);
+  entry.at("NAME").remove(dataset.name);
+  if (entry.at("NAME").elements().empty()) index.at("DSET").remove(number);
+  index.at("NAME").at(dataset.name).at("DSET").remove(number);
+}
+
+/// What else lies in the folder stays, and then the folder.
+void remove_summary(int scr, std::uint64_t id) {
+  const std::string folder = fmt::format("scr.dataset.{}", id);
+  ::unlinkat(scr, (folder + "/summary.scr").c_str(), 0);
+  ::unlinkat(scr, folder.c_str(), AT_REMOVEDIR);
+}
+
 Status write_summary(int scr, const std::string& shown, const KvTree& dataset, std::uint64_t id) {
   const std::string folder = fmt::format("scr.dataset.{}", id);
   if (::mkdirat(scr, folder.c_str(), 0777) != 0 && errno != EEXIST)
@@ -112,6 +144,7 @@ Status record_arrival(int folder, const std::string& shown, const ArrivedDataset
                open_at(folder, ".scr", O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0, shown + "/.scr"));
   // Relative to the open folder, as everything at the destination.
   const std::string index = fmt::format("/proc/self/fd/{}/index.scr", scr.get());
+  std::vector<std::uint64_t> replaced;
   auto updated = update_kvfile(index, [&](KvTree& tree) -> Status {
     const std::uint64_t id = number_for(tree, dataset);
     const KvTree about = description(dataset, id);
@@ -123,9 +156,12 @@ Status record_arrival(int folder, const std::string& shown, const ArrivedDataset
     entry.clear();
     entry.append("DSET") = about;
     entry.append("COMPLETE", "1");
+    replaced = replaced_by(tree, dataset, id);
+    for (const std::uint64_t old : replaced) forget_in_index(tree, dataset, old);
     return {};
   });
   if (!updated) return fail(std::move(updated).error().with_context(shown + "/.scr/index.scr"));
+  for (const std::uint64_t old : replaced) remove_summary(scr.get(), old);
   return sync(scr.get(), shown + "/.scr");
 }
 

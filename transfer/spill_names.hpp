@@ -4,6 +4,8 @@
 /// Where a copy in a full cache goes on; see spill.hpp.
 #pragma once
 
+#include <climits>
+#include <cstddef>
 #include <string>
 
 namespace bento::transfer {
@@ -18,6 +20,8 @@ struct SpillNames {
   /// Of a physical file, by the last part of its name.
   [[nodiscard]] std::string data(const std::string& base) const { return folder + "/" + base; }
   [[nodiscard]] std::string map(const std::string& base) const {
+    constexpr std::size_t kEnd = 7;  // `.000001` tells the physical files of a container apart
+    if (base.size() + 4 > NAME_MAX) return folder + "/map" + base.substr(base.size() - kEnd);
     return folder + "/" + base + ".map";
   }
 };

@@ -2,12 +2,15 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 
@@ -36,10 +39,14 @@ void close_descriptors_from(int first) {
   for (int fd = first; fd < (most > 0 ? most : 1024); ++fd) ::close(fd);
 }
 
-/// In a child of a process that may have threads: nothing but system calls.
-[[noreturn]] void become_daemon(char* const* arguments, const char* log) {
+/// In a child of a process that may have threads: nothing but system calls. Tells `pipe` its
+/// number.
+[[noreturn]] void become_daemon(char* const* arguments, const char* log, int pipe) {
   if (::setsid() < 0) ::_exit(1);
   if (const pid_t again = ::fork(); again != 0) ::_exit(again < 0 ? 1 : 0);
+  // First of all: the pipe may be one of the descriptors that are replaced below.
+  const pid_t self = ::getpid();
+  if (::write(pipe, &self, sizeof self) != ssize_t{sizeof self}) ::_exit(1);
   if (::chdir("/") != 0) ::_exit(1);
   // A program may block signals that end a daemon, or ignore them.
   sigset_t none;
@@ -55,6 +62,34 @@ void close_descriptors_from(int first) {
   close_descriptors_from(3);
   ::execvp(arguments[0], arguments);
   ::_exit(127);
+}
+
+/// On a busy node, or with a program on a network file system, it may take seconds.
+constexpr std::chrono::seconds kLongestStart(30);
+
+/// Becomes readable when that process ends; invalid where the kernel has no such thing.
+Descriptor end_of(pid_t process) {
+#ifdef SYS_pidfd_open
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, process, 0U)));
+#else
+  (void)process;
+  return {};
+#endif
+}
+
+/// Waits until the daemon holds its lock, or has ended. A second one would find the lock taken and
+/// end; so this is about errors, not about doubles.
+bool has_started(const std::string& transfer_file, pid_t daemon) {
+  const Descriptor end = end_of(daemon);
+  const auto until = std::chrono::steady_clock::now() + kLongestStart;
+  bool ended = !end && errno == ESRCH;
+  for (;;) {
+    if (DaemonLock::held(transfer_file)) return true;
+    if (ended || std::chrono::steady_clock::now() > until) return false;
+    constexpr int kMilliseconds = 10;
+    pollfd one{end.get(), POLLIN, 0};  // none if it is invalid
+    ended = ::poll(&one, 1, kMilliseconds) > 0;
+  }
 }
 
 }  // namespace
@@ -87,6 +122,10 @@ Result<std::string> find_program() {
 
 Result<bool> start_daemon(const std::string& program, const std::string& transfer_file,
                           const std::vector<std::string>& arguments) {
+  // One that ends does not see what was just submitted.
+  for (const auto until = std::chrono::steady_clock::now() + kLongestStart;
+       DaemonLock::ending(transfer_file) && std::chrono::steady_clock::now() < until;)
+    ::usleep(10'000);
   if (DaemonLock::held(transfer_file)) return false;
   std::vector<std::string> words{program, "transfer", "run", "--file", transfer_file};
   words.insert(words.end(), arguments.begin(), arguments.end());
@@ -95,18 +134,23 @@ Result<bool> start_daemon(const std::string& program, const std::string& transfe
   for (auto& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   const std::string log = transfer_file + ".log";
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+    return fail(os_error(errno, "pipe to the daemon of", transfer_file));
+  const Descriptor here(ends[0]);
+  Descriptor there(ends[1]);
   const pid_t child = ::fork();
   if (child < 0) return fail(os_error(errno, "fork for the daemon of", transfer_file));
-  if (child == 0) become_daemon(pointers.data(), log.c_str());
+  if (child == 0) become_daemon(pointers.data(), log.c_str(), there.get());
+  there = Descriptor();
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  // A second one would find the lock taken and end; so this is about errors, not about doubles.
-  constexpr int kTries = 200;
-  for (int i = 0; i < kTries; ++i) {
-    if (DaemonLock::held(transfer_file)) return true;
-    ::usleep(10'000);
-  }
+  pid_t daemon = 0;
+  ssize_t got = 0;
+  do got = ::read(here.get(), &daemon, sizeof daemon);
+  while (got < 0 && errno == EINTR);
+  if (got == ssize_t{sizeof daemon} && has_started(transfer_file, daemon)) return true;
   return fail(Code::kIo, fmt::format("the daemon for '{}' did not start ('{}'); '{}' may say why",
                                      transfer_file, program, log));
 }

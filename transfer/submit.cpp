@@ -148,13 +148,23 @@ void forget_old_arrivals(KvTree& tree) {
   }
 }
 
+/// The same for all names of its folder.
+std::string one_name(const std::string& destination) {
+  std::error_code problem;
+  const auto folder = std::filesystem::weakly_canonical(folder_of(destination), problem);
+  return problem ? destination : (folder / base_of(destination)).string();
+}
+
 Status put_all(KvTree& tree, const std::vector<Entry>& entries, const Submission& submission) {
   const TransferState before = read_state(tree);
+  std::set<std::string> targets;
+  for (const auto& entry : entries) targets.insert(one_name(entry.destination));
+  const std::string container =
+      entries.front().container.empty() ? "" : one_name(entries.front().container);
   for (const auto& known : before.entries) {
     const bool same_source =
         std::ranges::find(entries, known.source, &Entry::source) != entries.end();
-    const bool same_target =
-        std::ranges::find(entries, known.destination, &Entry::destination) != entries.end();
+    const bool same_target = targets.contains(one_name(known.destination));
     // Nodes that share a transfer file, but not what lies under the names in it.
     const bool other_share = known.shares > 0 && known.copy == entries.front().copy &&
                              known.share != entries.front().share;
@@ -170,8 +180,7 @@ Status put_all(KvTree& tree, const std::vector<Entry>& entries, const Submission
                   fmt::format("'{}' is being copied to '{}'; wait for it, or cancel it",
                               known.source, known.destination));
     // What was submitted for this name before is outdated, with all its parts.
-    const bool same_container =
-        !known.container.empty() && known.container == entries.front().container;
+    const bool same_container = !known.container.empty() && one_name(known.container) == container;
     if (same_source || same_target || same_container) remove_entry(tree, known.source);
   }
   forget_old_arrivals(tree);
@@ -228,8 +237,9 @@ Result<std::vector<Entry>> submit(const std::string& transfer_file, const Submis
 Status withdraw(const std::string& transfer_file, const std::string& destination) {
   if (::access(transfer_file.c_str(), F_OK) != 0) return {};
   return update_kvfile(transfer_file, [&](KvTree& tree) -> Status {
+    const std::string name = one_name(destination);
     for (const auto& entry : read_state(tree).entries)
-      if (entry.destination == destination || entry.container == destination)
+      if (one_name(entry.destination) == name || one_name(entry.container) == name)
         remove_entry(tree, entry.source);
     return {};
   });

@@ -183,6 +183,7 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   auto created = create_there();
   if (!created && give_up_place(place, request, file, created.error())) created = create_there();
   BENTO_ASSIGN(auto container, std::move(created));
+  BENTO_TRY(take_place_of_copies(place, request, file));
   warn_of_locks(name, *container);
   tell_of_visibility(name, *container);
   auto context =

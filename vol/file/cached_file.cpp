@@ -57,14 +57,6 @@ void warn_of_full_cache(const char* name, const std::string& why, const Config& 
                                value_text(config, "arrive")));
 }
 
-/// Of rank 0: the cache is full.
-void write_directly(const char* name, const std::string& why, const Config& config) {
-  warn_of_full_cache(name, why, config);
-  // What is created directly takes the place of what would arrive later.
-  if (auto gone = transfer::discard_copies(name); !gone)
-    fmt::print(stderr, "h5bento: warning: {}\n", gone.error().text);
-}
-
 /// Rank 0's part of a create in the cache.
 Result<std::shared_ptr<transfer::CachedCopy>> owner_begin(const FileRequest& request,
                                                           const Config& config,
@@ -93,8 +85,7 @@ Result<std::shared_ptr<transfer::CachedCopy>> owner_place(const FileRequest& req
     if (!is_full(begun.error()) || config.cache_full_fails) return fail(begun.error());
     warn_of_full_cache(request.name, begun.error().text, config);
   }
-  // What is created directly takes the place of what would arrive later.
-  BENTO_TRY(transfer::discard_copies(request.name));
+  BENTO_TRY(transfer::check_can_discard(request.name, (request.flags & H5F_ACC_EXCL) != 0));
   return copy;
 }
 
@@ -168,8 +159,15 @@ Result<CachePlace> place_to_create(const FileRequest& request, AgreedFile& file)
   const bool direct = is_full(spread.error()) && !config.cache_full_fails;
   forget(place);
   if (!direct) return fail(std::move(spread).error());
-  if (comm.rank() == 0) write_directly(request.name, spread.error().text, config);
+  if (comm.rank() == 0) warn_of_full_cache(request.name, spread.error().text, config);
   return place;
+}
+
+Status take_place_of_copies(const CachePlace& place, const FileRequest& request,
+                            const AgreedFile& file) {
+  if (place.cached || file.decision.place.empty()) return {};
+  return agree(*file.comm,
+               file.comm->rank() == 0 ? transfer::discard_copies(request.name) : Status{});
 }
 
 FileOpener opener_in(const CachedFile& file, const Config& config, FileOpener under) {
@@ -183,7 +181,7 @@ bool give_up_place(CachePlace& place, const FileRequest& request, const AgreedFi
   const Config& config = file.settings.requested.config;
   const bool direct = is_full(problem) && !config.cache_full_fails;
   forget(place);
-  if (direct && file.comm->rank() == 0) write_directly(request.name, problem.text, config);
+  if (direct && file.comm->rank() == 0) warn_of_full_cache(request.name, problem.text, config);
   return direct;
 }
 
@@ -288,8 +286,9 @@ Result<bool> owner_hand_over(const CachedFile& file, const OpenSettings& setting
   auto done = transfer::hand_over(file.final_name, file.path, wish, tick);
   if (done) return done;
   return fail(std::move(done).error().with_context(
-      fmt::format("'{}' is complete in the cache, as '{}', and will not arrive by itself",
-                  file.final_name, file.path)));
+      fmt::format("'{}' is complete in the cache, as '{}', and will not arrive by itself. When the "
+                  "reason is gone: h5bento transfer submit '{}' '{}'. The reason",
+                  file.final_name, file.path, file.path, file.final_name)));
 }
 
 /// True if it has arrived already.

@@ -57,6 +57,11 @@ FileOpener opener_in(const CachedFile& file, const Config& config, FileOpener un
 /// be created under its own name. Collective without communication.
 bool give_up_place(CachePlace& place, const FileRequest& request, const AgreedFile& file,
                    const Error& problem);
+/// The container has been created at that place. If it is its own name, it takes the place of what
+/// would arrive later. Collective where something would. Errors, equal on all ranks: as
+/// transfer::discard_copies().
+Status take_place_of_copies(const CachePlace& place, const FileRequest& request,
+                            const AgreedFile& file);
 /// Where a container is opened, as rank 0 has found it. Collective if it is in a cache. Errors,
 /// equal on all ranks: kNotFound (a rank does not see it).
 Result<CachePlace> place_to_open(const FileRequest& request, const AgreedFile& file);

@@ -168,9 +168,9 @@ Status not_open_here(const std::string& name) {
 Status delete_on_owner(const char* name, Locking locking, bool unfinished) {
   BENTO_TRY(not_open_here(name));
   if (unfinished) {
-    BENTO_TRY(transfer::discard_copies(name));
+    BENTO_TRY(transfer::check_can_discard(name, false));
     // Nothing has arrived before.
-    if (::access(name, F_OK) != 0 && errno == ENOENT) return {};
+    if (::access(name, F_OK) != 0 && errno == ENOENT) return transfer::discard_copies(name);
   }
   BENTO_ASSIGN(const auto file, open_posix_file(name, OpenMode::kRead));
   const auto lock = lock_container(*file, locking);
@@ -178,8 +178,12 @@ Status delete_on_owner(const char* name, Locking locking, bool unfinished) {
   if (!lock && (lock.error().code != Code::kPermission || is_locked(*file)))
     return fail(lock.error());
   BENTO_ASSIGN(const Probe seen, probe(*file));
-  if (unfinished && seen.kind != FileKind::kContainer) return remove_file(name);
-  return remove_container(name, seen.root, file_opener());
+  if (unfinished && seen.kind != FileKind::kContainer)
+    BENTO_TRY(remove_file(name));
+  else
+    BENTO_TRY(remove_container(name, seen.root, file_opener()));
+  // Last: if the file stays, so does what would take its place.
+  return unfinished ? transfer::discard_copies(name) : Status{};
 }
 
 }  // namespace
