@@ -138,6 +138,7 @@ class Owner {
   Status show_first_view(const Bytes& empty);
   Result<std::uint64_t> live_length(File& first);
   Result<Superblock> next_view(const ViewBuilder& view, const Superblock& before, Root& next);
+  Status keep_from_cut(Root& next);
   Status publish_view(const ViewBuilder& view, Root& next);
 
   ContainerState& state_;

@@ -128,6 +128,7 @@ Status Owner::commit(const CommitMessage& message, bool closing, const ViewBuild
   next.collective = state_.collective;
   next.next_dataset = state_.next_dataset;
   next.catalogue_end = space_.space().end();
+  BENTO_TRY(keep_from_cut(next));
   BENTO_TRY(slots_.write(*first, next));
   page_places_ = std::move(places);
   space_.committed();

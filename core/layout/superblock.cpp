@@ -98,4 +98,11 @@ Status set_end_of_file(Superblock& bytes, std::uint64_t end_of_file) {
   return {};
 }
 
+std::uint64_t end_of_file_of(const Superblock& bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 8; i-- > 0;)
+    value = value << 8 | std::to_integer<std::uint64_t>(bytes[kEndOfFileAt + i]);
+  return value;
+}
+
 }  // namespace bento

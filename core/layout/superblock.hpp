@@ -34,4 +34,7 @@ bool is_superblock(const Superblock& bytes);
 /// of version 2 or 3 with 8-byte addresses).
 Status set_end_of_file(Superblock& bytes, std::uint64_t end_of_file);
 
+/// The end-of-file address (absolute) of one that is_superblock().
+std::uint64_t end_of_file_of(const Superblock& bytes);
+
 }  // namespace bento
