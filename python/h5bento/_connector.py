@@ -191,9 +191,13 @@ def _default_folders() -> str:
     usual = ["/usr/local/hdf5/lib/plugin", "/usr/local/lib/plugin", os.path.join(sys.prefix, "lib", "hdf5", "plugin")]
     if not any(map(os.path.isdir, usual + glob.glob("/usr/lib/*/hdf5/plugins"))):
         return ""
+    # A frozen program is its own interpreter; and the child may call enable() by itself.
+    if getattr(sys, "frozen", False) or not sys.executable or "H5BENTO_ASKS_FOLDERS" in os.environ:
+        return ""
     # Only the library itself knows its own, and this process's may not be loaded yet.
     ask = "from h5py import h5pl; print(*(h5pl.get(i).decode() for i in range(h5pl.size())), sep='\\n')"
     environment = {name: value for name, value in os.environ.items() if name not in _VARIABLES}
+    environment["H5BENTO_ASKS_FOLDERS"] = "1"
     try:
         said = subprocess.run([sys.executable, "-c", ask], env=environment, capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.SubprocessError):

@@ -64,6 +64,13 @@ def one(settings, ranks, first, what):
     check(stock("a", what).out == seen, "another view")
     run([python(), "-c", READ], bento_env())
     run([built("bin", "h5bento"), "verify", "a.h5"], native_env(), ok=ANY if what == "write" else (0,))
+    if what == "write" and not settings:
+        # What was committed is not given up without a word.
+        refused = run([built("bin", "h5bento"), "view", "take-over", "a.h5"], bento_env(), ok=ANY)
+        check(refused.status != 0 and "newer commits" in refused.text and "--force" in refused.text, refused.text)
+        run([python(), "-c", READ], bento_env())
+        run([built("bin", "h5bento"), "view", "drop", "a.h5"], bento_env())
+        run([python(), "-c", READ], bento_env())
     if what == "read":
         run([built("bin", "h5bento"), "repair", "a.h5"], bento_env())
         run([python(), "-c", READ], bento_env())

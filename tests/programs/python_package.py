@@ -365,6 +365,14 @@ def use_default_folder():
         command = [os.environ["H5BENTO_PYTHON_NATIVE"], "-c", f"{imports}; {listed}"]
         said = run(["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, "sh", *command], env).out
         check(folder in said and PLUGIN[0] in said, said)
+    # Where each program of an environment calls enable(), so does the one that is asked for the folders.
+    os.makedirs("site")
+    with open("site/sitecustomize.py", "w") as file:
+        file.write("import os, h5bento\nopen('starts', 'a').write('x')\nh5bento.enable()\n")
+    env["PYTHONPATH"] = os.path.abspath("site") + ":" + env["PYTHONPATH"]
+    command = [os.environ["H5BENTO_PYTHON_NATIVE"], "-c", "import h5py"]
+    run(["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, "sh", *command], env)
+    check(os.path.getsize("starts") == 2, f"{os.path.getsize('starts')} processes")
 
 
 def test():

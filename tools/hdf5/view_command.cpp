@@ -130,7 +130,8 @@ void add_view(Tool& tool) {
       .flag(
           "--force", *anyway,
           "also if the metadata are as h5bento wrote them: takes over values that were changed in "
-          "place, which no longer have their checksum");
+          "place, which no longer have their checksum; or if the view is older than what was "
+          "committed, which is given up");
 }
 
 }  // namespace bento::tools

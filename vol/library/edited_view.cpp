@@ -186,6 +186,21 @@ Result<bool> changed_by_others(const std::string& path) {
   return state == ViewState::kEdited;
 }
 
+/// A program that was killed after commits has left the view of the close before. The views of
+/// view=commit are newer.
+Status check_view_is_newest(const std::string& path) {
+  BENTO_ASSIGN(const auto readable, Container::open(path, false, {}, make_self_communicator()));
+  const Root& root = readable->root();
+  if ((root.flags & (kRootClosed | kRootLiveViews)) != 0 || root.step + 1 == root.closed) return {};
+  return fail(
+      Code::kUnsupported,
+      fmt::format("'{}': what another program changed is the native view of an earlier step, "
+                  "for a program with h5bento was killed after newer commits, up to step {}. "
+                  "'h5bento view take-over --force' gives these up; 'h5bento view drop' "
+                  "keeps them, and forgets the change",
+                  path, root.step));
+}
+
 }  // namespace
 
 Status take_over_view(const std::string& path, TakeOver how) {
@@ -206,6 +221,7 @@ Status take_over_view(const std::string& path, TakeOver how) {
           Code::kInvalidArgument,
           fmt::format("'{}' was not changed by another program, as far as its metadata tell",
                       path));
+    BENTO_TRY(check_view_is_newest(path));
   }
   {
     BENTO_ASSIGN(const auto container, open_to_write(path, true));

@@ -51,7 +51,8 @@ enum class TakeOver {
 /// Makes what stock HDF5 sees now the content of the container: a new container is written beside
 /// the old one (same name with ".taken-over") and renamed over it. Layouts and filters are those of
 /// the committed datasets of the same path; steps before are gone. Errors: kNotFound (no view),
-/// kInvalidArgument (not changed), kIo, kInternal; the old container is then as it was.
+/// kInvalidArgument (not changed), kUnsupported (there are newer commits than the view shows), kIo,
+/// kInternal; the old container is then as it was.
 Status take_over_view(const std::string& path, TakeOver how = TakeOver::kIfChanged);
 
 }  // namespace bento::vol
