@@ -196,8 +196,8 @@ Status WorkFolder::check_places(const std::vector<std::string>& names) const {
   const auto old = open_posix_file(master, OpenMode::kRead);
   if (old && (is_locked(**old) || is_locked_by_hdf5(**old)))
     return fail(Code::kBusy,
-                fmt::format("a program writes to '{}/{}'; it is replaced when that is over", path_,
-                            names.front()),
+                fmt::format("a program writes to '{}/{}'; nothing replaces it before that is over",
+                            path_, names.front()),
                 EWOULDBLOCK);
   return {};
 }
