@@ -19,16 +19,18 @@ Status Owner::keep_from_cut(Root& next) {
   for (std::uint32_t index = state_.plan.files(); index-- > 1;) {
     BENTO_ASSIGN(File* const handle, files_.file(index));
     BENTO_ASSIGN(Superblock part, read_superblock(*handle, state_.plan.file(index)));
+    if (!is_superblock(part)) continue;
     BENTO_ASSIGN(const std::uint64_t bytes, handle->size());
-    if (!is_superblock(part) || end_of_file_of(part) >= bytes) continue;
+    if (end_of_file_of(part) >= bytes) continue;
     BENTO_TRY(set_end_of_file(part, bytes));
     BENTO_TRY(handle->write_at(state_.plan.file(index).superblock_address(), part));
     BENTO_TRY(files_.make_durable(*handle));
   }
   BENTO_ASSIGN(File* const first, files_.file(0));
   BENTO_ASSIGN(const Superblock before, read_superblock(*first, state_.plan.file(0)));
+  if (!is_superblock(before)) return {};
   BENTO_ASSIGN(std::uint64_t bytes, first->size());
-  if (!is_superblock(before) || end_of_file_of(before) >= bytes) return {};
+  if (end_of_file_of(before) >= bytes) return {};
   if (makes_live_views()) {
     BENTO_ASSIGN(bytes, live_length(*first));
   }
