@@ -69,6 +69,15 @@ Result<SpaceHandle> plain_selection(hid_t space) {
   return plain;
 }
 
+Result<bool> is_irregular(hid_t space) {
+  if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return false;
+  const htri_t regular = H5Sis_regular_hyperslab(space);
+  if (regular < 0) return fail(Code::kInternal, "a hyperslab is unreadable");
+  if (regular == 0) return H5Sget_simple_extent_ndims(space) > 1;
+  BENTO_TRY(shape_of(space));
+  return false;
+}
+
 Result<std::vector<PointRound>> rounds_of_points(hid_t space) {
   const int rank = H5Sget_simple_extent_ndims(space);
   const hssize_t count = H5Sget_select_elem_npoints(space);

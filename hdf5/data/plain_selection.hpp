@@ -20,6 +20,11 @@ namespace bento::vol {
 /// points and of nothing a copy. Errors: kInvalidArgument (it leaves the extent).
 Result<SpaceHandle> plain_selection(hid_t space);
 
+/// Is it a union of hyperslabs in two or more dimensions that is none itself? Then the library
+/// projects others wrongly onto it (docs/hdf5-traps.md). Errors: kUnsupported (a union that the
+/// library takes for other elements than were selected).
+Result<bool> is_irregular(hid_t space);
+
 /// A selection of points as hyperslabs, in which the points come in ascending order and each once.
 struct PointRound {
   SpaceHandle points;

@@ -128,6 +128,14 @@ Result<SelectionShape> shape_of(hid_t space) {
       regular.count[d] = count[d];
       regular.block[d] = block[d];
     }
+    // Of some unions the library makes regular ones of other elements, and its own iterator leaves
+    // the extent with them.
+    if (regular.packed_grid().elements() != shape.elements)
+      return fail(
+          Code::kUnsupported,
+          fmt::format("HDF5 takes a union of hyperslabs of {} elements for a regular one of "
+                      "{}; select its parts one by one",
+                      shape.elements, regular.packed_grid().elements()));
     regular.normalise();
     shape.form = SelectionShape::Form::kRegular;
     return shape;

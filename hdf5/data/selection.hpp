@@ -33,7 +33,8 @@ struct SelectionShape {
 };
 
 /// Decomposes the selection of `space`. Errors: kInvalidArgument (a selection the library cannot
-/// describe, or one that leaves the extent).
+/// describe, or one that leaves the extent), kUnsupported (a union of hyperslabs that the library
+/// takes for other elements than were selected).
 Result<SelectionShape> shape_of(hid_t space);
 
 /// Calls `visit(box, pack, unpack)` for each box of the selection. `pack(packed, out)` copies the

@@ -38,6 +38,48 @@ def counts_of(chosen):
     return tuple(len(range(s.start, s.stop, s.step)) for s in chosen)
 
 
+def regular_or_not(space):
+    """HDF5 1.14.5 takes some unions for regular ones of other elements; its iterator then leaves the extent."""
+    if not space.is_regular_hyperslab():
+        return True
+    _, _, count, block = space.get_regular_hyperslab()
+    return np.prod(count) * np.prod(block) == space.get_select_npoints()
+
+
+def space_of(shape, parts):
+    """The dataspace with the union of such boxes selected."""
+    space = h5py.h5s.create_simple(shape)
+    space.select_none()
+    for part in parts:
+        space.select_hyperslab(
+            tuple(s.start for s in part), counts_of(part), tuple(s.step for s in part), op=h5py.h5s.SELECT_OR)
+    return space
+
+
+def union(rng, shape):
+    """A few boxes with strides, which may overlap, and the mask of their elements."""
+    while True:
+        parts = [selection(rng, shape) for _ in range(rng.randint(2, 3))]
+        if not regular_or_not(space_of(shape, parts)):
+            continue
+        mask = np.zeros(shape, bool)
+        for part in parts:
+            mask[part] = True
+        return parts, mask
+
+
+def stretch(shape, first, count):
+    """So many elements in row-major order, as a union of rows, and their mask."""
+    mask = np.zeros(shape, bool)
+    mask.ravel()[first : first + count] = True
+    parts = []
+    for row in np.ndindex(shape[:-1]):
+        along = np.flatnonzero(mask[row])
+        if along.size:
+            parts.append((*(slice(i, i + 1, 1) for i in row), slice(int(along[0]), int(along[-1]) + 1, 1)))
+    return parts, mask
+
+
 class Case:
     def __init__(self, seed, holder, sources):
         self.rng = rng = random.Random(seed)
@@ -67,6 +109,8 @@ class Case:
             return chosen, key, tuple(slice(0, n, 1) for n in counts_of(chosen)), counts_of(chosen)
         key = rng.choice(sorted(self.sources))
         source = self.sources[key].shape
+        if rng.random() < 0.3:
+            return self.irregular_mapping(key, source)
         if len(source) == len(self.shape) and rng.random() < 0.7:
             chosen = selection(rng, tuple(min(a, b) for a, b in zip(source, self.shape)))
             chosen = selection(rng, self.shape, counts_of(chosen))
@@ -76,6 +120,17 @@ class Case:
             chosen = selection(rng, self.shape, (1,) * (len(self.shape) - 1) + (count,))
             there = selection(rng, source, (1,) * (len(source) - 1) + (count,))
         return chosen, key, there, source
+
+    def irregular_mapping(self, key, source):
+        """A union of boxes of the source."""
+        size = int(np.prod(self.shape))
+        parts, there = union(self.rng, source)
+        count = int(there.sum())
+        if count > size:
+            return None
+        to_parts, chosen = stretch(self.shape, self.rng.randint(0, size - count), count)
+        to_space = space_of(self.shape, to_parts)
+        return (chosen, key, there, source, to_space, space_of(source, parts)) if regular_or_not(to_space) else None
 
     def make(self):
         by_file = {}
@@ -96,19 +151,15 @@ class Case:
         if self.fill is not None:
             plist.set_fill_value(np.array(self.fill, self.type))
         whole = h5py.h5s.create_simple(self.shape)
-        for chosen, (name, path), there, source in self.mappings:
-            spaces = []
-            for shape, part in ((self.shape, chosen), (source, there)):
-                space = h5py.h5s.create_simple(shape)
-                space.select_hyperslab(tuple(s.start for s in part), counts_of(part), tuple(s.step for s in part))
-                spaces.append(space)
+        for chosen, (name, path), there, source, *spaces in self.mappings:
+            spaces = spaces or [space_of(self.shape, [chosen]), space_of(source, [there])]
             plist.set_virtual(spaces[0], name.encode(), b"/" + path.encode(), spaces[1])
         h5py.h5d.create(file.id, b"v", h5py.h5t.py_create(np.dtype(self.type)), whole, plist)
 
     def expected(self, kind):
         """As float: every value of every type is one."""
         out = np.full(self.shape, self.fill or 0, "f8")
-        for chosen, key, there, _ in self.mappings:
+        for chosen, key, there, *_ in self.mappings:
             if key in self.sources:
                 out[chosen] = self.sources[key][there].astype("f8").reshape(out[chosen].shape)
         return out.astype(kind)
@@ -136,14 +187,8 @@ class Case:
     def read_irregular(self, data):
         """A union of boxes into a part of a larger array."""
         rng = self.rng
-        mask = np.zeros(self.shape, bool)
-        space = h5py.h5s.create_simple(self.shape)
-        space.select_none()
-        for _ in range(rng.randint(1, 3)):
-            part = selection(rng, self.shape)
-            mask[part] = True
-            space.select_hyperslab(
-                tuple(s.start for s in part), counts_of(part), tuple(s.step for s in part), op=h5py.h5s.SELECT_OR)
+        parts, mask = union(rng, self.shape)
+        space = space_of(self.shape, parts)
         count = int(mask.sum())
         memory = h5py.h5s.create_simple((2 * count + 3,))
         memory.select_hyperslab((1,), (count,), (2,))
@@ -153,6 +198,23 @@ class Case:
             return
         assert (found[1 : 2 * count : 2] == self.expected("f8")[mask]).all(), found
         assert (found[0::2] == -7).all() and (found[2 * count :] == -7).all()
+
+    def read_into_irregular(self, data):
+        """Into a union of boxes of an array of other dimensions."""
+        rng = self.rng
+        size = int(np.prod(self.shape))
+        parts, into = union(rng, tuple(rng.randint(1, 8) for _ in range(rng.randint(2, 3))))
+        count = int(into.sum())
+        if count > size:
+            return
+        rows, mask = stretch(self.shape, rng.randint(0, size - count), count)
+        space = space_of(self.shape, rows)
+        if not regular_or_not(space) or (self.kinds == ("native", "native") and (self.overlaps()[mask] > 1).any()):
+            return
+        found = np.full(into.shape, -7.0)
+        data.id.read(space_of(into.shape, parts), space, found)
+        assert (found[into] == self.expected("f8")[mask]).all(), (parts, rows, found)
+        assert (found[~into] == -7).all(), (parts, found)
 
     def read_points(self, data):
         """In any order, some of them twice: HDF5 itself gives those of a source in ascending order."""
@@ -198,12 +260,19 @@ class Case:
             return
         if self.clashes(chosen):
             return
-        data[chosen] = values
+        memory = self.irregular_memory(values.size)
+        if memory:
+            parts, into = memory
+            spread = np.zeros(into.shape, self.type)
+            spread[into] = values.ravel()
+            data.id.write(space_of(into.shape, parts), space_of(self.shape, [chosen]), spread)
+        else:
+            data[chosen] = values
         whole = np.zeros(self.shape)
         whole[chosen] = values
         touched = np.zeros(self.shape, bool)
         touched[chosen] = True
-        for part, key, there, _ in self.mappings:
+        for part, key, there, *_ in self.mappings:
             if key not in self.sources:
                 continue
             source = self.sources[key][there].copy()
@@ -212,13 +281,20 @@ class Case:
             self.sources[key][there] = source
         self.digest.update(values.astype("f8").tobytes())
 
+    def irregular_memory(self, count):
+        for _ in range(20):
+            parts, into = union(self.rng, tuple(self.rng.randint(1, 6) for _ in range(3)))
+            if into.sum() == count:
+                return parts, into
+        return None
+
     def clashes(self, chosen):
         """Do two of the written elements have the same one of a source? Which of them counts is nobody's promise."""
         touched = np.zeros(self.shape, bool)
         touched[chosen] = True
         for key, array in self.sources.items():
             times = np.zeros(array.shape, "i4")
-            for part, other, there, _ in self.mappings:
+            for part, other, there, *_ in self.mappings:
                 if other == key:
                     times[there] += touched[part].reshape(times[there].shape)
             if (times > 1).any():
@@ -240,6 +316,7 @@ class Case:
                 for _ in range(6):
                     self.read(data)
                     self.read_irregular(data)
+                    self.read_into_irregular(data)
                     self.read_points(data)
                     if mode == "r+":
                         self.write(data)

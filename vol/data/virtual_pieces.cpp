@@ -7,6 +7,7 @@
 
 #include "hdf5/data/plain_selection.hpp"
 #include "hdf5/data/selection.hpp"
+#include "vol/data/irregular_source.hpp"
 
 namespace bento::vol {
 
@@ -91,6 +92,15 @@ class PieceFinder {
       return fail(Code::kInvalidArgument,
                   "a virtual mapping has another number of elements than its source '" +
                       piece.dataset + "' in '" + piece.file + "'");
+    BENTO_ASSIGN(const bool irregular, is_irregular(there));
+    if (irregular) {
+      return for_each_regular_part(
+          {wanted.get(), memory_, elements, there},
+          [&](SpaceHandle in_memory, SpaceHandle in_source) {
+            return visit_({piece.file, piece.dataset, std::move(in_memory), std::move(in_source)},
+                          source);
+          });
+    }
     piece.source = SpaceHandle(H5Sselect_project_intersection(elements, there, wanted.get()));
     if (!piece.source.valid())
       return fail(Code::kInternal, "a selection cannot be projected onto a virtual source");

@@ -25,9 +25,9 @@ struct VirtualPiece {
 };
 
 /// Calls `visit` for each piece whose source there is, with the source open, in the order of the
-/// mappings: of an element that several have the last one counts. `wanted` (in the virtual dataset)
-/// and `memory` are plain selections of as many elements. Errors: those of opening sources and of
-/// `visit`.
+/// mappings: of an element that several have the last one counts. A mapping may have several.
+/// `wanted` (in the virtual dataset) and `memory` are plain selections of as many elements;
+/// `memory` is not irregular (is_irregular()). Errors: those of opening sources and of `visit`.
 using PieceVisitor = std::function<Status(VirtualPiece piece, Object* source)>;
 Status for_each_piece(VirtualDataset& dataset, VirtualSources::For purpose, hid_t wanted,
                       hid_t memory, const PieceVisitor& visit);

@@ -49,6 +49,7 @@ Result<SpaceHandle> wanted_of(const VirtualDataset& dataset, hid_t file_space) {
     return fail(Code::kInvalidArgument,
                 fmt::format("file selection has {} dimensions, the dataset {}",
                             H5Sget_simple_extent_ndims(wanted.get()), rank));
+  BENTO_TRY(is_irregular(wanted.get()));  // for its error
   if (rank > 0) {
     BENTO_TRY(bounds_of(wanted.get(), dataset.extent));
     if (H5Sextent_copy(wanted.get(), all.get()) < 0)
@@ -124,14 +125,15 @@ Status check_writable(const Object* object, const DatasetState& state) {
   return fail(Code::kPermission, "no write intent on file");
 }
 
-/// Hyperslabs to hyperslabs.
+/// Hyperslabs to hyperslabs, which in memory are one, or lie in one dimension.
 using PlainTransfer = std::function<Status(hid_t wanted, hid_t memory, void* buffer)>;
 
-/// Cuts what is no hyperslab into such transfers, by way of a packed copy of the elements.
+/// Cuts what is none into such transfers, by way of a packed copy of the elements.
 Status in_plain_parts(const Selections& selections, hid_t mem_type, void* buffer, bool reads,
                       const PlainTransfer& transfer) {
   const bool points = H5Sget_select_type(selections.wanted.get()) == H5S_SEL_POINTS;
-  if (!points && H5Sget_select_type(selections.memory.get()) != H5S_SEL_POINTS)
+  BENTO_ASSIGN(const bool irregular, is_irregular(selections.memory.get()));
+  if (!points && !irregular && H5Sget_select_type(selections.memory.get()) != H5S_SEL_POINTS)
     return transfer(selections.wanted.get(), selections.memory.get(), buffer);
   BENTO_ASSIGN(PackedMemory packed, PackedMemory::of(selections.memory.get(), mem_type, buffer));
   if (!points) {
