@@ -156,6 +156,17 @@ class Container {
   /// elements are in `stored` as docs/format.md, "Variable-length records", says.
   Status write_variable(DatasetNumber dataset, const Box& box, std::span<const std::byte> stored,
                         const WrittenMembers* written = nullptr);
+  /// Are whole datasets to be aligned in the file (StreamOptions::whole_datasets)?
+  [[nodiscard]] bool aligns() const { return state_.options.stream.whole_datasets.multiple > 1; }
+  /// Records of this dataset that have so many bytes are all of it. Task-local.
+  void note_whole(DatasetNumber dataset, std::uint64_t bytes) {
+    stream_.note_whole(dataset, bytes);
+  }
+  /// The file address in physical file 0 where one plain record lies that is all of `whole`, as it
+  /// is read now; nothing if there is none. What gathers in this rank's memory is written out for
+  /// it; that of a single rank fixes the layout. The bytes stay there until the dataset is written
+  /// again. Task-local. Errors: as find() and write().
+  Result<std::optional<std::uint64_t>> address_of(DatasetNumber dataset, const Box& whole);
   /// Most bytes that a record which cannot be cut may have; before the layout is fixed a number
   /// that holds for any layout it may get. 0 in a container that is open for reading.
   [[nodiscard]] std::uint64_t largest_record() const;

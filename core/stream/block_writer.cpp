@@ -108,7 +108,9 @@ std::uint64_t BlockWriter::data_at(std::uint64_t used) const {
   return rules_.for_fti ? behind : round_up(behind, options_.align);
 }
 
-std::uint64_t BlockWriter::data_at(std::uint64_t used, std::uint64_t capacity) const {
+std::uint64_t BlockWriter::data_at(std::uint64_t used, const Room& room) const {
+  if (room.alignment > 1) return aligned_at(used, room.alignment);
+  const std::uint64_t capacity = room.capacity;
   const std::uint64_t stripe = options_.stripe_bytes;
   const std::uint64_t nearest = data_at(used);
   if (stripe == 0 || rules_.for_fti || capacity / kStripesPerRecord < stripe ||
@@ -166,8 +168,9 @@ DbVar BlockWriter::next_var(DatasetNumber dataset, std::uint64_t bytes, const Ha
   return var;
 }
 
-bool BlockWriter::is_small(std::uint64_t bytes) const {
-  return bytes < kLargeRecordBytes && header_bytes(1) + bytes <= plan_.chunk_bytes;
+bool BlockWriter::is_small(const SmallRecord& record) const {
+  return record.bytes < kLargeRecordBytes && header_bytes(1) + record.bytes <= plan_.chunk_bytes &&
+         alignment_of(record.dataset, record.bytes) == 1;
 }
 
 std::size_t BlockWriter::fitting(std::span<const SmallRecord> records, std::uint64_t bytes) const {

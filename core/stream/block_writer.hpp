@@ -37,6 +37,13 @@ struct StreamOptions {
   /// Of the file system, a power of two, or 0: records of at least kStripesPerRecord of them begin
   /// at a multiple of it, in a container whose chunks do.
   std::uint64_t stripe_bytes = 0;
+  /// H5Pset_alignment: plain records of at least `threshold` bytes that are a whole dataset begin
+  /// at file addresses that are multiples of `multiple`. Not where streams are for FTI, nor where
+  /// it is more than kMostAlignment or a quarter of a chunk, or the record fits no chunk then.
+  struct Alignment {
+    std::uint64_t threshold = 1;
+    std::uint64_t multiple = 1;
+  } whole_datasets;
   /// kNone: this session's records get no hash. Else a new container's rule; an existing one keeps
   /// its own.
   fti::HashKind hash = fti::HashKind::kXxh3;
@@ -44,6 +51,8 @@ struct StreamOptions {
 
 /// What an alignment to stripes may leave empty is at most this part of a record.
 inline constexpr std::uint64_t kStripesPerRecord = 4;
+/// The distance from a dbvar to its data has 32 bits in the index.
+inline constexpr std::uint64_t kMostAlignment = 1u << 30;
 inline constexpr std::uint64_t kLargeRecordBytes =
     64u << 10;  ///< from here on a record is a block of its own
 
@@ -86,8 +95,11 @@ class BlockWriter {
     std::uint32_t header_distance = 0;
     Hash128 hash{};
   };
-  /// Does a record of so many bytes share blocks with others?
-  [[nodiscard]] bool is_small(std::uint64_t bytes) const;
+  /// Does such a record share blocks with others?
+  [[nodiscard]] bool is_small(const SmallRecord& record) const;
+  /// Plain records of this dataset that have so many bytes are all of it.
+  void note_whole(DatasetNumber dataset, std::uint64_t bytes);
+  void forget_whole(DatasetNumber dataset) { whole_bytes_.erase(dataset); }
   /// Writes the first of these records, as many as fit one block, at least one; gives their places.
   /// Each must be small. Errors: kIo, kNoSpace.
   Result<std::vector<Placed>> write_small(std::span<const SmallRecord> records,
@@ -116,15 +128,21 @@ class BlockWriter {
   };
   /// What a record needs that is a block of its own, or the parts of it.
   struct LargeSizes;
+  /// A large record's container.
+  struct Room {
+    std::uint64_t capacity = 0;
+    std::uint64_t alignment = 1;
+  };
 
   Status resume(const DeadSpace& dead);
   std::optional<StreamBlockShape> take_free(const LargeSizes& sizes, Box& box,
                                             std::vector<Box>& rest);
+  std::optional<StreamBlockShape> take_aligned(const LargeSizes& sizes, const Box& box);
   Result<bool> cut_to_chunk(const LargeSizes& sizes, Box& box, std::vector<Box>& rest);
   Status write_parts(const Record& record, std::uint64_t element_bytes, ByteSource& data,
                      std::uint64_t bytes, std::vector<Record>& placed);
-  Status write_part(Record part, ByteSource& data, std::uint64_t capacity,
-                    const StreamBlockShape* into, std::vector<Record>& placed);
+  Status write_part(Record part, ByteSource& data, const Room& room, const StreamBlockShape* into,
+                    std::vector<Record>& placed);
   Result<std::vector<Placed>> write_block(std::span<const SmallRecord> records,
                                           std::span<const std::byte> data,
                                           const StreamBlockShape* into);
@@ -137,10 +155,14 @@ class BlockWriter {
   [[nodiscard]] std::uint64_t room() const { return plan_.chunk_bytes - fill_.back(); }
   /// Where data would begin, and what is left for it, in a chunk that is filled up to `used`.
   [[nodiscard]] std::uint64_t data_at(std::uint64_t used) const;
-  /// Where a record with a container of so many bytes begins: at a stripe if it is worth it and
-  /// then still fits.
-  [[nodiscard]] std::uint64_t data_at(std::uint64_t used, std::uint64_t capacity) const;
+  /// Where a record with such a container begins: as it must be aligned, else at a stripe if it is
+  /// worth it and then still fits.
+  [[nodiscard]] std::uint64_t data_at(std::uint64_t used, const Room& room) const;
   [[nodiscard]] std::uint64_t room_behind(std::uint64_t used) const;
+  /// What the address of a record must be a multiple of; 1 if nobody cares, or where it cannot be.
+  [[nodiscard]] std::uint64_t alignment_of(DatasetNumber dataset, std::uint64_t bytes) const;
+  /// Where in the last chunk, filled up to `used`, data behind a large record's header is aligned.
+  [[nodiscard]] std::uint64_t aligned_at(std::uint64_t used, std::uint64_t multiple) const;
   [[nodiscard]] fti::HashKind record_kind() const {
     return options_.hash == fti::HashKind::kNone ? fti::HashKind::kNone : rules_.hash;
   }
@@ -166,6 +188,7 @@ class BlockWriter {
   bool reused_ = false;
   std::vector<Position> orphans_;
   std::uint64_t bytes_written_ = 0;
+  std::map<DatasetNumber, std::uint64_t> whole_bytes_;  ///< of those that are to be aligned
 };
 
 }  // namespace bento

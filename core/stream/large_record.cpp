@@ -26,6 +26,7 @@ struct BlockWriter::LargeSizes {
   std::uint64_t element_bytes;
   std::uint64_t stored_bytes;  ///< of a filtered record
   std::uint64_t largest;       ///< container that any chunk has room for
+  std::uint64_t alignment;     ///< of a record that is not cut
 
   [[nodiscard]] std::uint64_t data_of(const Box& box) const {
     return sliceable ? box.elements() * element_bytes : stored_bytes;
@@ -44,9 +45,52 @@ struct BlockWriter::LargeSizes {
   }
 };
 
+void BlockWriter::note_whole(DatasetNumber dataset, std::uint64_t bytes) {
+  if (options_.whole_datasets.multiple > 1 && bytes >= options_.whole_datasets.threshold)
+    whole_bytes_[dataset] = bytes;
+  else
+    whole_bytes_.erase(dataset);
+}
+
+std::uint64_t BlockWriter::alignment_of(DatasetNumber dataset, std::uint64_t bytes) const {
+  const auto whole = whole_bytes_.find(dataset);
+  if (whole == whole_bytes_.end() || whole->second != bytes || rules_.for_fti) return 1;
+  const std::uint64_t multiple = options_.whole_datasets.multiple;
+  const std::uint64_t chunk = plan_.chunk_bytes;
+  if (multiple > std::min(kMostAlignment, chunk / 4)) return 1;
+  const std::uint64_t rest =
+      rules_.head_bytes() + header_bytes(rules_.large_containers()) + multiple;
+  const std::uint64_t container = bytes + granule_table_bytes(rules_, bytes);
+  return container <= chunk && rest <= chunk - container ? multiple : 1;
+}
+
+std::uint64_t BlockWriter::aligned_at(std::uint64_t used, std::uint64_t multiple) const {
+  const std::uint64_t chunk = plan_.address(local_task_, (fill_.size() - 1) * plan_.chunk_bytes);
+  const std::uint64_t nearest = data_at(used);
+  if ((chunk + nearest) % multiple == 0) return nearest;
+  const std::uint64_t behind = used + header_bytes(rules_.large_containers());
+  return round_up(chunk + behind, multiple) - chunk;
+}
+
+// A dataset that is written again and again finds the block of an earlier time.
+std::optional<StreamBlockShape> BlockWriter::take_aligned(const LargeSizes& sizes, const Box& box) {
+  const std::uint64_t header = header_bytes(rules_.large_containers());
+  const std::uint64_t bytes = sizes.container_of(sizes.data_of(box));
+  const std::uint64_t filler = aligned_at(fill_.back(), sizes.alignment) - fill_.back() - header;
+  auto free = bytes < kLargeRecordBytes ? reuse_.take_small(std::array{filler, bytes})
+                                        : reuse_.take_large(bytes);
+  if (!free) return free;
+  const Position data = free->position + header + free->capacities.front();
+  if (free->capacities.size() == 2 && plan_.address(local_task_, data) % sizes.alignment == 0)
+    return free;
+  reuse_.add_free(std::move(*free));
+  return std::nullopt;
+}
+
 // Parts below kLargeRecordBytes would leave blocks that nothing fits.
 std::optional<StreamBlockShape> BlockWriter::take_free(const LargeSizes& sizes, Box& box,
                                                        std::vector<Box>& rest) {
+  if (sizes.alignment > 1) return take_aligned(sizes, box);
   const std::uint64_t bytes = sizes.data_of(box);
   auto free = reuse_.take_large(sizes.container_of(bytes));
   if (free || !sizes.sliceable || bytes < 2 * std::max(kLargeRecordBytes, sizes.element_bytes))
@@ -63,6 +107,12 @@ std::optional<StreamBlockShape> BlockWriter::take_free(const LargeSizes& sizes, 
 // What fits the next chunk goes there whole. What fits none fills the rest of this one first, if
 // that is worth a record. False: another chunk was begun.
 Result<bool> BlockWriter::cut_to_chunk(const LargeSizes& sizes, Box& box, std::vector<Box>& rest) {
+  if (sizes.alignment > 1) {
+    if (aligned_at(fill_.back(), sizes.alignment) + sizes.capacity_of(box) <= plan_.chunk_bytes)
+      return true;
+    BENTO_TRY(next_chunk());
+    return false;
+  }
   const std::uint64_t here = room_behind(fill_.back());
   if (sizes.capacity_of(box) <= here) return true;
   const bool worth_it = sizes.sliceable && here >= sizes.smallest() &&
@@ -77,8 +127,9 @@ Result<bool> BlockWriter::cut_to_chunk(const LargeSizes& sizes, Box& box, std::v
 
 Status BlockWriter::write_parts(const Record& record, std::uint64_t element_bytes, ByteSource& data,
                                 std::uint64_t bytes, std::vector<Record>& placed) {
-  const LargeSizes sizes{rules_, record.encoding == Encoding::kPlain, element_bytes, bytes,
-                         room_behind(0)};
+  const bool plain = record.encoding == Encoding::kPlain;
+  const LargeSizes sizes{rules_, plain,          element_bytes,
+                         bytes,  room_behind(0), plain ? alignment_of(record.dataset, bytes) : 1};
   if (sizes.smallest() > sizes.largest)
     return fail(Code::kNoSpace,
                 fmt::format("writer {}: a piece of {} bytes fits no chunk of {} bytes in '{}'; use "
@@ -99,8 +150,8 @@ Status BlockWriter::write_parts(const Record& record, std::uint64_t element_byte
       }
     }
     part.stored_bytes = sizes.data_of(part.box);
-    BENTO_TRY(write_part(part, data, free ? free->capacities.back() : sizes.capacity_of(part.box),
-                         free ? &*free : nullptr, placed));
+    const std::uint64_t capacity = free ? free->capacities.back() : sizes.capacity_of(part.box);
+    BENTO_TRY(write_part(part, data, {capacity, sizes.alignment}, free ? &*free : nullptr, placed));
   }
   return {};
 }
@@ -117,8 +168,9 @@ Result<std::vector<Record>> BlockWriter::write_large(const Record& record,
 
 // Data first, then the header that describes it. A block that is used again keeps its head and the
 // capacities: only what its dbvars say of the content changes.
-Status BlockWriter::write_part(Record part, ByteSource& data, std::uint64_t capacity,
+Status BlockWriter::write_part(Record part, ByteSource& data, const Room& room,
                                const StreamBlockShape* into, std::vector<Record>& placed) {
+  const std::uint64_t capacity = room.capacity;
   const std::uint64_t begin = into != nullptr ? into->position % plan_.chunk_bytes : fill_.back();
   const Position block =
       into != nullptr ? into->position : (fill_.size() - 1) * plan_.chunk_bytes + begin;
@@ -126,8 +178,7 @@ Status BlockWriter::write_part(Record part, ByteSource& data, std::uint64_t capa
   const bool aligned = !rules_.for_fti;
   std::uint64_t filler_bytes = 0;
   if (aligned)
-    filler_bytes =
-        into != nullptr ? into->capacities[0] : data_at(begin, capacity) - begin - header;
+    filler_bytes = into != nullptr ? into->capacities[0] : data_at(begin, room) - begin - header;
   part.where = {writer_, block + header + filler_bytes};
   part.header_distance = static_cast<std::uint32_t>(fti::v11::kDbVarBytes + filler_bytes);
   BENTO_TRY(write_hashed(plan_.address(local_task_, part.where.offset), data, part));

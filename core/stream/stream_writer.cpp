@@ -83,6 +83,7 @@ Status StreamWriter::compact() {
 
 void StreamWriter::forget(DatasetNumber dataset) {
   buffer_.forget(dataset);
+  blocks_.forget_whole(dataset);
   const auto theirs = [&](const Slot& slot) { return slot.dataset == dataset; };
   for (const Slot& slot : uncommitted_) {
     if (!theirs(slot)) continue;
@@ -161,8 +162,7 @@ Status StreamWriter::flush_buffer() {
   std::size_t done = 0;
   Status status = flush_left();
   while (done < buffer_.entries().size() && status)
-    status =
-        blocks_.is_small(buffer_.entries()[done].bytes) ? flush_small(done) : flush_large(done);
+    status = is_small(buffer_.entries()[done]) ? flush_small(done) : flush_large(done);
   auto dropped = buffer_.drop_first(done);
   return status ? dropped : status;
 }
@@ -188,8 +188,8 @@ Status StreamWriter::flush_left() {
   for (const RecordBuffer::Left& left : buffer_.left()) {
     const auto data = buffer_.data_of(left.entry);
     std::vector<Record> placed{left.record};
-    if (blocks_.is_small(data.size())) {
-      const BlockWriter::SmallRecord small{left.record.dataset, data.size()};
+    const BlockWriter::SmallRecord small{left.record.dataset, data.size()};
+    if (blocks_.is_small(small)) {
       BENTO_ASSIGN(const auto place, blocks_.write_small({&small, 1}, data));
       placed[0] = placed_at(left.record, place[0]);
     } else {
@@ -239,7 +239,7 @@ Status StreamWriter::flush_large(std::size_t& done) {
 Status StreamWriter::flush_small(std::size_t& done) {
   const auto& entries = buffer_.entries();
   std::vector<BlockWriter::SmallRecord> records;
-  for (std::size_t i = done; i < entries.size() && blocks_.is_small(entries[i].bytes); ++i) {
+  for (std::size_t i = done; i < entries.size() && is_small(entries[i]); ++i) {
     if (i != done && entries[i].offset != entries[i - 1].offset + entries[i - 1].bytes) break;
     records.push_back({entries[i].slot.dataset, entries[i].bytes});
   }

@@ -98,6 +98,12 @@ class StreamWriter {
   /// are, in their place. Nothing may be buffered, nor told of. Errors: as write_parts().
   Status write_without_gaps(const std::set<DatasetNumber>& datasets, const ReadRecord& read);
 
+  /// Plain records of this dataset that have so many bytes are all of it; they are aligned as the
+  /// options say (StreamOptions::whole_datasets).
+  void note_whole(DatasetNumber dataset, std::uint64_t bytes) {
+    blocks_.note_whole(dataset, bytes);
+  }
+
   /// Bytes of a chunk that a record of its own cannot have: FB and header, up to the alignment.
   [[nodiscard]] static std::uint64_t bytes_in_front(const StreamOptions& options,
                                                     const StreamRules& rules);
@@ -162,6 +168,9 @@ class StreamWriter {
   Status compact();
   Status flush_buffer();
   Status flush_left();
+  [[nodiscard]] bool is_small(const RecordBuffer::Entry& entry) const {
+    return blocks_.is_small({entry.slot.dataset, entry.bytes});
+  }
   /// The buffer's records from `done` on, which moves on with what is in the stream.
   Status flush_large(std::size_t& done);
   Status flush_small(std::size_t& done);

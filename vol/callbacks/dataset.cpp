@@ -279,6 +279,12 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void*
       }));
       if (answered) return state->file->container().publish();
     }
+    if (state->home == Home::kSkeleton && args->op_type == H5VL_NATIVE_DATASET_GET_OFFSET) {
+      // The native code knows where it lies in the skeleton, which is another file.
+      *static_cast<H5VL_native_dataset_optional_args_t*>(args->args)->get_offset.offset =
+          HADDR_UNDEF;
+      return {};
+    }
     if (state->home == Home::kVirtual && args->op_type == H5VL_NATIVE_DATASET_GET_VLEN_BUF_SIZE) {
       const auto& asked =
           static_cast<H5VL_native_dataset_optional_args_t*>(args->args)->get_vlen_buf_size;

@@ -14,6 +14,7 @@
 #include "hdf5/base/chunk_arguments.hpp"
 #include "hdf5/data/filtered_record.hpp"
 #include "vol/data/box_data.hpp"
+#include "vol/data/dataset_offset.hpp"
 #include "vol/data/variable_transfer.hpp"
 
 namespace bento::vol {
@@ -381,6 +382,11 @@ Result<bool> diverted_optional(Object* object, DatasetState& state, H5VL_optiona
       BENTO_ASSIGN(*asked.size,
                    variable_buffer_bytes(object, state, asked.type_id, asked.space_id));
       return true;
+    }
+    case H5VL_NATIVE_DATASET_GET_OFFSET: {
+      BENTO_ASSIGN(const auto offset, dataset_offset(object, state));
+      if (offset) *native->get_offset.offset = *offset;
+      return offset.has_value();
     }
     case H5VL_NATIVE_DATASET_GET_NUM_CHUNKS: {
       BENTO_ASSIGN(const Grid grid, grid_of(object, state));

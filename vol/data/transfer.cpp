@@ -218,6 +218,14 @@ Status write_packed(Object* object, DatasetState& state, const SelectionShape& s
                       });
 }
 
+/// What is written whole lies where the program has asked for (H5Pset_alignment).
+Status note_whole(Object* object, DatasetState& state, const SelectionShape& shape) {
+  BENTO_ASSIGN(const Dims extent, state.extent(object));
+  if (shape.form == SelectionShape::Form::kBox && shape.box == Box::whole(extent))
+    state.file->container().note_whole(state.number, extent.bytes(state.element_bytes));
+  return {};
+}
+
 /// By way of a copy of all elements that are written.
 Status write_copy(Object* object, DatasetState& state, const Plan& plan, const ElementTypes& types,
                   const void* buffer, const WrittenMembers* written, bool keeps_members) {
@@ -280,6 +288,7 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   }
 
   const std::uint64_t bytes = count * state.element_bytes;
+  if (state.file->container().aligns()) BENTO_TRY(note_whole(object, state, plan.shape));
   // Members that the memory type lacks keep their value in the file.
   WrittenMembers some;
   const WrittenMembers* written = state.all_members();

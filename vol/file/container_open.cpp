@@ -72,6 +72,13 @@ Verification verification(Verify verify) {
   return Verification::kSmall;
 }
 
+StreamOptions::Alignment alignment_wanted(hid_t fapl) {
+  hsize_t threshold = 1;
+  hsize_t multiple = 1;
+  if (fapl < 0 || H5Pget_alignment(fapl, &threshold, &multiple) < 0) return {};
+  return {threshold, multiple};
+}
+
 FileOpener& file_opener() {
   static FileOpener opener = open_posix_file;
   return opener;
@@ -91,6 +98,7 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   ask_for_striping(options, config);
   options.stream.buffer_bytes = config.buffer;
   options.stream.align = config.align;
+  options.stream.whole_datasets = alignment_wanted(fapl);
   options.stream.hash = hash_kind(config.checksum);
   options.verify = verification(config.verify);
   options.durability = config.power ? Durability::kPower : Durability::kProcess;

@@ -61,6 +61,8 @@ Result<UserAccess> user_access(hid_t fapl) {
   access.driver = H5Pget_driver(fapl);
   access.parallel = is_mpio(access.driver);
   access.page_buffer = page_buffer_of(fapl);
+  if (H5Pget_alignment(fapl, &access.alignment.threshold, &access.alignment.multiple) < 0)
+    access.alignment = {};
   if (!access.parallel) return access;
   BENTO_ASSIGN(access.mpi, mpi_access(fapl));
   return access;
@@ -99,10 +101,6 @@ PlistHandle copy_without_mpi(hid_t fapl) {
   double preempt = 0;
   if (H5Pget_cache(fapl, &unused, &slots, &bytes, &preempt) >= 0)
     H5Pset_cache(to, unused, slots, bytes, preempt);
-  hsize_t threshold = 0;
-  hsize_t alignment = 0;
-  if (H5Pget_alignment(fapl, &threshold, &alignment) >= 0)
-    H5Pset_alignment(to, threshold, alignment);
   carry<hsize_t>(fapl, to, H5Pget_meta_block_size, H5Pset_meta_block_size);
   carry<hsize_t>(fapl, to, H5Pget_small_data_block_size, H5Pset_small_data_block_size);
   carry<unsigned>(fapl, to, H5Pget_elink_file_cache_size, H5Pset_elink_file_cache_size);
@@ -122,6 +120,9 @@ Result<PlistHandle> skeleton_fapl(hid_t fapl, const UserAccess& access,
   if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 ||
       set_fapl_skeleton(list.get(), host, name) < 0)
     return fail(Code::kInternal, "skeleton driver refused");
+  // It is for raw data, which does not lie here; metadata would leave holes, in memory.
+  if (H5Pset_alignment(list.get(), 1, 1) < 0)
+    return fail(Code::kInternal, "the alignment cannot be turned off");
   // HDF5's image of its metadata cache has nothing to speed up in a file that is all in memory, and
   // with shared header messages it leaves one that cannot be opened again.
   H5AC_cache_image_config_t image{};
@@ -158,6 +159,8 @@ Status show_user_access(hid_t fapl, const Object* object, FileContext& file) {
   else
     done = H5Pset_fapl_sec2(fapl);
   if (done < 0) return fail(Code::kInternal, "the file's access list cannot show its driver");
+  if (H5Pset_alignment(fapl, access.alignment.threshold, access.alignment.multiple) < 0)
+    return fail(Code::kInternal, "the file's access list cannot show its alignment");
   return show_page_buffer(fapl, object, file);
 }
 

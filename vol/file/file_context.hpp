@@ -55,6 +55,11 @@ struct UserAccess {
   bool parallel = false;                 ///< mpio
   std::shared_ptr<const MpiAccess> mpi;  ///< not null for mpio
   PageBuffer page_buffer;
+  /// H5Pset_alignment: for raw data (StreamOptions::whole_datasets), not for the skeleton.
+  struct {
+    hsize_t threshold = 1;
+    hsize_t multiple = 1;
+  } alignment;
 };
 
 /// With what a file was opened.
