@@ -6,6 +6,7 @@
 
 #include "transfer/daemon_lock.hpp"
 #include "transfer/kvtree_file.hpp"
+#include "transfer/one_name.hpp"
 #include "transfer/submit.hpp"
 #include "transfer/work_folder.hpp"
 
@@ -18,18 +19,19 @@ Result<std::vector<Entry>> cancel(const std::string& transfer_file,
   BENTO_TRY(update_kvfile(transfer_file, [&](KvTree& tree) -> Status {
     const TransferState state = read_state(tree);
     const auto is_one = [](const Entry& entry, const std::string& name) {
-      return entry.source == name || entry.destination == name || entry.container == name;
+      return one_name(entry.source) == name || one_name(entry.destination) == name ||
+             one_name(entry.container) == name;
     };
     std::vector<std::string> wanted;
     for (const auto& name : names) {
-      wanted.push_back(clean_name(name));
+      wanted.push_back(one_name(clean_name(name)));
       const auto found = std::ranges::find_if(
           state.entries, [&](const Entry& entry) { return is_one(entry, wanted.back()); });
       if (found == state.entries.end())
         return fail(Code::kNotFound,
                     fmt::format("'{}' is neither source nor destination of anything in '{}'", name,
                                 transfer_file));
-      if (!found->container.empty()) wanted.push_back(found->container);
+      if (!found->container.empty()) wanted.push_back(one_name(found->container));
     }
     for (const auto& entry : state.entries) {
       if (!wanted.empty() && std::ranges::none_of(wanted, [&](const std::string& name) {

@@ -20,6 +20,7 @@
 #include "core/layout/plan.hpp"
 #include "transfer/cache_folder.hpp"
 #include "transfer/kvtree_file.hpp"
+#include "transfer/one_name.hpp"
 #include "transfer/share.hpp"
 #include "transfer/source.hpp"
 #include "transfer/spill.hpp"
@@ -148,19 +149,11 @@ void forget_old_arrivals(KvTree& tree) {
   }
 }
 
-/// The same for all names of its folder.
-std::string one_name(const std::string& destination) {
-  std::error_code problem;
-  const auto folder = std::filesystem::weakly_canonical(folder_of(destination), problem);
-  return problem ? destination : (folder / base_of(destination)).string();
-}
-
 Status put_all(KvTree& tree, const std::vector<Entry>& entries, const Submission& submission) {
   const TransferState before = read_state(tree);
   std::set<std::string> targets;
   for (const auto& entry : entries) targets.insert(one_name(entry.destination));
-  const std::string container =
-      entries.front().container.empty() ? "" : one_name(entries.front().container);
+  const std::string container = one_name(entries.front().container);
   for (const auto& known : before.entries) {
     const bool same_source =
         std::ranges::find(entries, known.source, &Entry::source) != entries.end();

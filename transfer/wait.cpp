@@ -4,17 +4,17 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <filesystem>
+#include <set>
 #include <string>
 #include <thread>
 
 #include <fmt/format.h>
 
-#include "core/layout/names.hpp"
 #include "transfer/cache_note.hpp"
 #include "transfer/daemon_lock.hpp"
 #include "transfer/h5bento_transfer.h"
 #include "transfer/kvtree_file.hpp"
+#include "transfer/one_name.hpp"
 #include "transfer/submit.hpp"
 #include "transfer/transfer_file.hpp"
 
@@ -28,14 +28,14 @@ struct Answer {
   std::string why;
 };
 
-Answer ask(const std::string& file, const std::string& path, const std::string& real) {
+/// `names`: what the file may be called, each one_name().
+Answer ask(const std::string& file, const std::string& path, const std::set<std::string>& names) {
   const auto tree = read_kvfile(file);
   if (!tree) return {H5BENTO_TRANSFER_UNKNOWN, tree.error().text};
   Answer answer{H5BENTO_TRANSFER_ARRIVED, {}};
   bool known = false;
   for (const auto& entry : read_state(*tree).entries) {
-    if (entry.destination != path && entry.container != path && entry.destination != real &&
-        entry.container != real)
+    if (!names.contains(one_name(entry.destination)) && !names.contains(one_name(entry.container)))
       continue;
     known = true;
     if (entry.failed) return {H5BENTO_TRANSFER_FAILED, entry.problem};
@@ -53,9 +53,11 @@ Answer ask(const std::string& file, const std::string& path, const std::string& 
 
 Answer wait(const std::string& path, const std::string& file, double seconds) {
   const auto begun = Clock::now();
-  const auto real = final_name_of(path);  // what a program has submitted by itself
+  std::set<std::string> names{one_name(path)};
+  // What a program has submitted by itself.
+  if (const auto real = final_name_of(path)) names.insert(one_name(*real));
   for (;;) {
-    Answer answer = ask(file, path, real ? *real : path);
+    Answer answer = ask(file, path, names);
     const std::chrono::duration<double> passed = Clock::now() - begun;
     if (answer.result != H5BENTO_TRANSFER_LATE || (seconds >= 0 && passed.count() >= seconds))
       return answer;
@@ -74,8 +76,7 @@ extern "C" int h5bento_transfer_wait(const char* path, const char* transfer_file
     if (path == nullptr || *path == '\0') {
       answer.why = "no path";
     } else {
-      const auto whole = std::filesystem::path(bento::absolute_name(path)).lexically_normal();
-      answer = wait(whole.string(),
+      answer = wait(clean_name(path),
                     transfer_file != nullptr ? transfer_file : default_transfer_file(), seconds);
     }
   } catch (const std::exception& error) {

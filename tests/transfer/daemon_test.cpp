@@ -97,6 +97,38 @@ TEST_CASE("daemon: SCR's own entries arrive, hostile ones fail with a reason", "
   CHECK(ask(scratch / "x", scratch / "no", -1, why) == H5BENTO_TRANSFER_UNKNOWN);
 }
 
+TEST_CASE("transfer: all names of a folder are one to wait and cancel", "[transfer]") {
+  const Scratch scratch;
+  const std::string file = scratch / "t";
+  std::filesystem::create_directory(scratch / "out");
+  std::filesystem::create_directory_symlink(scratch / "out", scratch / "alias");
+  const auto put = [&] {
+    require_ok(update_kvfile(file, [&](KvTree& tree) -> Status {
+      put_plain(tree, scratch / "a", scratch / "out/a", "7", "7");
+      return {};
+    }));
+  };
+  for (const std::string name : {"out/a", "alias/a", "out/./a", "out//a", "alias/../out/a"}) {
+    INFO(name);
+    put();
+    std::string why;
+    CHECK(ask(scratch / name, file, 0, why) == H5BENTO_TRANSFER_ARRIVED);
+    CHECK(cancel(file, {scratch / name}).has_value());
+    CHECK(read_state(must(read_kvfile(file))).entries.empty());
+  }
+  // As the daemon's file has it, and asked by the other name.
+  require_ok(update_kvfile(file, [&](KvTree& tree) -> Status {
+    put_plain(tree, scratch / "alias/b", scratch / "alias/c", "7", "7");
+    return {};
+  }));
+  std::string why;
+  CHECK(ask(scratch / "out/c", file, 0, why) == H5BENTO_TRANSFER_ARRIVED);
+  CHECK(ask(scratch / "out/b", file, 0, why) == H5BENTO_TRANSFER_UNKNOWN);
+  CHECK_FALSE(cancel(file, {scratch / "out/d"}).has_value());
+  CHECK(cancel(file, {scratch / "out/b"}).has_value());
+  CHECK(read_state(must(read_kvfile(file))).entries.empty());
+}
+
 TEST_CASE("daemon: of what has arrived, a hundred are remembered", "[transfer]") {
   const Scratch scratch;
   const std::string file = scratch / "t";
