@@ -173,6 +173,64 @@ def again():
     assert grown <= 8 * MIB, f"{grown} bytes more"
 
 
+def mixed(seeds=30):
+    """Random creates, writes of wholes and parts, deletes, flushes and sessions, each session with another alignment."""
+    import random
+
+    import h5py
+    import numpy as np
+
+    for seed in range(seeds):
+        rng = random.Random(seed)
+        path = f"mixed-{seed % 3}.h5"
+        held = {}
+        mode = "w"
+        for _ in range(rng.randint(1, 4)):
+            options = {"alignment_threshold": rng.choice((0, 1, 500, 65536)), "alignment_interval": rng.choice((1, 8, 513, 4096, 100_000, MIB))}
+            with h5py.File(path, mode, **options) as file:
+                for _ in range(rng.randint(1, 60)):
+                    step(rng, file, held)
+                compare(path, file, held)
+            mode = "r+"
+        with h5py.File(path, "r") as file:
+            compare(path, file, held)
+            assert set(file) == set(held) and np.all([file[name].shape == held[name].shape for name in held])
+
+
+def step(rng, file, held):
+    import numpy as np
+
+    kind = rng.random()
+    if kind < 0.25 or not held:
+        name = f"d{rng.randint(0, 20)}"
+        if name not in held:
+            held[name] = np.zeros(rng.choice((1, 7, 300, 5000, 20_000, 200_000)), "i4")
+            file.create_dataset(name, data=held[name] if rng.random() < 0.5 else None, shape=held[name].shape, dtype="i4")
+        return
+    name = rng.choice(sorted(held))
+    array, value = held[name], rng.randint(1, 99)
+    if kind < 0.6:
+        array[...] = np.arange(array.size) % 251 + value
+        file[name][...] = array
+    elif kind < 0.8:
+        first = rng.randrange(array.size)
+        array[first : first + 500] = value
+        file[name][first : first + 500] = array[first : first + 500]
+    elif kind < 0.85:
+        del file[name], held[name]
+    elif kind < 0.95:
+        file.flush()
+    elif file[name].id.get_offset() is not None:
+        is_there(file.filename, file[name])
+
+
+def compare(path, file, held):
+    for name, array in held.items():
+        assert (file[name][()] == array).all(), name
+        if file[name].id.get_offset() is not None:
+            is_there(path, file[name])
+
+
 def ranks():
     """Each rank writes a dataset of its own; those in physical file 0 have an offset, on every rank."""
     import h5py
@@ -221,7 +279,7 @@ def part(name, string=None):
 
 
 def main():
-    for name in ("serial", "nowhere", "aligned", "metadata", "again"):
+    for name in ("serial", "nowhere", "aligned", "metadata", "again", "mixed"):
         part(name)
     part("aligned_md5", "bento checksum=md5")
     mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run", "ranks"], bento_env(string="bento files=2"))
@@ -240,4 +298,4 @@ if __name__ == "__main__":
         globals()[sys.argv[2]]()
         print("right")
     else:
-        run_test(main, containers=20)
+        run_test(main, containers=23)
