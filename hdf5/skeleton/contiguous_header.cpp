@@ -2,7 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/skeleton/contiguous_header.hpp"
 
-#include "core/bytes/byte_reader.hpp"
+#include "hdf5/skeleton/header_bytes.hpp"
 #include "hdf5/skeleton/header_messages.hpp"
 
 namespace bento::vol {
@@ -24,15 +24,6 @@ enum Message : std::uint16_t {
 enum TypeClass : std::uint8_t { kString = 3, kBits = 4, kOpaque = 5, kEnum = 8, kSequence = 9 };
 constexpr std::uint64_t kNoAddress = ~std::uint64_t{0};
 
-/// For whoever asks it means no more than "not of this kind".
-tl::unexpected<Error> other() {
-  return fail(Code::kUnsupported, {});
-}
-
-ByteReader reader(std::span<const std::byte> bytes) {
-  return ByteReader(bytes, std::endian::little, "object header");
-}
-
 /// Bytes that mean the same in another file.
 Result<std::uint64_t> size_of_plain_type(ByteReader& in, bool text_of_any_length) {
   BENTO_ASSIGN(const std::uint8_t first, in.u8());
@@ -42,7 +33,7 @@ Result<std::uint64_t> size_of_plain_type(ByteReader& in, bool text_of_any_length
   const unsigned kind = first & 0x0Fu;
   const bool text = kind == kSequence && (bits & 0x0Fu) == 1;
   if (kind <= kOpaque || kind == kEnum || (text_of_any_length && text)) return size;
-  return other();
+  return not_of_this_kind();
 }
 
 Result<Dims> extent_in(ByteReader in) {
@@ -53,11 +44,11 @@ Result<Dims> extent_in(ByteReader in) {
     BENTO_TRY(in.skip(5));
   } else if (version == 2) {
     BENTO_ASSIGN(const std::uint8_t kind, in.u8());
-    if (kind > 1) return other();  // without elements
+    if (kind > 1) return not_of_this_kind();  // without elements
   } else {
-    return other();
+    return not_of_this_kind();
   }
-  if (rank > kMaxRank) return other();
+  if (rank > kMaxRank) return not_of_this_kind();
   Dims extent(rank);
   for (unsigned d = 0; d < rank; ++d) {
     BENTO_ASSIGN(extent[d], in.u64());
@@ -70,10 +61,10 @@ Result<std::size_t> address_in(ByteReader in) {
   constexpr std::uint8_t kContiguous = 1;
   BENTO_ASSIGN(const std::uint8_t version, in.u8());
   BENTO_ASSIGN(const std::uint8_t kind, in.u8());
-  if ((version != 3 && version != 4) || kind != kContiguous) return other();
+  if ((version != 3 && version != 4) || kind != kContiguous) return not_of_this_kind();
   const std::size_t at = in.offset();
   BENTO_ASSIGN(const std::uint64_t address, in.u64());
-  if (address != kNoAddress) return other();
+  if (address != kNoAddress) return not_of_this_kind();
   return at;
 }
 
@@ -82,7 +73,7 @@ Status check_attribute(ByteReader in) {
   BENTO_ASSIGN(const std::uint8_t shared, in.u8());  // version 1 has nothing there
   BENTO_ASSIGN(std::uint64_t name, in.u16());
   BENTO_TRY(in.skip(4));
-  if (version == 0 || version > 3 || (version > 1 && shared != 0)) return other();
+  if (version == 0 || version > 3 || (version > 1 && shared != 0)) return not_of_this_kind();
   if (version == 1) name = (name + 7) / 8 * 8;
   BENTO_TRY(in.skip(name + (version == 3 ? 1 : 0)));
   BENTO_TRY(size_of_plain_type(in, true));
@@ -93,8 +84,8 @@ Status check_attribute(ByteReader in) {
 class Found {
  public:
   Status take(const HeaderMessage& message) {
-    if (message.shared) return other();
-    ByteReader in = reader(message.bytes);
+    if (message.shared) return not_of_this_kind();
+    ByteReader in = header_reader(message.bytes);
     switch (message.kind) {
       case kDataspace: {
         ++spaces_;
@@ -122,7 +113,7 @@ class Found {
       case kModified:
         return {};
       default:
-        return other();
+        return not_of_this_kind();
     }
   }
   [[nodiscard]] bool whole() const { return spaces_ == 1 && types_ == 1 && layouts_ == 1; }
@@ -151,8 +142,8 @@ std::optional<Dims> read_header_extent(std::span<const std::byte> image, std::ui
   std::optional<Dims> extent;
   const auto read = visit_header(image, address, [&](const HeaderMessage& message) -> Status {
     if (message.kind != kDataspace) return {};
-    if (message.shared || extent) return other();
-    BENTO_ASSIGN(extent, extent_in(reader(message.bytes)));
+    if (message.shared || extent) return not_of_this_kind();
+    BENTO_ASSIGN(extent, extent_in(header_reader(message.bytes)));
     return {};
   });
   return read ? extent : std::nullopt;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/bytes/byte_reader.hpp"
+#include "hdf5/skeleton/header_bytes.hpp"
 
 namespace bento::vol {
 
@@ -21,15 +21,6 @@ constexpr std::size_t kChecksumBytes = 4;
 constexpr std::size_t kSignatureBytes = 4;
 constexpr std::size_t kMostPrefix = 4 + 2 + 16 + 4 + 8;  // of version 2
 
-/// For whoever asks it means no more than "not of this kind".
-tl::unexpected<Error> other() {
-  return fail(Code::kUnsupported, {});
-}
-
-ByteReader reader(std::span<const std::byte> bytes) {
-  return ByteReader(bytes, std::endian::little, "object header");
-}
-
 bool begins_with(std::span<const std::byte> bytes, std::string_view text) {
   return bytes.size() >= text.size() &&
          std::ranges::equal(bytes.first(text.size()), std::as_bytes(std::span(text)));
@@ -39,7 +30,7 @@ bool begins_with(std::span<const std::byte> bytes, std::string_view text) {
 Result<bool> has_usual_fields(std::span<const std::byte> image) {
   static constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
   if (!begins_with(image, kSignature)) return false;
-  ByteReader in = reader(image.subspan(kSignature.size()));
+  ByteReader in = header_reader(image.subspan(kSignature.size()));
   BENTO_ASSIGN(const std::uint8_t version, in.u8());
   if (version > 3) return false;
   if (version < 2) BENTO_TRY(in.skip(4));
@@ -61,13 +52,13 @@ class Walk {
 
   Result<unsigned> run(std::uint64_t address) {
     BENTO_ASSIGN(const bool usual, has_usual_fields(image_));
-    if (!usual || address > image_.size()) return other();
+    if (!usual || address > image_.size()) return not_of_this_kind();
     const auto header = image_.subspan(static_cast<std::size_t>(address));
     version_ = begins_with(header, "OHDR") ? 2 : 1;
     BENTO_ASSIGN(const Block first, version_ == 2 ? first_of_2(address) : first_of_1(address));
     blocks_.push_back(first);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
-      if (i == kMostBlocks) return other();
+      if (i == kMostBlocks) return not_of_this_kind();
       BENTO_TRY(walk(blocks_[i]));
     }
     return version_;
@@ -76,28 +67,28 @@ class Walk {
  private:
   Result<std::span<const std::byte>> bytes_of(const Block& block) const {
     const auto [offset, length] = block;
-    if (offset > image_.size() || length > image_.size() - offset) return other();
+    if (offset > image_.size() || length > image_.size() - offset) return not_of_this_kind();
     return image_.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
   }
 
   Result<Block> first_of_1(std::uint64_t address) {
     constexpr std::size_t kPrefix = 16;
     BENTO_ASSIGN(const auto prefix, bytes_of({address, kPrefix}));
-    ByteReader in = reader(prefix);
+    ByteReader in = header_reader(prefix);
     BENTO_ASSIGN(const std::uint8_t version, in.u8());
     BENTO_TRY(in.skip(7));  // number of messages, number of links
     BENTO_ASSIGN(const std::uint32_t length, in.u32());
-    if (version != 1) return other();
+    if (version != 1) return not_of_this_kind();
     return Block{address + kPrefix, length};
   }
 
   Result<Block> first_of_2(std::uint64_t address) {
     const auto rest = image_.subspan(static_cast<std::size_t>(address));
-    ByteReader in = reader(rest.first(std::min(rest.size(), kMostPrefix)));
+    ByteReader in = header_reader(rest.first(std::min(rest.size(), kMostPrefix)));
     BENTO_TRY(in.skip(kSignatureBytes));
     BENTO_ASSIGN(const std::uint8_t version, in.u8());
     BENTO_ASSIGN(const std::uint8_t flags, in.u8());
-    if (version != 2) return other();
+    if (version != 2) return not_of_this_kind();
     if ((flags & 0x20u) != 0) BENTO_TRY(in.skip(16));  // times
     if ((flags & 0x10u) != 0) BENTO_TRY(in.skip(4));   // when attributes are stored elsewhere
     has_order_ = (flags & 0x04u) != 0;
@@ -127,7 +118,7 @@ class Walk {
   Status walk(const Block block) {
     const std::size_t prefix = version_ == 1 ? 8 : has_order_ ? 6 : 4;
     BENTO_ASSIGN(const auto bytes, bytes_of(block));
-    ByteReader in = reader(bytes);
+    ByteReader in = header_reader(bytes);
     while (in.remaining() >= prefix) {
       BENTO_ASSIGN(const HeaderMessage message, message_of(in, block.first));
       if (message.kind == kContinuation && !message.shared)
@@ -139,12 +130,13 @@ class Walk {
   }
 
   Status go_on(std::span<const std::byte> message) {
-    ByteReader in = reader(message);
+    ByteReader in = header_reader(message);
     BENTO_ASSIGN(std::uint64_t offset, in.u64());
     BENTO_ASSIGN(std::uint64_t length, in.u64());
     if (version_ == 2) {
       BENTO_ASSIGN(const auto block, bytes_of({offset, length}));
-      if (!begins_with(block, "OCHK") || length < kSignatureBytes + kChecksumBytes) return other();
+      if (!begins_with(block, "OCHK") || length < kSignatureBytes + kChecksumBytes)
+        return not_of_this_kind();
       offset += kSignatureBytes;
       length -= kSignatureBytes + kChecksumBytes;
     }

@@ -4,28 +4,18 @@
 
 #include <algorithm>
 
-#include "core/bytes/byte_reader.hpp"
 #include "hdf5/skeleton/contiguous_header.hpp"
+#include "hdf5/skeleton/header_bytes.hpp"
 #include "hdf5/view/dataset_view.hpp"
 
 namespace bento::vol {
-
-namespace {
-
-/// The native library's tokens are addresses, in little-endian order.
-Result<std::uint64_t> address_of(const H5O_token_t& token) {
-  ByteReader in(std::as_bytes(std::span(token.__data)), std::endian::little, "object token");
-  return in.u64();
-}
-
-}  // namespace
 
 Result<bool> WholeCopies::copy(hid_t from, const char* name, hid_t to, hid_t lcpl,
                                const H5O_token_t& token) {
   const DatasetDeclaration* const declared = diverted_.find(token);
   if (declared == nullptr || (declared->flags & kVariableElements) != 0) return false;
-  BENTO_ASSIGN(const std::uint64_t address, address_of(token));
-  const auto header = read_contiguous_header(skeleton_.bytes(), address);
+  const auto header = read_contiguous_header(
+      skeleton_.bytes(), header_address(std::as_bytes(std::span(token.__data))));
   if (!header || header->extent.rank() != declared->rank ||
       header->element_bytes != declared->element_bytes)
     return false;

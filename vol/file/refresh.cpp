@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/file/refresh.hpp"
 
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -17,6 +16,7 @@
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/contiguous_header.hpp"
+#include "hdf5/skeleton/header_bytes.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/destination.hpp"
 #include "vol/file/file_context.hpp"
@@ -75,16 +75,9 @@ Status check_refreshable(const Object* object) {
   return {};
 }
 
-haddr_t address_of(const ObjectIdentity& place) {
-  haddr_t address = 0;  // of its object header: what the native connector's tokens are
-  static_assert(sizeof place.token >= sizeof address);
-  std::memcpy(&address, place.token.data(), sizeof address);
-  return address;
-}
-
 std::vector<std::byte> bytes_at(FileContext& file, const ObjectIdentity& place, std::size_t count) {
   std::vector<std::byte> bytes(count);
-  file.image().read(address_of(place), bytes);
+  file.image().read(header_address(place.token), bytes);
   return bytes;
 }
 
@@ -128,7 +121,8 @@ struct OpenBefore {
 Result<bool> is_smaller_now(FileContext& file, const Object* dataset) {
   BENTO_ASSIGN(const SpaceHandle space, native_space(dataset));
   BENTO_ASSIGN(const Dims before, extent_of(space.get()));
-  const auto now = read_header_extent(file.image().bytes(), address_of(*dataset->identity));
+  const auto now =
+      read_header_extent(file.image().bytes(), header_address(dataset->identity->token));
   if (!now) return before.rank() > 0;
   if (now->rank() != before.rank()) return true;
   for (unsigned d = 0; d < now->rank(); ++d)

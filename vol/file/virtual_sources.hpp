@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The source datasets of one open virtual dataset. The connector opens their files by itself, as a
-/// program does, so that containers and ordinary files are both what a program finds in them. They
-/// stay open until the virtual dataset is closed, flushed or refreshed, as natively, or until the
-/// program opens or creates a file.
+/// Which source datasets one open virtual dataset keeps open: until it is closed, flushed or
+/// refreshed, as natively, or until the program opens or creates a file.
 #pragma once
 
 #include <map>
@@ -17,12 +15,13 @@
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/library_state.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/open_source.hpp"
 
 namespace bento::vol {
 
 class VirtualSources {
  public:
-  enum class For { kReading, kWriting };
+  using For = SourcePurpose;
 
   /// `holder` is the virtual dataset, `dapl` the access list that it was opened with.
   VirtualSources(const Object* holder, PlistHandle dapl);
@@ -50,17 +49,10 @@ class VirtualSources {
   };
 
  private:
-  struct Source {
-    Object* dataset = nullptr;
-    FileHandle file;  ///< valid if it cannot stay open without an identifier
-    bool writable = false;
-    bool stays = false;  ///< after the transfer
-  };
   using Key = std::pair<std::string, std::string>;
 
-  Result<Source> open_source(const Key& key, For purpose);
-  Result<Source> open_in_file(const std::string& path, const std::string& name, For purpose);
-  Status close(Source& source);
+  Result<OpenSource> open_source(const Key& key, For purpose);
+  Status close(OpenSource& source);
   Status close_readers();
   /// Those of `own`, and of all that no transfer uses.
   static Status let_go_of_readers(VirtualSources& own);
@@ -69,7 +61,7 @@ class VirtualSources {
   const Object* holder_;
   PlistHandle dapl_;
   std::string prefix_;
-  std::map<Key, Source> sources_;
+  std::map<Key, OpenSource> sources_;
   unsigned uses_ = 0;
   KeptLibraryState call_;  ///< in which sources were opened
 
