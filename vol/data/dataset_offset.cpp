@@ -12,10 +12,8 @@ Result<std::optional<haddr_t>> dataset_offset(const Object* object, DatasetState
   if (H5Pget_layout(dcpl.get()) != H5D_CONTIGUOUS) return std::optional<haddr_t>();
   BENTO_ASSIGN(const Dims extent, state.extent(object));
   Container& container = state.file->container();
-  BENTO_ASSIGN(const auto address, read_of_one_step(container, [&] {
-                 return container.address_of(state.number, Box::whole(extent));
-               }));
-  return address ? std::optional<haddr_t>(*address) : std::nullopt;
+  return read_of_one_step(container,
+                          [&] { return container.address_of(state.number, Box::whole(extent)); });
 }
 
 }  // namespace bento::vol
