@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What a rank has written and no commit has stored yet, laid out for the other ranks of its node
-/// to read without its help. Never waits for anybody. Task-local.
+/// What a rank has written and no commit has stored yet, laid out for other ranks to read without
+/// its help. Never waits for anybody. Task-local.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/board/board_log.hpp"
 #include "core/board/board_memory.hpp"
-#include "core/io/shared_memory.hpp"
+#include "core/board/exposed_window.hpp"
 #include "core/records/record.hpp"
 
 namespace bento {
@@ -21,11 +21,23 @@ class Board {
   /// That of the `index`-th rank of the node. `descriptor` and the heads must outlive it.
   Board(int descriptor, std::uint32_t index, NodeHead& node, std::span<RankHead> heads);
 
+  // For the ranks of other nodes, where there are any. Before anything else.
+
+  /// `word`: this rank's in the table of log words. Errors: kNoSpace.
+  Status expose(RemoteMemory& remote, std::atomic<std::uint64_t>& word);
+  /// Where the log and the two areas lie in this process.
+  [[nodiscard]] std::array<std::uint64_t, 3> addresses() const {
+    return {log_window_.address(), areas_[0].address(), areas_[1].address()};
+  }
+  /// Others may still read it: its memory stays mapped.
+  void leave();
+
   // Which calls of all ranks this rank has come to, and whether others are still behind.
 
-  void set_collective(std::uint64_t count) { mine_->collective.store(count); }
+  void set_collective(std::uint64_t count);
   [[nodiscard]] std::uint64_t collective() const { return mine_->collective.load(); }
-  /// Has every rank come to that call?
+  /// Has every rank come to that call? Of ranks of other nodes only that is known which follows
+  /// from the last commit or exchange.
   [[nodiscard]] bool all_came_to(std::uint64_t count) const;
 
   // The bytes of small records.
@@ -71,8 +83,12 @@ class Board {
   NodeHead* node_;
   std::span<RankHead> heads_;
   RankHead* mine_;
-  SharedWindow log_window_;
-  SharedWindow areas_[2];
+  ExposedWindow log_window_;
+  ExposedWindow areas_[2];
+  std::uint64_t used_[2] = {0, 0};              ///< bytes of each area that were asked for so far
+  std::atomic<std::uint64_t>* word_ = nullptr;  ///< null: all ranks are on this node
+  std::uint64_t all_at_ = 0;  ///< the call of all that all ranks have come to for certain
+  bool all_known_ = false;    ///< false: the next one is that
   unsigned area_ = 0;
   LogWriter log_;  ///< not published yet
   LogHead head_;

@@ -20,6 +20,10 @@
 /// - A *counter* of the node grows when something new was published and somebody has looked since
 ///   it grew last. Who finds the counter as it was knows that nothing is new; who publishes while
 ///   nobody reads writes to no memory that others write to.
+///
+/// Where there are ranks on other nodes, these read the same memory as RemoteMemory, never the
+/// node's counter: a table behind the heads has the log words of all ranks of the node side by
+/// side, so that one small fetch says whether anything is new. Nothing is written from afar.
 #pragma once
 
 #include <array>
@@ -35,6 +39,7 @@ inline constexpr std::uint64_t kMostBoardBytes = std::uint64_t{1} << 38;
 inline constexpr std::uint64_t kRankBoardBytes = std::uint64_t{1} << 40;
 
 struct NodeHead {
+  alignas(64) std::atomic<std::uint64_t> at_rest;  ///< not 0: the first rank makes no call now
   alignas(64) std::atomic<std::uint64_t> counter;
   alignas(64) std::atomic<std::uint64_t> seen;  ///< the largest counter that anybody has looked at
   alignas(64) NodeLock lock;                    ///< of transfers in MPI's atomic mode
@@ -70,8 +75,15 @@ inline std::uint64_t log_offset(std::uint32_t index) {
 inline std::uint64_t area_offset(std::uint32_t index, unsigned area) {
   return log_offset(index) + (1 + area) * kMostBoardBytes;
 }
+/// Within the heads: those of the ranks, and the table of their log words.
+inline std::uint64_t rank_heads_offset() {
+  return sizeof(NodeHead);
+}
+inline std::uint64_t words_offset(std::uint32_t ranks) {
+  return rank_heads_offset() + std::uint64_t{ranks} * sizeof(RankHead);
+}
 inline std::uint64_t head_bytes(std::uint32_t ranks) {
-  return sizeof(NodeHead) + std::uint64_t{ranks} * sizeof(RankHead);
+  return words_offset(ranks) + std::uint64_t{ranks} * sizeof(std::uint64_t);
 }
 inline std::uint64_t board_bytes(std::uint32_t ranks) {
   return log_offset(ranks);

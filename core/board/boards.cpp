@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
+#include <cstddef>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/board/remote_probe.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/agree.hpp"
-#include "core/io/descriptor_passing.hpp"
 #include "core/io/host.hpp"
 
 namespace bento {
@@ -22,14 +22,8 @@ namespace {
 /// Ranks of one node come at the same time, and what they wait for costs microseconds.
 constexpr auto kHandOver = std::chrono::seconds(5);
 
-NodeHead& node_of(std::byte* heads) {
-  return *reinterpret_cast<NodeHead*>(heads);
-}
-std::span<RankHead> heads_of(std::byte* heads, std::size_t ranks) {
-  return {reinterpret_cast<RankHead*>(heads + sizeof(NodeHead)), ranks};
-}
-
-Result<MeetingPlace> agree_on_meeting(Communicator& ranks) {
+// Each node has a place of its own: several that are pretended to be on one machine would meet.
+Result<MeetingPlace> agree_on_meeting(Communicator& ranks, std::uint32_t node) {
   ByteWriter out;
   if (ranks.rank() == 0) {
     out.bytes(random_id());
@@ -45,6 +39,7 @@ Result<MeetingPlace> agree_on_meeting(Communicator& ranks) {
   };
   BENTO_TRY(copy(meeting.name));
   BENTO_TRY(copy(meeting.token));
+  meeting.number = static_cast<int>(node);
   return meeting;
 }
 
@@ -52,6 +47,7 @@ Result<PrivateDescriptor> memory_of_node(const MeetingPlace& place, bool leader,
                                          std::size_t ranks) {
   const auto until = std::chrono::steady_clock::now() + kHandOver;
   if (!leader) return take_descriptor(place, until);
+  if (ranks == 1) return make_shared_memory(board_bytes(1));
   auto giver = DescriptorGiver::open(place);
   auto memory = make_shared_memory(board_bytes(static_cast<std::uint32_t>(ranks)));
   const int takers = static_cast<int>(ranks) - 1;
@@ -63,52 +59,131 @@ Result<PrivateDescriptor> memory_of_node(const MeetingPlace& place, bool leader,
   return memory;
 }
 
+// What is missing is so for all ranks, and a reason to do without.
+Status as_unsupported(Status status) {
+  if (status || status.error().code == Code::kPeer) return status;
+  return fail(Code::kUnsupported, status.error().text);
+}
+
 }  // namespace
 
-Boards::Boards(PrivateDescriptor memory, SharedWindow heads,
-               const std::vector<std::uint32_t>& ranks, std::uint32_t mine,
-               OtherRecords::Metadata metadata)
-    : memory_(std::move(memory)),
-      heads_(std::move(heads)),
-      mine_(memory_.get(), mine, node_of(heads_.data()), heads_of(heads_.data(), ranks.size())),
-      others_(memory_.get(), node_of(heads_.data()), heads_of(heads_.data(), ranks.size()), ranks,
-              mine, std::move(metadata)) {}
+NodeHead& Boards::node() const {
+  return *reinterpret_cast<NodeHead*>(parts_.heads->data());
+}
+
+std::span<RankHead> Boards::rank_heads() const {
+  return {reinterpret_cast<RankHead*>(parts_.heads->data() + rank_heads_offset()),
+          parts_.here.size()};
+}
 
 NodeLock& Boards::lock() {
-  return node_of(heads_.data()).lock;
+  return node().lock;
+}
+
+Status Boards::share_memory(Parts& parts, const MeetingPlace& meeting) {
+  const auto count = static_cast<std::uint32_t>(parts.here.size());
+  auto memory = memory_of_node(meeting, parts.mine == 0, count);
+  if (!memory) return fail(Code::kUnsupported, memory.error().text);
+  parts.memory = std::move(*memory);
+  parts.heads = std::make_unique<SharedWindow>(parts.memory->get(), 0, kRankBoardBytes, true);
+  BENTO_TRY(parts.heads->reach(head_bytes(count)));
+  if (parts.mine != 0) return {};
+  return reinterpret_cast<NodeHead*>(parts.heads->data())->lock.make();
 }
 
 Result<Boards::Opened> Boards::open(Communicator& ranks, const RankGroups& nodes,
                                     OtherRecords::Metadata metadata) {
-  Opened opened;
-  if (nodes.count() > 1) {
-    opened.why = fmt::format("the ranks are on {} nodes", nodes.count());
-    return opened;
-  }
-  BENTO_ASSIGN(const MeetingPlace meeting, agree_on_meeting(ranks));
   const auto mine = static_cast<std::uint32_t>(ranks.rank());
-  std::vector<std::uint32_t> here(static_cast<std::size_t>(ranks.size()));
-  for (std::uint32_t rank = 0; rank < here.size(); ++rank) here[rank] = rank;
-
-  auto memory = memory_of_node(meeting, mine == 0, here.size());
-  std::optional<SharedWindow> heads;
-  Status ready = memory ? Status{} : Status(fail(Code::kUnsupported, memory.error().text));
-  if (ready) {
-    const std::uint64_t bytes = head_bytes(static_cast<std::uint32_t>(here.size()));
-    heads.emplace(memory->get(), 0, kRankBoardBytes, true);
-    ready = heads->reach(bytes);
-    if (ready && mine == 0) ready = node_of(heads->data()).lock.make();
-    if (!ready) ready = fail(Code::kUnsupported, ready.error().text);
+  const std::vector<std::uint32_t> groups = nodes.groups();
+  BENTO_ASSIGN(const MeetingPlace meeting, agree_on_meeting(ranks, groups[mine]));
+  Parts parts;
+  for (std::uint32_t rank = 0; rank < groups.size(); ++rank) {
+    if (rank == mine) parts.mine = static_cast<std::uint32_t>(parts.here.size());
+    if (groups[rank] == groups[mine]) parts.here.push_back(rank);
   }
-  ready = agree(ranks, ready);
+  Status ready = agree(ranks, as_unsupported(share_memory(parts, meeting)));
+  std::unique_ptr<Boards> boards(new Boards(std::move(parts)));
+  if (ready) {
+    const Parts& own = boards->parts_;
+    boards->mine_.emplace(own.memory->get(), own.mine, boards->node(), boards->rank_heads());
+    if (nodes.count() > 1) ready = boards->reach_others(ranks, nodes);
+  }
   if (!ready && ready.error().code != Code::kUnsupported) return fail(std::move(ready).error());
+  Opened opened;
   if (!ready) {
     opened.why = ready.error().text;
     return opened;
   }
-  opened.boards.reset(
-      new Boards(std::move(*memory), std::move(*heads), here, mine, std::move(metadata)));
+  const Parts& own = boards->parts_;
+  boards->others_.emplace(own.memory->get(), boards->node(), boards->rank_heads(), own.here,
+                          own.mine, boards->remote_.get(), std::move(metadata));
+  opened.boards = std::move(boards);
   return opened;
+}
+
+// Collective. What was opened on all ranks is closed on all again if it is of no use.
+Status Boards::reach_others(Communicator& ranks, const RankGroups& nodes) {
+  auto memory = ranks.open_remote_memory();
+  if (memory) parts_.remote = std::move(*memory);
+  BENTO_TRY(agree(ranks, memory ? Status{} : as_unsupported(fail(std::move(memory).error()))));
+  const auto reach = [&]() -> Status {
+    BENTO_TRY(agree(ranks, as_unsupported(expose())));
+    BENTO_ASSIGN(auto addresses, exchange_addresses(ranks));
+    RestProbe probe;
+    for (std::uint32_t node = 0; node < nodes.count(); ++node) {
+      const std::uint32_t leader = nodes.leader_of(node);
+      probe.nodes.push_back({leader, addresses[leader].heads + offsetof(NodeHead, at_rest)});
+    }
+    if (leads()) probe.at_rest = &node().at_rest;
+    BENTO_TRY(probe_at_rest(ranks, *parts_.remote, probe));
+    remote_ = std::make_unique<RemoteNodes>(
+        *parts_.remote, nodes, static_cast<std::uint32_t>(ranks.rank()), std::move(addresses));
+    return {};
+  };
+  Status reached = reach();
+  if (!reached && reached.error().code == Code::kUnsupported) BENTO_TRY(close(ranks));
+  return reached;
+}
+
+Status Boards::expose() {
+  const auto count = static_cast<std::uint32_t>(parts_.here.size());
+  std::byte* const heads = parts_.heads->data();
+  auto* const words = reinterpret_cast<std::atomic<std::uint64_t>*>(heads + words_offset(count));
+  BENTO_TRY(mine_->expose(*parts_.remote, words[parts_.mine]));
+  return leads() ? parts_.remote->expose(heads, head_bytes(count)) : Status{};
+}
+
+Result<std::vector<RemoteNodes::Addresses>> Boards::exchange_addresses(Communicator& ranks) {
+  ByteWriter own;
+  own.u64(reinterpret_cast<std::uintptr_t>(parts_.heads->data()));
+  for (const std::uint64_t part : mine_->addresses()) own.u64(part);
+  BENTO_ASSIGN(const auto gathered, ranks.gather(own.view()));
+  ByteWriter out;
+  for (const Bytes& one : gathered) out.bytes(one);
+  BENTO_ASSIGN(const Bytes blob, ranks.broadcast(out.view()));
+  ByteReader in(blob, std::endian::little, "addresses of boards");
+  std::vector<RemoteNodes::Addresses> all(static_cast<std::size_t>(ranks.size()));
+  for (RemoteNodes::Addresses& one : all) {
+    BENTO_ASSIGN(one.heads, in.u64());
+    for (std::uint64_t& part : one.parts) {
+      BENTO_ASSIGN(part, in.u64());
+    }
+  }
+  return all;
+}
+
+Status Boards::close(Communicator& ranks) {
+  if (parts_.remote == nullptr) return {};
+  BENTO_TRY(agree(ranks, parts_.remote->settled()));
+  parts_.remote->close();
+  parts_.remote.reset();
+  return {};
+}
+
+Boards::~Boards() {
+  if (parts_.remote == nullptr) return;
+  if (mine_) mine_->leave();
+  parts_.heads->leave();
 }
 
 }  // namespace bento

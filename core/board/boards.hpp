@@ -6,12 +6,18 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/board/board.hpp"
 #include "core/board/other_records.hpp"
+#include "core/board/remote_nodes.hpp"
 #include "core/comm/communicator.hpp"
 #include "core/comm/rank_groups.hpp"
+#include "core/io/descriptor_passing.hpp"
 #include "core/io/private_descriptor.hpp"
 
 namespace bento {
@@ -22,29 +28,51 @@ class Boards {
     std::unique_ptr<Boards> boards;  ///< null on all ranks if there can be none
     std::string why;                 ///< then
   };
-  /// There are none on several nodes. Collective; a message down a tree for the way to meet, and
-  /// one up and down for whether all have come. Errors: kPeer.
+  /// Those of ranks on several nodes need memory that can be read from afar while its owner makes
+  /// no call, which is tried here. Collective; a message down a tree for the way to meet, and one
+  /// up and down for whether all have come; with several nodes as many again for where their memory
+  /// lies, and what probe_at_rest() costs. Errors: kPeer.
   static Result<Opened> open(Communicator& ranks, const RankGroups& nodes,
                              OtherRecords::Metadata metadata);
+  /// What others may still read stays mapped where close() was not called.
+  ~Boards();
+  /// Nobody reads or writes any more. Collective, whatever came before; if it fails on one rank,
+  /// nothing is freed on any. Errors: kPeer.
+  Status close(Communicator& ranks);
 
-  [[nodiscard]] Board& mine() { return mine_; }
-  [[nodiscard]] OtherRecords& others() { return others_; }
-  /// Of transfers in MPI's atomic mode.
+  [[nodiscard]] Board& mine() { return *mine_; }
+  [[nodiscard]] OtherRecords& others() { return *others_; }
+  /// Of transfers in MPI's atomic mode, where all ranks are on one node.
   [[nodiscard]] NodeLock& lock();
   /// After a commit or an exchange.
   void next_epoch() {
-    mine_.next_epoch();
-    others_.next_epoch();
+    mine_->next_epoch();
+    others_->next_epoch();
   }
 
  private:
-  Boards(PrivateDescriptor memory, SharedWindow heads, const std::vector<std::uint32_t>& ranks,
-         std::uint32_t mine, OtherRecords::Metadata metadata);
+  /// What the ranks of a node share, and what there is of others.
+  struct Parts {
+    std::vector<std::uint32_t> here;  ///< ranks of the node, ascending
+    std::uint32_t mine = 0;           ///< this one's index
+    std::optional<PrivateDescriptor> memory;
+    std::unique_ptr<SharedWindow> heads;
+    std::unique_ptr<RemoteMemory> remote;  ///< null: all ranks are on this node
+  };
+  explicit Boards(Parts parts) : parts_(std::move(parts)) {}
 
-  PrivateDescriptor memory_;
-  SharedWindow heads_;
-  Board mine_;
-  OtherRecords others_;
+  [[nodiscard]] NodeHead& node() const;
+  [[nodiscard]] std::span<RankHead> rank_heads() const;
+  [[nodiscard]] bool leads() const { return parts_.mine == 0; }
+  static Status share_memory(Parts& parts, const MeetingPlace& meeting);
+  Status reach_others(Communicator& ranks, const RankGroups& nodes);
+  Status expose();
+  Result<std::vector<RemoteNodes::Addresses>> exchange_addresses(Communicator& ranks);
+
+  Parts parts_;
+  std::unique_ptr<RemoteNodes> remote_;
+  std::optional<Board> mine_;
+  std::optional<OtherRecords> others_;
 };
 
 }  // namespace bento

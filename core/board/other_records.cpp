@@ -8,34 +8,40 @@
 
 namespace bento {
 
-OtherRecords::Other::Other(int descriptor, std::uint32_t rank_number, std::uint32_t index)
-    : rank(rank_number),
-      log(descriptor, log_offset(index), kMostBoardBytes, false),
-      areas{SharedWindow(descriptor, area_offset(index, 0), kMostBoardBytes, false),
-            SharedWindow(descriptor, area_offset(index, 1), kMostBoardBytes, false)} {}
-
 OtherRecords::OtherRecords(int descriptor, NodeHead& node, std::span<RankHead> heads,
-                           std::vector<std::uint32_t> ranks, std::uint32_t mine, Metadata metadata)
-    : node_(&node), metadata_(std::move(metadata)) {
+                           std::vector<std::uint32_t> ranks, std::uint32_t mine,
+                           RemoteNodes* remote, Metadata metadata)
+    : node_(&node), remote_(remote), metadata_(std::move(metadata)) {
   for (std::uint32_t index = 0; index < ranks.size(); ++index) {
     if (index == mine) continue;
-    if (place_of_.size() <= ranks[index]) place_of_.resize(ranks[index] + 1, kNone);
-    place_of_[ranks[index]] = others_.size();
-    others_.emplace_back(descriptor, ranks[index], index).head = &heads[index];
+    heads_.push_back(&heads[index]);
+    add_other(ranks[index], std::make_unique<NeighbourBoard>(descriptor, index, heads[index]));
   }
   counter_ = ~node.counter.load();  // to be looked at
 }
 
-std::uint64_t OtherRecords::chunk_bytes() const {
-  for (const Other& other : others_)
-    if (const std::uint64_t bytes = other.head->chunk_bytes.load(); bytes != 0) return bytes;
-  return 0;
+OtherRecords::Other& OtherRecords::add_other(std::uint32_t rank,
+                                             std::unique_ptr<OtherBoard> board) {
+  if (place_of_.size() <= rank) place_of_.resize(rank + 1, kNone);
+  place_of_[rank] = others_.size();
+  Other& other = others_.emplace_back();
+  other.rank = rank;
+  other.board = std::move(board);
+  return other;
 }
 
-std::optional<std::uint32_t> OtherRecords::behind(std::uint64_t collective) const {
-  for (const Other& other : others_)
-    if (other.head->reached.load(std::memory_order_acquire) < collective) return other.rank;
-  return std::nullopt;
+std::uint64_t OtherRecords::chunk_bytes() const {
+  for (const RankHead* const head : heads_)
+    if (const std::uint64_t bytes = head->chunk_bytes.load(); bytes != 0) return bytes;
+  return remote_ == nullptr ? 0 : remote_->chunk_bytes();
+}
+
+Result<std::optional<std::uint32_t>> OtherRecords::behind(std::uint64_t collective) const {
+  for (std::size_t i = 0; i < heads_.size(); ++i)
+    if (heads_[i]->reached.load(std::memory_order_acquire) < collective)
+      return std::optional(others_[i].rank);
+  if (remote_ == nullptr) return std::optional<std::uint32_t>();
+  return remote_->behind(collective);
 }
 
 // A writer that finds that somebody has looked lets the counter grow; so this rank says that it
@@ -45,20 +51,31 @@ Status OtherRecords::read_logs(std::uint64_t counter) {
   while (seen < counter && !node_->seen.compare_exchange_weak(seen, counter)) {
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  for (Other& other : others_) BENTO_TRY(read_log(other));
+  for (std::size_t i = 0; i < heads_.size(); ++i) BENTO_TRY(read_log(others_[i]));
   counter_ = counter;
+  return {};
+}
+
+// What was not read, because that failed, is new at the next look, too.
+Status OtherRecords::read_remote() {
+  BENTO_ASSIGN(const auto changed, remote_->look());
+  for (const std::uint32_t rank : changed) {
+    const bool known = rank < place_of_.size() && place_of_[rank] != kNone;
+    if (known || remote_->found(rank).bytes != 0)
+      BENTO_TRY(read_log(known ? others_[place_of_[rank]]
+                               : add_other(rank, std::make_unique<RemoteBoard>(*remote_, rank))));
+    remote_->note(rank);
+  }
   return {};
 }
 
 // A head of another epoch: the rank has not come out of the commit or exchange yet that this one
 // has left.
 Status OtherRecords::read_log(Other& other) {
-  const LogHead head = LogHead::of(other.head->log.load(std::memory_order_acquire));
+  const LogHead head = other.board->head();
   if (head.epoch != epoch_ || head.bytes == other.read) return {};
-  BENTO_TRY(other.log.reach(head.bytes));
-  ByteReader in(std::span<const std::byte>(other.log.data(), static_cast<std::size_t>(head.bytes))
-                    .subspan(static_cast<std::size_t>(other.read)),
-                std::endian::little, "log of a rank");
+  BENTO_ASSIGN(const auto fresh, other.board->log(other.read, head.bytes));
+  ByteReader in(fresh, std::endian::little, "log of a rank");
   LogEntry entry;
   while (in.remaining() != 0) {
     BENTO_TRY(other.reader.read(in, entry));
@@ -242,13 +259,7 @@ Result<bool> OtherRecords::with_bytes(const Location& where,
   if (one == nullptr || one->position == kNone || !one->buffered) return false;
   Other& other = others_[place_of_[where.task]];
   const std::uint64_t bytes = index_.record(one->dataset, one->position).stored_bytes;
-  const auto& generation = other.head->generation[one->place.area];
-  SharedWindow& area = other.areas[one->place.area];
-  BENTO_TRY(area.reach(one->place.offset + bytes));
-  if (generation.load(std::memory_order_acquire) != one->place.generation) return false;
-  use({area.data() + one->place.offset, static_cast<std::size_t>(bytes)});
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return generation.load(std::memory_order_relaxed) == one->place.generation;
+  return other.board->with_bytes(one->place, bytes, use);
 }
 
 Status OtherRecords::clip(const ExtentEvent& event) {
@@ -269,6 +280,7 @@ void OtherRecords::remove(DatasetNumber dataset) {
 void OtherRecords::next_epoch() {
   epoch_ = LogHead::after(epoch_);
   counter_ = ~node_->counter.load();
+  if (remote_ != nullptr) remote_->forget();
   index_ = Index();
   times_.clear();
   gaps_.clear();

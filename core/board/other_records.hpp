@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What this rank knows of what the other ranks of its node have written since the last commit or
-/// exchange: their boards, read as far as they go. Never waits for anybody. Task-local.
+/// What this rank knows of what the other ranks have written since the last commit or exchange:
+/// their boards, read as far as they go. Waits for nobody's help, but for what comes over the
+/// network. Task-local.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -17,7 +19,8 @@
 #include "core/base/error.hpp"
 #include "core/board/board_log.hpp"
 #include "core/board/board_memory.hpp"
-#include "core/io/shared_memory.hpp"
+#include "core/board/other_board.hpp"
+#include "core/board/remote_nodes.hpp"
 #include "core/records/index.hpp"
 
 namespace bento {
@@ -31,15 +34,19 @@ class OtherRecords {
     std::function<std::span<const ExtentEvent>()> extents;
   };
 
-  /// `ranks`: those of the node, by ascending rank; this one is `mine`, an index of them. The heads
-  /// and the descriptor must outlive it.
+  /// `ranks`: those of the node, by ascending rank; this one is `mine`, an index of them. `remote`:
+  /// those of other nodes, null if there are none. It, the heads and the descriptor must outlive
+  /// this.
   OtherRecords(int descriptor, NodeHead& node, std::span<RankHead> heads,
-               std::vector<std::uint32_t> ranks, std::uint32_t mine, Metadata metadata);
+               std::vector<std::uint32_t> ranks, std::uint32_t mine, RemoteNodes* remote,
+               Metadata metadata);
 
-  /// Reads what is new. Costs next to nothing if nothing is. Errors: kCorrupt, kNoSpace.
+  /// Reads what is new. If nothing is, costs next to nothing within the node, and one small fetch
+  /// from each other one. Errors: kCorrupt, kNoSpace, kPeer.
   Status catch_up() {
     const std::uint64_t now = node_->counter.load(std::memory_order_acquire);
-    return now == counter_ ? Status{} : read_logs(now);
+    if (now != counter_) BENTO_TRY(read_logs(now));
+    return remote_ == nullptr ? Status{} : read_remote();
   }
   /// All records, with positions of their own. Those that still gather with their rank have places
   /// that in_buffer() tells.
@@ -50,7 +57,8 @@ class OtherRecords {
   /// When the parts of a record were written; null if it did not grow.
   [[nodiscard]] const WriteTimes* times_of(DatasetNumber dataset, std::size_t position) const;
   /// A rank that has not published yet all that it writes up to this collective count, if any.
-  [[nodiscard]] std::optional<std::uint32_t> behind(std::uint64_t collective) const;
+  /// Errors: kPeer.
+  [[nodiscard]] Result<std::optional<std::uint32_t>> behind(std::uint64_t collective) const;
   /// Which elements of a record were written; null if all.
   [[nodiscard]] const RecordGaps* gaps_of(DatasetNumber dataset, std::size_t position) const;
   /// Chunk size of the container's layout, as soon as some rank has fixed it; 0 before.
@@ -63,7 +71,7 @@ class OtherRecords {
   /// The record as it is now. Nothing if it is not what it was: find it anew.
   [[nodiscard]] std::optional<Record> now(const Location& where) const;
   /// Calls `use` with the bytes of a record in a buffer, and says whether they were there all the
-  /// time. If not, catch_up() knows more. Errors: kCorrupt, kNoSpace.
+  /// time. If not, catch_up() knows more. Errors: kNoSpace, kPeer.
   Result<bool> with_bytes(const Location& where,
                           const std::function<void(std::span<const std::byte>)>& use);
 
@@ -83,11 +91,8 @@ class OtherRecords {
     bool buffered = false;
   };
   struct Other {
-    Other(int descriptor, std::uint32_t rank_number, std::uint32_t index);
     std::uint32_t rank = 0;
-    const RankHead* head = nullptr;
-    SharedWindow log;
-    SharedWindow areas[2];
+    std::unique_ptr<OtherBoard> board;
     LogReader reader;
     std::uint64_t read = 0;   ///< of the log
     std::uint64_t first = 0;  ///< number of the first of known: those before are void
@@ -95,6 +100,8 @@ class OtherRecords {
   };
 
   Status read_logs(std::uint64_t counter);
+  Status read_remote();
+  Other& add_other(std::uint32_t rank, std::unique_ptr<OtherBoard> board);
   Status read_log(Other& other);
   Status apply(Other& other, LogEntry& entry);
   Status add(Other& other, const LogEntry& entry);
@@ -109,9 +116,11 @@ class OtherRecords {
   void hide(const Known& one);
 
   NodeHead* node_;
+  std::vector<const RankHead*> heads_;  ///< of the other ranks of the node
+  RemoteNodes* remote_;
   Metadata metadata_;
-  std::deque<Other> others_;
-  std::vector<std::size_t> place_of_;  ///< rank -> others_, kNone for those elsewhere
+  std::deque<Other> others_;  ///< those of the node, then those of others that have written
+  std::vector<std::size_t> place_of_;  ///< rank -> others_, or kNone
   std::uint32_t epoch_ = 0;
   std::uint64_t counter_ = 0;  ///< as of the last look
   std::uint64_t learnt_ = 0;

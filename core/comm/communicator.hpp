@@ -16,6 +16,7 @@
 
 #include "core/base/error.hpp"
 #include "core/comm/node.hpp"
+#include "core/comm/remote_memory.hpp"
 
 namespace bento {
 
@@ -47,6 +48,12 @@ class Communicator {
   /// For who waits for something else than a message: lets messages of the program go on that move
   /// only while this rank calls MPI. Not collective.
   virtual void progress() {}
+
+  /// Memory of the ranks that all of them can read. Collective, without a deadline. Errors:
+  /// kUnsupported (this group has none: says why).
+  virtual Result<std::unique_ptr<RemoteMemory>> open_remote_memory() {
+    return fail(Code::kUnsupported, "ranks do not read each other's memory");
+  }
 
   /// Names the node that this rank runs on: equal on the ranks that share it (core/comm/node.hpp),
   /// different elsewhere. Not collective.

@@ -84,4 +84,10 @@ std::uint32_t RankGroups::group_of(std::uint32_t rank) const {
   return 0;
 }
 
+std::vector<std::uint32_t> RankGroups::groups() const {
+  std::vector<std::uint32_t> all;
+  for (const auto& run : runs_) all.insert(all.end(), run.ranks, run.group);
+  return all;
+}
+
 }  // namespace bento

@@ -28,6 +28,8 @@ class RankGroups {
 
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(leaders_.size()); }
   [[nodiscard]] std::uint32_t group_of(std::uint32_t rank) const;
+  /// The group of each rank.
+  [[nodiscard]] std::vector<std::uint32_t> groups() const;
   /// The lowest rank of a group.
   [[nodiscard]] std::uint32_t leader_of(std::uint32_t group) const { return leaders_[group]; }
 

@@ -288,7 +288,7 @@ class Container {
   Status store_layout();
   Status attach();
   [[nodiscard]] Status may_write(const Record& record);
-  /// This rank has come to one more call of all ranks, and others of its node see that.
+  /// This rank has come to one more call of all ranks, and others see that.
   void count_collective();
   Status write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
                       std::uint64_t bytes, const ValueRange& range, const WrittenMembers* written);
@@ -303,6 +303,8 @@ class Container {
   Status set_clock();
   Status doubt_clock();
   Status open_boards();
+  Result<Boards::Opened> boards_of_ranks();
+  Status without_boards(Status failed);
   Result<bool> others_wrote(DatasetNumber dataset);
   void learn_layout();
   Result<Lookup> find_uncommitted(DatasetNumber dataset, const Box& selection);

@@ -15,6 +15,7 @@
 #include "core/comm/agree.hpp"
 #include "core/comm/node_clock.hpp"
 #include "core/container/container.hpp"
+#include "core/container/seen_writes.hpp"
 #include "core/records/part_candidates.hpp"
 
 namespace bento {
@@ -47,6 +48,40 @@ Status Container::doubt_clock() {
   return {};
 }
 
+// Collective. Between nodes what is in the files must be seen at once, too.
+Result<Boards::Opened> Container::boards_of_ranks() {
+  if (nodes_.count() > 1) {
+    Boards::Opened none;
+    if (!state_.options.must_share) {
+      none.why = fmt::format("the ranks are on {} nodes, and visible=write was not asked for",
+                             nodes_.count());
+      return none;
+    }
+    if (state_.options.spread) {
+      none.why = "the ranks are on several nodes, each of which has files of its own";
+      return none;
+    }
+    Status seen = nodes_see_writes(*comm_, nodes_, state_.options.opener, state_.path);
+    if (!seen && seen.error().code != Code::kUnsupported) return fail(std::move(seen).error());
+    if (!seen) {
+      none.why = fmt::format("the ranks are on {} nodes: {}", nodes_.count(), seen.error().text);
+      return none;
+    }
+  }
+  OtherRecords::Metadata metadata;
+  metadata.removed = [this](DatasetNumber dataset) {
+    return dataset < state_.next_dataset && state_.index.find(dataset) == nullptr;
+  };
+  metadata.extents = [this] { return std::span<const ExtentEvent>(state_.pending.extents); };
+  return Boards::open(*comm_, nodes_, std::move(metadata));
+}
+
+// A failure that all ranks have, of an open: nobody will read what this rank has exposed.
+Status Container::without_boards(Status failed) {
+  if (boards_ && failed.error().code != Code::kPeer) (void)boards_->close(*comm_);
+  return failed;
+}
+
 // Collective.
 Status Container::open_boards() {
   if (!state_.writable || comm_->size() == 1) return {};
@@ -55,12 +90,7 @@ Status Container::open_boards() {
   clock_base_ns_ = GrowingClock::steady_offset_ns();
   BENTO_TRY(set_clock());
   if (!state_.options.share_uncommitted) return {};
-  OtherRecords::Metadata metadata;
-  metadata.removed = [this](DatasetNumber dataset) {
-    return dataset < state_.next_dataset && state_.index.find(dataset) == nullptr;
-  };
-  metadata.extents = [this] { return std::span<const ExtentEvent>(state_.pending.extents); };
-  BENTO_ASSIGN(Boards::Opened opened, Boards::open(*comm_, nodes_, std::move(metadata)));
+  BENTO_ASSIGN(Boards::Opened opened, boards_of_ranks());
   not_shared_because_ = std::move(opened.why);
   boards_ = std::move(opened.boards);
   if (boards_ == nullptr) {
@@ -75,10 +105,12 @@ Status Container::open_boards() {
   return {};
 }
 
+// Who has seen which write of members is told by the time, which is one only on one node.
 Status Container::publish() {
   if (boards_ == nullptr || inherited()) return {};
   BENTO_TRY(boards_->mine().publish());
-  if (member_writes_.any_untold()) member_writes_.told(state_.clock.now_ns());
+  if (nodes_.count() == 1 && member_writes_.any_untold())
+    member_writes_.told(state_.clock.now_ns());
   boards_->mine().set_reached(state_.collective);
   return {};
 }
@@ -91,7 +123,9 @@ Status Container::await_meeting() {
   const double limit_s = state_.options.timeout_s;
   const auto begin = Clock::now();
   auto nap = std::chrono::microseconds(0);
-  while (const auto late = boards_->others().behind(meeting_)) {
+  for (;;) {
+    BENTO_ASSIGN(const auto late, boards_->others().behind(meeting_));
+    if (!late) break;
     if (limit_s > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > limit_s)
       return fail(Code::kPeer,
                   fmt::format("'{}': rank {} did not come to a collective write within {} s "
@@ -105,8 +139,13 @@ Status Container::await_meeting() {
   return {};
 }
 
-// Ranks that have nothing to write together, or nobody to read beside, are always atomic.
+// Ranks that have nothing to write together, or nobody to read beside, are always atomic. Only
+// ranks of one node have a lock for it.
 Status Container::set_atomic(bool atomic) {
+  if (atomic && boards_ != nullptr && nodes_.count() > 1)
+    return fail(Code::kUnsupported,
+                fmt::format("'{}': MPI atomic mode is not available: the ranks are on {} nodes",
+                            state_.path, nodes_.count()));
   if (atomic && boards_ == nullptr && state_.writable && comm_->size() > 1)
     return fail(
         Code::kUnsupported,

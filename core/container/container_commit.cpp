@@ -29,6 +29,8 @@ Status Container::close(const ViewBuilder& view) {
     return check_home();
   }
   Status status = state_.writable ? commit_impl(true, view) : Status{};
+  // If that fails, what others may still read is left alone: no reason to fail after a commit.
+  if (state_.writable && boards_) (void)boards_->close(*comm_);
   if (status && owner_) owner_->give_back();  // else some streams may lack their marks
   auto closed = files_.close();
   return status ? closed : status;

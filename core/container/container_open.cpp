@@ -21,10 +21,13 @@ Result<std::unique_ptr<Container>> Container::create(const std::string& path, bo
   BENTO_TRY(container->open_boards());
   Result<Bytes> made;
   if (container->owner_) made = container->owner_->create(exclusive);
-  BENTO_ASSIGN(Bytes blob, container->from_owner(made));
+  auto brought = container->from_owner(made);
+  if (!brought) return fail(container->without_boards(fail(std::move(brought).error())).error());
+  Bytes blob = std::move(*brought);
   const Status accepted = container->accept_created(blob);
   blob = Bytes();  // what all ranks of a node got is no longer there while they wait for the lock
-  BENTO_TRY(container->files_.share_lock(*container->comm_, accepted));
+  Status locked = container->files_.share_lock(*container->comm_, accepted);
+  if (!locked) return fail(container->without_boards(std::move(locked)).error());
   return container;
 }
 
@@ -63,10 +66,13 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
   BENTO_TRY(container->open_boards());
   Result<Bytes> opened;
   if (container->owner_) opened = container->owner_->open();
-  BENTO_ASSIGN(Bytes blob, container->from_owner(opened));
+  auto brought = container->from_owner(opened);
+  if (!brought) return fail(container->without_boards(fail(std::move(brought).error())).error());
+  Bytes blob = std::move(*brought);
   const Status accepted = container->accept_opened(blob);
   blob = Bytes();
-  BENTO_TRY(container->files_.share_lock(*container->comm_, accepted));
+  Status locked = container->files_.share_lock(*container->comm_, accepted);
+  if (!locked) return fail(container->without_boards(std::move(locked)).error());
   if (container->left_behind_ && writable) BENTO_TRY(container->mark_left_streams());
   return container;
 }

@@ -36,6 +36,8 @@ class SharedWindow {
   [[nodiscard]] std::byte* data() const { return data_; }
   /// Gives the memory of all that lies behind the first `bytes` back; it reads as zeros then.
   void give_back(std::uint64_t bytes);
+  /// It stays mapped when this goes.
+  void leave() { data_ = nullptr; }
 
  private:
   Status map(std::uint64_t bytes);

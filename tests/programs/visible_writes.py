@@ -5,6 +5,7 @@
 wrote; nobody flushes. Each read must give what was written last. The same programs run natively, too.
 
     visible_writes.py [--first N] [SEEDS]                 the test
+    visible_writes.py [--first N] [SEEDS] nodes           the same with ranks on several nodes, and a rank that makes no call
     visible_writes.py atomic | killed | clocks | ahead    MPI's atomic mode; a rank that is killed; nodes with other clocks;
                                                           a rank that is some collective calls ahead, and forked children
     mpirun ... visible_writes.py --run FIRST COUNT MODE   its program; MODE is bento or native
@@ -186,6 +187,32 @@ def late_for_a_meeting(file, comm):
         if name == "asked":
             assert data.id.get_num_chunks() == comm.size, data.id.get_num_chunks()
         assert (data[...][100 * comm.rank : 100 * (comm.rank + 1)] == comm.rank).all()
+
+
+def computing():
+    """Rank 1 writes, says so, and then makes no call of MPI for long: rank 0 reads at once what it wrote."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with h5py.File("computing.h5", "w", driver="mpio", comm=comm) as file:
+        large, small = (file.create_dataset(name, (rows, 300), "i4", fillvalue=-1) for name, rows in (("large", 4000), ("small", 40)))
+        if comm.rank == 1:
+            large[:3000] = np.full((3000, 300), 7)
+            small[3, :20] = 8
+            comm.send("written", 0)
+            end = time.monotonic() + 3
+            while time.monotonic() < end:
+                pass
+        if comm.rank == 0:
+            comm.recv(source=1)
+            begin = time.monotonic()
+            assert (large[:3000] == 7).all() and (large[3000:] == -1).all()
+            assert (small[3, :20] == 8).all() and (small[3, 20:] == -1).all()
+            assert time.monotonic() - begin < 2, f"{time.monotonic() - begin} s"
+        comm.barrier()
+    print("right")
 
 
 def atomic():
@@ -518,18 +545,65 @@ def test_atomic():
 
 def test_killed():
     command = [python(), "-B", os.path.abspath(__file__), "--run-killed"]
-    env = bento_env(H5BENTO_TIMEOUT="3")
-    found = run(["mpirun", "-n", 2, "--mca", "orte_abort_on_non_zero_status", "0", "--enable-recovery", *command], env, ok=None)
+    mpi = ["mpirun", "-n", 2, "--mca", "orte_abort_on_non_zero_status", "0", "--enable-recovery"]
+    found = run([*mpi, *command], bento_env(H5BENTO_TIMEOUT="3"), ok=None)
     check("rank 1 did not answer within 3 s" in found.out, found.tail())
     say("rank 1 was killed: its writes were read, and the flush said so")
 
 
-def test():
-    arguments = sys.argv[1:]
+def env_of_nodes(nodes, **settings):
+    """Ranks that are on one machine in truth: what one of them has in memory another one reads by cross-memory attach."""
+    settings = {"OMPI_MCA_btl_vader_single_copy_mechanism": "cma", "H5BENTO_VISIBLE": "write", **settings}
+    return bento_env(H5BENTO_TEST_NODES=str(nodes), **settings)
+
+
+def test_nodes_refused():
+    """Where MPI does not read memory of a rank that makes no call, and where it was not asked to."""
+    script = os.path.abspath(__file__)
+    for way, reason in (
+        # This component refuses windows to programs of several threads.
+        ({"OMPI_MCA_osc": "pt2pt", "MPI4PY_RC_THREAD_LEVEL": "single"}, "while that makes no call of it"),
+        ({"OMPI_MCA_btl": "tcp,self"}, "this MPI gives no window"),
+    ):
+        env = env_of_nodes(2, **way)
+        refused = mpirun(2, [python(), "-B", script, "--run", 1, 1, "bento"], env, ok=None)
+        check("visible=write is not available here" in refused.tail() and reason in refused.tail(), refused.tail())
+    refused = mpirun(2, [python(), "-B", script, "--run-atomic"], env_of_nodes(2), ok=None)
+    check("MPI atomic mode is not available: the ranks are on 2 nodes" in refused.tail(), refused.tail())
+    say("2 nodes: refused, with the reason, where MPI needs the help of the rank; and MPI's atomic mode")
+
+
+def test_nodes():
+    first, seeds = seeds_of([one for one in sys.argv[1:] if one != "nodes"], 12)
+    script, share = os.path.abspath(__file__), max(1, seeds // 6)
+    found = mpirun(2, [python(), "-B", script, "--run-computing"], env_of_nodes(2))
+    check(found.out.count("right") == 2, found.tail())
+    say("2 nodes: what a rank wrote is read while it computes")
+    found = mpirun(2, [python(), "-B", script, "--run-ahead"], env_of_nodes(2, H5BENTO_BUFFER="64K"))
+    check(found.out.count("right") == 2, found.tail())
+    say("2 nodes: a rank that is ahead changes nothing for those that are not")
+    begin = first
+    for nodes in (2, 3):
+        for ranks in (2, 3, 5):
+            for settings in ({}, {"H5BENTO_FILES": "2", "H5BENTO_BUFFER": "64K"}, {"BENTO_SLOW_RANK": "1"}):
+                count = 1 if "BENTO_SLOW_RANK" in settings else share
+                command = [python(), "-B", script, "--run", begin, count, "bento"]
+                found = mpirun(ranks, command, env_of_nodes(nodes, **settings), timeout=60 + 20 * share)
+                check(found.out.count("right") == ranks, found.tail())
+            say(f"{nodes} nodes, {ranks} ranks, programs {begin} to {begin + share - 1}: what others wrote was read")
+            begin += share
+    test_nodes_refused()
+
+
+def seeds_of(arguments, default):
     first = int(arguments.pop(1)) if arguments[:1] == ["--first"] else 1
     if arguments[:1] == ["--first"]:
         arguments.pop(0)
-    seeds = int(arguments[0]) if arguments else 12
+    return first, int(arguments[0]) if arguments else default
+
+
+def test():
+    first, seeds = seeds_of(sys.argv[1:], 12)
     script = os.path.abspath(__file__)
     for at, ranks in enumerate((2, 3, 5)):
         share = seeds // 3
@@ -543,13 +617,10 @@ def test():
             found = mpirun(ranks, command + ["bento"], env, timeout=60 + 10 * share)
             check(found.out.count("right") == ranks, found.tail())
         say(f"{ranks} ranks, {share} programs: what others wrote was read")
-    refused = mpirun(2, command + ["bento"], bento_env(H5BENTO_VISIBLE="write", H5BENTO_TEST_NODES="2"), ok=None)
-    check("visible=write is not available here: the ranks are on 2 nodes" in refused.tail(), refused.tail())
-    say("2 nodes: refused")
 
 
 if __name__ == "__main__":
-    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "ahead": ahead, "children": children}
+    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "ahead": ahead, "children": children, "computing": computing}
     if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs and sys.argv[1].startswith("--run-"):
         programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)
@@ -561,4 +632,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["killed"]:
         run_test(test_killed, containers=0, unfinished={"killed.h5": "one of its writers was killed"})
     else:
-        run_test({"ahead": test_ahead, "atomic": test_atomic, "clocks": test_clocks}.get(" ".join(sys.argv[1:2]), test))
+        tests = {"ahead": test_ahead, "atomic": test_atomic, "clocks": test_clocks, "nodes": test_nodes}
+        run_test(tests.get(" ".join(sys.argv[-1:]), test))

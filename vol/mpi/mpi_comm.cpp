@@ -14,6 +14,8 @@
 #include "core/comm/rank_tree.hpp"
 #include "vol/mpi/backoff.hpp"
 #include "vol/mpi/mpi_constants.hpp"
+#include "vol/mpi/mpi_remote_memory.hpp"
+#include "vol/mpi/mpi_state.hpp"
 
 namespace bento::vol {
 
@@ -33,14 +35,6 @@ enum Kind : std::uint8_t {
   kGaveUp = 2,   ///< down and to rank 0: the sender goes on without the others; an error text
   kVerdict = 3,  ///< down, from rank 0 to every rank: an error text
 };
-
-bool mpi_alive() {
-  int begun = 0;
-  int gone = 0;
-  MPI_Initialized(&begun);
-  MPI_Finalized(&gone);
-  return begun != 0 && gone == 0;
-}
 
 constexpr double kNapWhileMovingSeconds = Backoff::kShortestNapSeconds;  // bytes are under way
 constexpr double kNapWhileWaitingSeconds = 1e-3;                         // for somebody to come
@@ -354,6 +348,11 @@ void MpiCommunicator::progress() {
   MPI_Status status{};
   MPI_Improbe(rank_, kTagGone, comm_, &found, &message, &status);
   reap();
+}
+
+Result<std::unique_ptr<RemoteMemory>> MpiCommunicator::open_remote_memory() {
+  BENTO_TRY(usable());
+  return MpiRemoteMemory::open(comm_, timeout_s_);
 }
 
 }  // namespace bento::vol

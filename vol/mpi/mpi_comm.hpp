@@ -34,6 +34,7 @@ class MpiCommunicator final : public Communicator {
   Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) override;
   Result<Bytes> broadcast(std::span<const std::byte> payload) override;
   void progress() override;
+  Result<std::unique_ptr<RemoteMemory>> open_remote_memory() override;
 
  private:
   /// A message under way: as many requests as it has pieces. MPI reads the buffer until all are

@@ -11,6 +11,7 @@
 #include "tests/core/container/container_support.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/memory_file.hpp"
+#include "tests/support/remote_ranks.hpp"
 #include "tests/support/thread_comm.hpp"
 
 namespace bento {
@@ -268,13 +269,17 @@ Status run_program(const MemoryFileSystem& disk, Communicator& comm, std::uint64
   return container->close();
 }
 
-void run_seeds(std::uint64_t first, std::uint64_t count, int operations) {
+/// `nodes` 0: one, whose ranks do not read from afar.
+void run_seeds(std::uint64_t first, std::uint64_t count, int operations, int nodes = 0) {
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     CAPTURE(seed);
     const MemoryFileSystem disk;
+    RemoteRanks remote(std::max(nodes, 1));
     const int ranks = std::array{2, 3, 5}[seed % 3];
-    const auto results = run_ranks(
-        ranks, [&](Communicator& comm) { return run_program(disk, comm, seed, operations); });
+    const auto results = run_ranks(ranks, [&](Communicator& comm) {
+      const auto of_nodes = remote.communicator(comm);
+      return run_program(disk, nodes == 0 ? comm : *of_nodes, seed, operations);
+    });
     for (const auto& status : results)  // first who failed, then who missed it
       if (!status && status.error().code != Code::kPeer) require_ok(status);
     for (const auto& status : results) require_ok(status);
@@ -285,6 +290,17 @@ void run_seeds(std::uint64_t first, std::uint64_t count, int operations) {
 
 TEST_CASE("board: ranks see what others have written after a barrier", "[core][board]") {
   run_seeds(1, 12, 60);
+}
+
+TEST_CASE("board: ranks of several nodes see what others have written after a barrier",
+          "[core][board]") {
+  run_seeds(21, 12, 60, 2);
+  run_seeds(41, 6, 60, 3);
+}
+
+TEST_CASE("board: many random programs of ranks of several nodes", "[core][board][long]") {
+  run_seeds(2000, 250, 200, 2);
+  run_seeds(3000, 250, 200, 3);
 }
 
 TEST_CASE("board: many random programs of ranks that see each other", "[core][board][long]") {

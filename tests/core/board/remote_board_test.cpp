@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Two ranks, as threads, on different nodes: what a read fetches, and what may come between.
+#include <atomic>
+#include <thread>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include "tests/core/container/container_support.hpp"
+#include "tests/support/matchers.hpp"
+#include "tests/support/memory_file.hpp"
+#include "tests/support/remote_ranks.hpp"
+#include "tests/support/thread_comm.hpp"
+
+namespace bento {
+namespace {
+
+using namespace test;
+
+constexpr std::uint64_t kRow = 512;  // elements of 8 bytes
+constexpr std::uint64_t kRowsThatFill = 40;
+constexpr std::size_t kHeadBytes = 64;
+
+Status barrier(Communicator& comm) {
+  BENTO_ASSIGN(const auto all, comm.gather({}));
+  BENTO_ASSIGN(const auto answer, comm.broadcast({}));
+  return {};
+}
+
+ContainerOptions options_of(const MemoryFileSystem& disk, std::uint64_t buffer_bytes) {
+  ContainerOptions options = small_options(disk.opener());
+  options.chunk_bytes = 1u << 20;
+  options.stream.buffer_bytes = buffer_bytes;
+  options.share_uncommitted = true;
+  options.must_share = true;
+  return options;
+}
+
+Status write_row(Container& container, std::uint64_t at, std::uint64_t value) {
+  const std::vector<std::uint64_t> values(kRow, value);
+  const Box row{Dims{at, 0}, Dims{1, kRow}};
+  return container.write(0, row, 8, bytes_of(values));
+}
+
+Result<std::uint64_t> read_row(Container& container, std::uint64_t at) {
+  const Box row{Dims{at, 0}, Dims{1, kRow}};
+  std::vector<std::uint64_t> values(kRow, 0);
+  BENTO_ASSIGN(const RecordLookup lookup, container.find(0, row));
+  for (const auto& piece : lookup.pieces)
+    BENTO_TRY(container.read(lookup.records[piece.record], piece.part, 8, row,
+                             reinterpret_cast<std::byte*>(values.data())));
+  for (const std::uint64_t value : values)
+    if (value != values[0]) return fail(Code::kInternal, "a row of several values");
+  return values[0];
+}
+
+/// What rank 0 reads, and what rank 1 does meanwhile: in order, as the test says when.
+struct Play {
+  explicit Play(int nodes = 2) : remote(nodes) {}
+
+  MemoryFileSystem disk;
+  RemoteRanks remote;
+  std::uint64_t buffer_bytes = 64u << 10;
+  std::atomic<bool> watched{false};
+  std::atomic<int> turn{0};
+
+  void await(int number) const {
+    while (turn.load() < number) std::this_thread::yield();
+  }
+
+  void run(const std::function<Status(Container&)>& reader,
+           const std::function<Status(Container&)>& writer) {
+    const auto results = run_ranks(2, [&](Communicator& threads) -> Status {
+      const std::shared_ptr<Communicator> comm = remote.communicator(threads);
+      BENTO_ASSIGN(auto container,
+                   Container::create("box", false, options_of(disk, buffer_bytes), comm));
+      container->note_collective("create", {});
+      (void)container->declare({}, 8, 2, 0);
+      container->declared(1u << 20);
+      if (comm->rank() == 1) {
+        BENTO_TRY(write_row(*container, 0, 5));
+        BENTO_TRY(container->publish());
+      }
+      BENTO_TRY(barrier(*comm));
+      Status played = comm->rank() == 0 ? reader(*container) : writer(*container);
+      if (comm->rank() == 0 || !played) turn = 100;  // nobody waits for who has failed
+      BENTO_TRY(std::move(played));
+      BENTO_TRY(barrier(*comm));
+      return container->close();
+    });
+    for (const auto& status : results)
+      if (!status && status.error().code != Code::kPeer) require_ok(status);
+    for (const auto& status : results) require_ok(status);
+  }
+};
+
+Status expect(Container& container, std::uint64_t at, std::uint64_t value) {
+  BENTO_ASSIGN(const std::uint64_t found, read_row(container, at));
+  return found == value ? Status{} : Status(fail(Code::kInternal, "another value"));
+}
+
+}  // namespace
+
+TEST_CASE("board: a read with nothing new costs one small fetch from each other node",
+          "[core][board]") {
+  Play play;
+  std::vector<std::size_t> fetched;
+  play.remote.before_fetch([&](int rank, std::span<const RemotePart> parts) -> Status {
+    if (rank == 0 && play.watched)
+      for (const RemotePart& part : parts) fetched.push_back(part.into.size());
+    return {};
+  });
+  play.run(
+      [&](Container& container) -> Status {
+        BENTO_TRY(expect(container, 0, 5));
+        play.watched = true;
+        Status found = expect(container, 7, 0);
+        play.watched = false;
+        return found;
+      },
+      [](Container&) -> Status { return {}; });
+  CHECK(fetched == std::vector<std::size_t>{sizeof(std::uint64_t)});
+}
+
+TEST_CASE("board: a writer that publishes fetches nothing", "[core][board]") {
+  Play play;
+  std::atomic<int> fetches{0};
+  play.remote.before_fetch([&](int rank, std::span<const RemotePart>) -> Status {
+    if (rank == 1 && play.watched) ++fetches;
+    return {};
+  });
+  play.run([&](Container& container) -> Status { return expect(container, 0, 5); },
+           [&](Container& container) -> Status {
+             play.watched = true;
+             for (std::uint64_t at = 1; at < kRowsThatFill; ++at) {
+               BENTO_TRY(write_row(container, at, 6));
+               BENTO_TRY(container.publish());
+             }
+             play.watched = false;
+             return {};
+           });
+  CHECK(fetches == 0);
+}
+
+// The record is in the writer's buffer when it is found, and in the file when it is fetched: its
+// place in the buffer has other bytes then.
+TEST_CASE("board: what leaves a buffer of another node while it is fetched is read from the file",
+          "[core][board]") {
+  Play play;
+  std::atomic<int> moved{0};
+  play.remote.before_fetch([&](int rank, std::span<const RemotePart> parts) -> Status {
+    if (rank != 0 || !play.watched || parts[0].into.size() != kRow * 8) return {};
+    play.watched = false;
+    play.turn = 1;
+    play.await(2);
+    ++moved;
+    return {};
+  });
+  play.run(
+      [&](Container& container) -> Status {
+        play.watched = true;
+        return expect(container, 0, 5);
+      },
+      [&](Container& container) -> Status {
+        play.await(1);
+        for (std::uint64_t at = 1; at < kRowsThatFill; ++at) {
+          BENTO_TRY(write_row(container, at, 6));
+          BENTO_TRY(container.publish());
+        }
+        play.turn = 2;
+        play.await(100);
+        return {};
+      });
+  CHECK(moved == 1);
+}
+
+// What is exposed in several pieces is fetched in as many.
+TEST_CASE("board: a record that is longer than a piece of memory comes from another node",
+          "[core][board]") {
+  Play play;
+  play.buffer_bytes = 4u << 20;
+  std::atomic<std::size_t> pieces{0};
+  play.remote.before_fetch([&](int rank, std::span<const RemotePart> parts) -> Status {
+    if (rank == 0) pieces = std::max(pieces.load(), parts.size());
+    return {};
+  });
+  play.run(
+      [&](Container& container) -> Status {
+        play.await(1);
+        for (const std::uint64_t at : {1U, 40U, 64U, 299U}) BENTO_TRY(expect(container, at, 6));
+        return {};
+      },
+      [&](Container& container) -> Status {
+        for (std::uint64_t at = 1; at < 300; ++at) BENTO_TRY(write_row(container, at, 6));
+        BENTO_TRY(container.publish());
+        play.turn = 1;
+        return {};
+      });
+  CHECK(pieces == 3);  // 1.2 MiB, with borders at 256 KiB and 1 MiB
+}
+
+// Between the word that says that something is new and the log itself more is written.
+TEST_CASE("board: what is published while a log of another node is fetched comes at the next read",
+          "[core][board]") {
+  Play play;
+  std::atomic<int> between{0};
+  play.remote.before_fetch([&](int rank, std::span<const RemotePart> parts) -> Status {
+    if (rank != 0 || !play.watched || parts[0].into.size() != kHeadBytes) return {};
+    play.watched = false;
+    play.turn = 1;
+    play.await(2);
+    ++between;
+    return {};
+  });
+  play.run(
+      [&](Container& container) -> Status {
+        play.watched = true;
+        BENTO_TRY(expect(container, 0, 5));
+        return expect(container, 3, 6);
+      },
+      [&](Container& container) -> Status {
+        play.await(1);
+        BENTO_TRY(write_row(container, 3, 6));
+        BENTO_TRY(container.publish());
+        play.turn = 2;
+        play.await(100);
+        return {};
+      });
+  CHECK(between == 1);
+}
+
+// What the writer has written over may go only when all have come to that call.
+TEST_CASE("board: a rank of another node that is ahead takes nothing away", "[core][board]") {
+  Play play;
+  play.run(
+      [&](Container& container) -> Status {
+        play.await(1);
+        BENTO_TRY(expect(container, 0, 5));
+        container.note_collective("call", {});
+        return expect(container, 0, 6);
+      },
+      [&](Container& container) -> Status {
+        container.note_collective("call", {});
+        for (std::uint64_t turn = 0; turn < 2 * kRowsThatFill; ++turn) {
+          const std::vector<std::uint64_t> values(kRow - turn, 6);  // each a record of its own
+          const Box part{Dims{0, 0}, Dims{1, kRow - turn}};
+          BENTO_TRY(container.write(0, part, 8, bytes_of(values)));
+          BENTO_TRY(container.publish());
+        }
+        play.turn = 1;
+        return {};
+      });
+}
+
+TEST_CASE("board: a log of another node that could not be fetched is not taken for read",
+          "[core][board]") {
+  Play play;
+  int wrong = 0;
+  int fetches = 0;  // what is new, the heads, the log
+  play.remote.before_fetch([&](int rank, std::span<const RemotePart>) -> Status {
+    if (rank != 0 || !play.watched || ++fetches < 3) return {};
+    play.watched = false;
+    return fail(Code::kPeer, "gone");
+  });
+  play.run(
+      [&](Container& container) -> Status {
+        play.watched = true;
+        const auto failed = read_row(container, 0);
+        if (!failed && failed.error().code == Code::kPeer) ++wrong;
+        return expect(container, 0, 5);
+      },
+      [](Container&) -> Status { return {}; });
+  CHECK(wrong == 1);
+}
+
+// Such a fetch comes to its end when the owner of the memory makes its next call.
+TEST_CASE("board: memory that is read only with its owner's help is not used", "[core][board]") {
+  for (const int asleep : {0, 1}) {
+    CAPTURE(asleep);
+    const MemoryFileSystem disk;
+    RemoteRanks remote(2);
+    remote.before_fetch([&](int, std::span<const RemotePart> parts) -> Status {
+      if (static_cast<int>(parts[0].rank) != asleep) return {};
+      const auto* const at_rest = reinterpret_cast<std::atomic<std::uint64_t>*>(
+          static_cast<std::uintptr_t>(parts[0].address));
+      while (at_rest->load() == 1) std::this_thread::yield();
+      return {};
+    });
+    const auto results = run_ranks(2, [&](Communicator& threads) -> Status {
+      const std::shared_ptr<Communicator> comm = remote.communicator(threads);
+      BENTO_ASSIGN(auto container,
+                   Container::create("box", false, options_of(disk, 64u << 10), comm));
+      return container->close();
+    });
+    for (const auto& status : results) {
+      REQUIRE_FALSE(status);
+      CHECK(status.error().code == Code::kUnsupported);
+      CHECK(status.error().text.find("while that makes no call") != std::string::npos);
+    }
+  }
+}
+
+}  // namespace bento

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "tests/support/remote_ranks.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace bento::test {
+
+namespace {
+
+// As a network adapter reads: beside whatever the owner does, and aligned words whole.
+#ifdef __SANITIZE_THREAD__
+__attribute__((no_sanitize("thread")))
+#endif
+void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) {
+  while (bytes > 0) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(from) % 8 == 0 && bytes >= 8;
+    const std::size_t step = aligned ? 8 : 1;
+    if (aligned) {
+      const std::uint64_t word = *reinterpret_cast<const volatile std::uint64_t*>(from);
+      std::memcpy(to, &word, 8);
+    } else {
+      *to = *const_cast<const volatile std::byte*>(from);
+    }
+    to += step;
+    from += step;
+    bytes -= step;
+  }
+}
+
+}  // namespace
+
+class ThreadMemory final : public RemoteMemory {
+ public:
+  ThreadMemory(RemoteRanks& group, int rank) : group_(group), rank_(rank) {}
+
+  Status expose(std::byte* begin, std::uint64_t bytes) override {
+    group_.expose(rank_, begin, bytes);
+    return {};
+  }
+  Status fetch(std::span<const RemotePart> parts) override { return group_.fetch(rank_, parts); }
+  [[nodiscard]] Status settled() const override { return {}; }
+  void close() override { group_.close(rank_); }
+
+ private:
+  RemoteRanks& group_;
+  int rank_;
+};
+
+class NodeCommunicator final : public Communicator {
+ public:
+  NodeCommunicator(RemoteRanks& group, Communicator& ranks) : group_(group), ranks_(ranks) {}
+
+  [[nodiscard]] int rank() const override { return ranks_.rank(); }
+  [[nodiscard]] int size() const override { return ranks_.size(); }
+  Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) override {
+    return ranks_.gather(payload);
+  }
+  Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) override {
+    return ranks_.combine(payload, merge);
+  }
+  Result<Bytes> broadcast(std::span<const std::byte> payload) override {
+    return ranks_.broadcast(payload);
+  }
+  [[nodiscard]] std::string node() const override {
+    return fmt::format("node {}", rank() % group_.nodes_);
+  }
+  Result<std::unique_ptr<RemoteMemory>> open_remote_memory() override {
+    return std::unique_ptr<RemoteMemory>(std::make_unique<ThreadMemory>(group_, rank()));
+  }
+
+ private:
+  RemoteRanks& group_;
+  Communicator& ranks_;
+};
+
+std::unique_ptr<Communicator> RemoteRanks::communicator(Communicator& ranks) {
+  return std::make_unique<NodeCommunicator>(*this, ranks);
+}
+
+void RemoteRanks::expose(int rank, std::byte* begin, std::uint64_t bytes) {
+  const std::scoped_lock lock(mutex_);
+  exposed_[rank].emplace_back(reinterpret_cast<std::uintptr_t>(begin), bytes);
+}
+
+void RemoteRanks::close(int rank) {
+  const std::scoped_lock lock(mutex_);
+  exposed_.erase(rank);
+}
+
+Status RemoteRanks::fetch(int rank, std::span<const RemotePart> parts) {
+  if (before_fetch_) BENTO_TRY(before_fetch_(rank, parts));
+  for (const RemotePart& part : parts) {
+    const std::scoped_lock lock(mutex_);
+    const bool inside = std::ranges::any_of(exposed_[static_cast<int>(part.rank)], [&](auto& one) {
+      return part.address >= one.first && part.address + part.into.size() <= one.first + one.second;
+    });
+    if (!inside)
+      return fail(Code::kInternal, fmt::format("{} bytes at {:#x} are not exposed by rank {}",
+                                               part.into.size(), part.address, part.rank));
+    copy_words(part.into.data(),
+               reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(part.address)),
+               part.into.size());
+  }
+  return {};
+}
+
+}  // namespace bento::test

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// RemoteMemory over one window of MPI to which memory is attached as it comes, in one passive
+/// epoch from its beginning to its end. Whether MPI answers for a rank that makes no call it does
+/// not promise: core/board/remote_probe.hpp tries that.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+#include "core/comm/remote_memory.hpp"
+#include "core/io/private_descriptor.hpp"
+
+namespace bento::vol {
+
+class MpiRemoteMemory final : public RemoteMemory {
+ public:
+  /// `timeout_s` 0 waits for ever. Collective. Errors: kUnsupported (MPI has no such windows here,
+  /// or what a rank stores is not what others read).
+  static Result<std::unique_ptr<RemoteMemory>> open(MPI_Comm comm, double timeout_s);
+
+  Status expose(std::byte* begin, std::uint64_t bytes) override;
+  Status fetch(std::span<const RemotePart> parts) override;
+  [[nodiscard]] Status settled() const override;
+  void close() override;
+
+ private:
+  MpiRemoteMemory(MPI_Win window, double timeout_s) : window_(window), timeout_s_(timeout_s) {}
+
+  Status usable() const;
+  Status begin(const RemotePart& part, std::byte* into);
+  Status finish(std::span<const RemotePart> parts);
+  tl::unexpected<Error> broken(std::string why);
+
+  HomeProcess home_;  ///< a forked child makes no MPI call
+  MPI_Win window_;
+  double timeout_s_;
+  std::string broken_;  ///< why no further call is tried; empty while all is well
+  /// MPI writes here and not where the caller wants it: it may still do so after the deadline.
+  std::unique_ptr<std::vector<std::byte>> landing_ = std::make_unique<std::vector<std::byte>>();
+  std::vector<MPI_Request> requests_;
+};
+
+}  // namespace bento::vol
