@@ -274,6 +274,9 @@ def reader_of_killed():
     for turn in range(2000):
         if turn == 1000:
             os.kill(pid, 9)
+        if turn == 1000 and sys.argv[2:] == ["nodes"]:
+            read_of_dead(data, pid)
+            break
         assert (data[:200] == 7).all() and (data[300, :20] == 8).all() and (data[300, 20:] == -1).all()
     begin = time.monotonic()
     try:
@@ -283,6 +286,20 @@ def reader_of_killed():
         print(f"after {time.monotonic() - begin:.1f} s:", str(error).replace("\n", " "), flush=True)
     sys.stdout.flush()
     os._exit(0)
+
+
+def read_of_dead(data, pid):
+    """Rank 1 was on another node: what it had written and not committed is gone with its memory."""
+    try:
+        while open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z":
+            time.sleep(0.001)
+    except OSError:
+        pass
+    begin = time.monotonic()
+    try:
+        print("the read: worked", data[300, :20], flush=True)
+    except (OSError, RuntimeError) as error:
+        print(f"the read: error after {time.monotonic() - begin:.1f} s: {error}".replace("\n", " "), flush=True)
 
 
 def ahead():
@@ -549,6 +566,10 @@ def test_killed():
     found = run([*mpi, *command], bento_env(H5BENTO_TIMEOUT="3"), ok=None)
     check("rank 1 did not answer within 3 s" in found.out, found.tail())
     say("rank 1 was killed: its writes were read, and the flush said so")
+    found = run([*mpi, *command, "nodes"], env_of_nodes(2, H5BENTO_TIMEOUT="3"), ok=None)
+    check("rank 1 has died: its memory cannot be read" in found.out, found.tail())
+    check("rank 1 did not answer within 3 s" in found.out, found.tail())
+    say("rank 1 of another node was killed: the read said so")
 
 
 def env_of_nodes(nodes, **settings):

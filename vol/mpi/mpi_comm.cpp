@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/base/hash.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/gathered.hpp"
 #include "core/comm/rank_tree.hpp"
+#include "core/io/process_life.hpp"
 #include "vol/mpi/backoff.hpp"
 #include "vol/mpi/mpi_constants.hpp"
 #include "vol/mpi/mpi_remote_memory.hpp"
@@ -352,7 +354,29 @@ void MpiCommunicator::progress() {
 
 Result<std::unique_ptr<RemoteMemory>> MpiCommunicator::open_remote_memory() {
   BENTO_TRY(usable());
-  return MpiRemoteMemory::open(comm_, timeout_s_);
+  BENTO_ASSIGN(auto here, processes_here());
+  return MpiRemoteMemory::open(comm_, timeout_s_, std::move(here));
+}
+
+// Collective.
+Result<std::map<std::uint32_t, pid_t>> MpiCommunicator::processes_here() {
+  const std::string space = process_space();
+  ByteWriter own;
+  own.bytes(hash128(std::as_bytes(std::span(space))));
+  own.u32(space.empty() ? 0 : static_cast<std::uint32_t>(home_.id()));
+  BENTO_ASSIGN(const auto gathered, gather(own.view()));
+  ByteWriter out;
+  for (const Bytes& one : gathered) out.bytes(one);
+  BENTO_ASSIGN(const Bytes all, broadcast(out.view()));
+  std::map<std::uint32_t, pid_t> here;
+  ByteReader in(all, std::endian::little, "processes of ranks");
+  for (std::uint32_t rank = 0; in.remaining() != 0; ++rank) {
+    BENTO_ASSIGN(const auto key, in.bytes(sizeof(Hash128)));
+    BENTO_ASSIGN(const std::uint32_t process, in.u32());
+    if (process != 0 && std::ranges::equal(key, hash128(std::as_bytes(std::span(space)))))
+      here[rank] = static_cast<pid_t>(process);
+  }
+  return here;
 }
 
 }  // namespace bento::vol

@@ -8,11 +8,13 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <mpi.h>
+#include <sys/types.h>
 
 #include "core/comm/communicator.hpp"
 #include "core/io/private_descriptor.hpp"
@@ -46,6 +48,8 @@ class MpiCommunicator final : public Communicator {
   MpiCommunicator(MPI_Comm comm, double timeout_s);
 
   Status usable() const;
+  /// Ranks on this machine, with the numbers of their processes. Collective.
+  Result<std::map<std::uint32_t, pid_t>> processes_here();
   [[nodiscard]] double deadline(double factor, int levels) const;
   Status send(int to, int tag, const std::shared_ptr<const Bytes>& message);
   /// Waits for a message of this collective. Errors: kPeer; broken_ stays empty if only the

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/io/process_life.hpp"
 #include "vol/mpi/backoff.hpp"
 #include "vol/mpi/mpi_constants.hpp"
 #include "vol/mpi/mpi_state.hpp"
@@ -36,7 +37,8 @@ std::string names(std::span<const RemotePart> parts) {
 
 }  // namespace
 
-Result<std::unique_ptr<RemoteMemory>> MpiRemoteMemory::open(MPI_Comm comm, double timeout_s) {
+Result<std::unique_ptr<RemoteMemory>> MpiRemoteMemory::open(MPI_Comm comm, double timeout_s,
+                                                            Processes here) {
   MPI_Win window{};
   if (MPI_Win_create_dynamic(mpi_constants().info_null, comm, &window) != MPI_SUCCESS)
     return fail(Code::kUnsupported, "this MPI gives no window for the memory of ranks");
@@ -48,7 +50,7 @@ Result<std::unique_ptr<RemoteMemory>> MpiRemoteMemory::open(MPI_Comm comm, doubl
                 right ? "this MPI does not let ranks read memory of others at any time"
                       : "in this MPI what a rank stores is not at once what others read");
   }
-  return std::unique_ptr<RemoteMemory>(new MpiRemoteMemory(window, timeout_s));
+  return std::unique_ptr<RemoteMemory>(new MpiRemoteMemory(window, timeout_s, std::move(here)));
 }
 
 Status MpiRemoteMemory::usable() const {
@@ -72,6 +74,9 @@ Status MpiRemoteMemory::expose(std::byte* begin, std::uint64_t bytes) {
 }
 
 Status MpiRemoteMemory::begin(const RemotePart& part, std::byte* into) {
+  const auto process = here_.find(part.rank);
+  if (process != here_.end() && !has_memory(process->second, part.address))
+    return fail(Code::kPeer, fmt::format("rank {} has died: its memory cannot be read", part.rank));
   for (std::size_t at = 0; at < part.into.size(); at += kPieceBytes) {
     const auto piece = static_cast<int>(std::min(kPieceBytes, part.into.size() - at));
     MPI_Request request = mpi_constants().request_null;

@@ -7,11 +7,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <mpi.h>
+#include <sys/types.h>
 
 #include "core/comm/remote_memory.hpp"
 #include "core/io/private_descriptor.hpp"
@@ -20,9 +23,13 @@ namespace bento::vol {
 
 class MpiRemoteMemory final : public RemoteMemory {
  public:
-  /// `timeout_s` 0 waits for ever. Collective. Errors: kUnsupported (MPI has no such windows here,
-  /// or what a rank stores is not what others read).
-  static Result<std::unique_ptr<RemoteMemory>> open(MPI_Comm comm, double timeout_s);
+  /// Processes of this machine by rank: an Open MPI that reads memory of one that has died never
+  /// comes back (4.1.4, cross-memory attach).
+  using Processes = std::map<std::uint32_t, pid_t>;
+  /// `timeout_s` 0 waits for ever. `here`: none need be known. Collective. Errors: kUnsupported
+  /// (MPI has no such windows here, or what a rank stores is not what others read).
+  static Result<std::unique_ptr<RemoteMemory>> open(MPI_Comm comm, double timeout_s,
+                                                    Processes here);
 
   Status expose(std::byte* begin, std::uint64_t bytes) override;
   Status fetch(std::span<const RemotePart> parts) override;
@@ -30,7 +37,8 @@ class MpiRemoteMemory final : public RemoteMemory {
   void close() override;
 
  private:
-  MpiRemoteMemory(MPI_Win window, double timeout_s) : window_(window), timeout_s_(timeout_s) {}
+  MpiRemoteMemory(MPI_Win window, double timeout_s, Processes here)
+      : window_(window), timeout_s_(timeout_s), here_(std::move(here)) {}
 
   Status usable() const;
   Status begin(const RemotePart& part, std::byte* into);
@@ -40,6 +48,7 @@ class MpiRemoteMemory final : public RemoteMemory {
   HomeProcess home_;  ///< a forked child makes no MPI call
   MPI_Win window_;
   double timeout_s_;
+  Processes here_;
   std::string broken_;  ///< why no further call is tried; empty while all is well
   /// MPI writes here and not where the caller wants it: it may still do so after the deadline.
   std::unique_ptr<std::vector<std::byte>> landing_ = std::make_unique<std::vector<std::byte>>();
