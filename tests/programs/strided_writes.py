@@ -212,6 +212,7 @@ def test():
         (2, "commit", {}),
         (4, "write", {"H5BENTO_FILES": "2", "H5BENTO_BUFFER": "64K", "H5BENTO_MINMAX": "on"}),
         (3, "commit", {"H5BENTO_TEST_NODES": "2"}),
+        (3, "write", {"H5BENTO_TEST_NODES": "2", "OMPI_MCA_btl_vader_single_copy_mechanism": "cma"}),
     ):
         env = native_env() if settings is None else bento_env(H5BENTO_VISIBLE=mode, **settings)
         command = [python(), "-B", os.path.abspath(__file__), "--run", first, seeds, mode]

@@ -62,6 +62,7 @@ struct Play {
   MemoryFileSystem disk;
   RemoteRanks remote;
   std::uint64_t buffer_bytes = 64u << 10;
+  std::uint64_t declared = 1u << 20;  ///< little: all gathers in memory until a commit
   std::atomic<bool> watched{false};
   std::atomic<int> turn{0};
 
@@ -77,7 +78,7 @@ struct Play {
                    Container::create("box", false, options_of(disk, buffer_bytes), comm));
       container->note_collective("create", {});
       (void)container->declare({}, 8, 2, 0);
-      container->declared(1u << 20);
+      container->declared(declared);
       if (comm->rank() == 1) {
         BENTO_TRY(write_row(*container, 0, 5));
         BENTO_TRY(container->publish());
@@ -233,6 +234,7 @@ TEST_CASE("board: what is published while a log of another node is fetched comes
 // What the writer has written over may go only when all have come to that call.
 TEST_CASE("board: a rank of another node that is ahead takes nothing away", "[core][board]") {
   Play play;
+  play.declared = 0;
   play.run(
       [&](Container& container) -> Status {
         play.await(1);
