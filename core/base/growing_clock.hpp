@@ -14,6 +14,8 @@ class GrowingClock {
  public:
   /// Nanoseconds since 1970; more than at any call before.
   std::uint64_t now_ns();
+  /// What comes now is later than this, whatever the clock of the node shows.
+  void pass(std::uint64_t time_ns) { last_ns_ = time_ns > last_ns_ ? time_ns : last_ns_; }
   /// From now on the steady clock of the node, and this offset.
   void follow_steady(std::int64_t offset_ns) { offset_ns_ = offset_ns; }
   /// The clock of the node that nobody sets, in nanoseconds. H5BENTO_TEST_CLOCK=SECONDS:PPM

@@ -23,8 +23,8 @@ class Board {
 
   // For the ranks of other nodes, where there are any. Before anything else.
 
-  /// `word`: this rank's in the table of log words. Errors: kNoSpace.
-  Status expose(RemoteMemory& remote, std::atomic<std::uint64_t>& word);
+  /// `word`: this rank's in the table. Errors: kNoSpace.
+  Status expose(RemoteMemory& remote, PublishedWord& word);
   /// Where the log and the two areas lie in this process.
   [[nodiscard]] std::array<std::uint64_t, 3> addresses() const {
     return {log_window_.address(), areas_[0].address(), areas_[1].address()};
@@ -67,6 +67,10 @@ class Board {
   /// All records so far are told of once more, or are gone.
   void restart() { log_.restart(); }
 
+  /// All that is published next is earlier.
+  void set_time(std::uint64_t time_ns) {
+    if (word_ != nullptr) word_->time_ns.store(time_ns, std::memory_order_release);
+  }
   /// Others see what there is from now on. Errors: kNoSpace (the log is full, or memory is).
   Status publish();
   /// All that this rank writes up to this collective count is published.
@@ -85,10 +89,10 @@ class Board {
   RankHead* mine_;
   ExposedWindow log_window_;
   ExposedWindow areas_[2];
-  std::uint64_t used_[2] = {0, 0};              ///< bytes of each area that were asked for so far
-  std::atomic<std::uint64_t>* word_ = nullptr;  ///< null: all ranks are on this node
-  std::uint64_t all_at_ = 0;  ///< the call of all that all ranks have come to for certain
-  bool all_known_ = false;    ///< false: the next one is that
+  std::uint64_t used_[2] = {0, 0};  ///< bytes of each area that were asked for so far
+  PublishedWord* word_ = nullptr;   ///< null: all ranks are on this node
+  std::uint64_t all_at_ = 0;        ///< the call of all that all ranks have come to for certain
+  bool all_known_ = false;          ///< false: the next one is that
   unsigned area_ = 0;
   LogWriter log_;  ///< not published yet
   LogHead head_;

@@ -23,7 +23,9 @@
 ///
 /// Where there are ranks on other nodes, these read the same memory as RemoteMemory, never the
 /// node's counter: a table behind the heads has the log words of all ranks of the node side by
-/// side, so that one small fetch says whether anything is new. Nothing is written from afar.
+/// side, so that one small fetch says whether anything is new. Nothing is written from afar. Beside
+/// each word is a time later than those of all records that the rank has published: who writes
+/// looks there first, and gives later times, whatever its node's clock shows.
 #pragma once
 
 #include <array>
@@ -54,6 +56,13 @@ struct alignas(64) RankHead {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
+/// In the table behind the heads.
+struct PublishedWord {
+  std::atomic<std::uint64_t> log;  ///< LogHead
+  std::atomic<std::uint64_t> time_ns;
+};
+static_assert(sizeof(PublishedWord) == 2 * sizeof(std::uint64_t));
+
 /// Bytes of a log that are published, and the epoch that they belong to, in one word.
 struct LogHead {
   static constexpr unsigned kBits = 40;
@@ -83,7 +92,7 @@ inline std::uint64_t words_offset(std::uint32_t ranks) {
   return rank_heads_offset() + std::uint64_t{ranks} * sizeof(RankHead);
 }
 inline std::uint64_t head_bytes(std::uint32_t ranks) {
-  return words_offset(ranks) + std::uint64_t{ranks} * sizeof(std::uint64_t);
+  return words_offset(ranks) + std::uint64_t{ranks} * sizeof(PublishedWord);
 }
 inline std::uint64_t board_bytes(std::uint32_t ranks) {
   return log_offset(ranks);

@@ -76,6 +76,21 @@ std::span<RankHead> Boards::rank_heads() const {
           parts_.here.size()};
 }
 
+std::span<PublishedWord> Boards::words() const {
+  const std::size_t count = parts_.here.size();
+  std::byte* const table = parts_.heads->data() + words_offset(static_cast<std::uint32_t>(count));
+  return {reinterpret_cast<PublishedWord*>(table), count};
+}
+
+// Ranks of this node may have given times of another node's clock, too.
+Result<std::uint64_t> Boards::latest_time() {
+  if (remote_ == nullptr) return std::uint64_t{0};
+  BENTO_ASSIGN(std::uint64_t latest, remote_->latest_time());
+  for (const PublishedWord& word : words())
+    latest = std::max(latest, word.time_ns.load(std::memory_order_acquire));
+  return latest;
+}
+
 NodeLock& Boards::lock() {
   return node().lock;
 }
@@ -148,8 +163,7 @@ Status Boards::reach_others(Communicator& ranks, const RankGroups& nodes) {
 Status Boards::expose() {
   const auto count = static_cast<std::uint32_t>(parts_.here.size());
   std::byte* const heads = parts_.heads->data();
-  auto* const words = reinterpret_cast<std::atomic<std::uint64_t>*>(heads + words_offset(count));
-  BENTO_TRY(mine_->expose(*parts_.remote, words[parts_.mine]));
+  BENTO_TRY(mine_->expose(*parts_.remote, words()[parts_.mine]));
   return leads() ? parts_.remote->expose(heads, head_bytes(count)) : Status{};
 }
 

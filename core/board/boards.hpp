@@ -42,6 +42,12 @@ class Boards {
 
   [[nodiscard]] Board& mine() { return *mine_; }
   [[nodiscard]] OtherRecords& others() { return *others_; }
+  /// A time that is later than those of all records that other ranks have published; 0 if all ranks
+  /// are on one node, whose clock they have. One small fetch from each other node. Errors: kPeer.
+  Result<std::uint64_t> latest_time();
+  /// Was that asked since the last publish() of the container?
+  [[nodiscard]] bool ordered() const { return ordered_; }
+  void set_ordered(bool ordered) { ordered_ = ordered; }
   /// Of transfers in MPI's atomic mode, where all ranks are on one node.
   [[nodiscard]] NodeLock& lock();
   /// After a commit or an exchange.
@@ -63,6 +69,7 @@ class Boards {
 
   [[nodiscard]] NodeHead& node() const;
   [[nodiscard]] std::span<RankHead> rank_heads() const;
+  [[nodiscard]] std::span<PublishedWord> words() const;
   [[nodiscard]] bool leads() const { return parts_.mine == 0; }
   static Status share_memory(Parts& parts, const MeetingPlace& meeting);
   Status reach_others(Communicator& ranks, const RankGroups& nodes);
@@ -71,6 +78,7 @@ class Boards {
 
   Parts parts_;
   std::unique_ptr<RemoteNodes> remote_;
+  bool ordered_ = false;
   std::optional<Board> mine_;
   std::optional<OtherRecords> others_;
 };

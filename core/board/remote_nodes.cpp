@@ -53,7 +53,7 @@ Status RemoteNodes::fetch_words() {
   for (const Node& node : nodes_) {
     const std::size_t count = node.ranks.size();
     parts.push_back({node.leader, node.heads + words_offset(static_cast<std::uint32_t>(count)),
-                     bytes_of(std::span(words_).subspan(node.first, count))});
+                     std::as_writable_bytes(std::span(words_).subspan(node.first, count))});
   }
   return memory_->fetch(parts);
 }
@@ -74,23 +74,22 @@ Status RemoteNodes::fetch_heads(bool only_changed) {
 
 bool RemoteNodes::mark_changed() {
   changed_.clear();
-  if (words_ == noted_) return false;
   for (Node& node : nodes_) {
     node.changed = false;
     for (std::size_t i = 0; i < node.ranks.size(); ++i) {
-      if (words_[node.first + i] == noted_[node.first + i]) continue;
+      if (words_[node.first + i].log == noted_[node.first + i]) continue;
       node.changed = true;
       changed_.push_back(node.ranks[i]);
     }
   }
-  return true;
+  return !changed_.empty();
 }
 
 // A log only grows within an epoch, and its head moves before the word in the table does.
 bool RemoteNodes::torn() const {
   return std::ranges::any_of(changed_, [this](std::uint32_t rank) {
     const std::size_t at = place_of_[rank];
-    const LogHead before = LogHead::of(words_[at]);
+    const LogHead before = LogHead::of(words_[at].log);
     const LogHead after = LogHead::of(head_word(at, offsetof(RankHead, log)));
     return before.epoch == after.epoch && before.bytes > after.bytes;
   });
@@ -107,12 +106,19 @@ Result<std::span<const std::uint32_t>> RemoteNodes::look() {
   return std::span<const std::uint32_t>(changed_);
 }
 
+Result<std::uint64_t> RemoteNodes::latest_time() {
+  BENTO_TRY(fetch_words());
+  std::uint64_t latest = 0;
+  for (const Word& word : words_) latest = std::max(latest, word.time_ns);
+  return latest;
+}
+
 LogHead RemoteNodes::found(std::uint32_t rank) const {
-  return LogHead::of(words_[place_of_[rank]]);
+  return LogHead::of(words_[place_of_[rank]].log);
 }
 
 void RemoteNodes::note(std::uint32_t rank) {
-  noted_[place_of_[rank]] = words_[place_of_[rank]];
+  noted_[place_of_[rank]] = words_[place_of_[rank]].log;
 }
 
 void RemoteNodes::forget() {

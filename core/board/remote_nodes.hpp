@@ -31,9 +31,11 @@ class RemoteNodes {
               std::vector<Addresses> all);
 
   /// Ranks whose log words are not what was noted of them, of which all others know by now; valid
-  /// until the next call. If nothing is new, one fetch of 8 bytes a rank from each other node.
+  /// until the next call. If nothing is new, one fetch of 16 bytes a rank from each other node.
   /// Errors: kPeer.
   Result<std::span<const std::uint32_t>> look();
+  /// The latest of the times of these ranks, by the same fetch. Errors: kPeer.
+  Result<std::uint64_t> latest_time();
   /// The log word that look() found.
   [[nodiscard]] LogHead found(std::uint32_t rank) const;
   /// All up to what look() found of this rank is known.
@@ -79,7 +81,11 @@ class RemoteNodes {
   std::vector<Node> nodes_;            ///< all but that of this rank
   std::vector<std::size_t> place_of_;  ///< rank -> its place in the tables
   std::vector<std::uint32_t> rank_at_;
-  std::vector<std::uint64_t> words_;  ///< as of the last look
+  struct Word {
+    std::uint64_t log = 0;
+    std::uint64_t time_ns = 0;
+  };
+  std::vector<Word> words_;  ///< as of the last look
   std::vector<std::uint64_t> noted_;
   std::vector<std::uint64_t> heads_;
   std::vector<std::uint32_t> changed_;

@@ -257,8 +257,8 @@ Status Container::write_record(Record record, std::uint64_t element_bytes, ByteS
                                const WrittenMembers* written) {
   if (comm_->size() == 1) written = nullptr;  // what the only rank sees is all there is
   BENTO_TRY(may_write(record));
-  Status done;
-  if (layout_fixed_) done = attach();
+  Status done = order_behind_others();
+  if (done && layout_fixed_) done = attach();
   if (done) {
     record.order = {state_.collective, state_.clock.now_ns(), my_rank()};
     const bool may_grow = written == nullptr ||

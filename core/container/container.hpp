@@ -305,6 +305,9 @@ class Container {
   Status open_boards();
   Result<Boards::Opened> boards_of_ranks();
   Status without_boards(Status failed);
+  Status order_behind_others();
+  /// Is the order of writes of different nodes known no better than their clocks are?
+  [[nodiscard]] bool clocks_decide() const { return nodes_.count() > 1 && boards_ == nullptr; }
   Result<bool> others_wrote(DatasetNumber dataset);
   void learn_layout();
   Result<Lookup> find_uncommitted(DatasetNumber dataset, const Box& selection);

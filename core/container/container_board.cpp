@@ -105,9 +105,22 @@ Status Container::open_boards() {
   return {};
 }
 
+// What other ranks have published before this rank writes is earlier than what it writes, even if
+// their node's clock is ahead. The program may have heard of it in any way. Once a call of
+// H5Dwrite.
+Status Container::order_behind_others() {
+  if (boards_ == nullptr || nodes_.count() == 1 || boards_->ordered()) return {};
+  BENTO_ASSIGN(const std::uint64_t latest, boards_->latest_time());
+  state_.clock.pass(latest);
+  boards_->set_ordered(true);
+  return {};
+}
+
 // Who has seen which write of members is told by the time, which is one only on one node.
 Status Container::publish() {
   if (boards_ == nullptr || inherited()) return {};
+  boards_->set_ordered(false);
+  boards_->mine().set_time(state_.clock.now_ns());
   BENTO_TRY(boards_->mine().publish());
   if (nodes_.count() == 1 && member_writes_.any_untold())
     member_writes_.told(state_.clock.now_ns());

@@ -85,7 +85,7 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
   message.operation_hash = operations_.hash();
   for (const auto& old : retired_) message.fills.push_back({old.writer, 1, old.fill});
   if (!stream_.fill().empty()) message.fills.push_back({stream_.writer(), 1, stream_.fill()});
-  if (!second.exact_times.empty() && nodes_.count() > 1)
+  if (!second.exact_times.empty() && clocks_decide())
     message.clocks.push_back({rank, 1, nodes_.group_of(rank), clock_doubt_ns_});
   // With keep=0 nothing is ever dead.
   if (state_.options.keep != 0) message.new_bytes = stream_.new_bytes();
@@ -157,7 +157,7 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
     BENTO_ASSIGN(second.exact_times, get_datasets(in));
     BENTO_ASSIGN(second.member_writes, get_datasets(in));
     BENTO_ASSIGN(second.gapped, get_datasets(in));
-    if (!second.exact_times.empty() && nodes_.count() > 1) BENTO_TRY(doubt_clock());
+    if (!second.exact_times.empty() && clocks_decide()) BENTO_TRY(doubt_clock());
   }
 }
 

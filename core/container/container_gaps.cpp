@@ -25,7 +25,8 @@ Status Container::write_with_gaps(DatasetNumber dataset, const Box& box,
   record.dataset = dataset;
   record.box = box;
   BENTO_TRY(may_write(record));
-  Status done = attach();
+  Status done = order_behind_others();
+  if (done) done = attach();
   if (done) {
     record.order = {state_.collective, state_.clock.now_ns(), my_rank()};
     done = stream_.write_with_gaps(record, element_bytes, data,

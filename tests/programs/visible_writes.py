@@ -463,6 +463,7 @@ def other_clocks():
             for each in data:
                 found = set(each[...].tolist())
                 assert found == {100 * step + 2 * comm.size - 1}, f"rank {comm.rank}, step {step}: {found}"
+            comm.barrier()
     print("right")
 
 
@@ -512,14 +513,18 @@ def stepping_clock():
         print("right")
 
 
-def run_on_nodes(nodes, clocks, program):
+def command_on_nodes(clocks, program):
     """One rank for each of the clocks."""
     command = ["mpirun"]
     for clock in clocks:
         more = [] if len(command) == 1 else [":"]
         command += [*more, "-n", 1, "env", f"H5BENTO_TEST_CLOCK={clock}"]
         command += [python(), "-B", os.path.abspath(__file__), program]
-    found = run(command, bento_env(H5BENTO_TEST_NODES=str(nodes)))
+    return command
+
+
+def run_on_nodes(nodes, clocks, program):
+    found = run(command_on_nodes(clocks, program), bento_env(H5BENTO_TEST_NODES=str(nodes)))
     check(found.out.count("right") == len(clocks), found.tail())
     check(found.err.count(f"the ranks are on {nodes} nodes") == 1, found.tail())
     return found
@@ -603,6 +608,10 @@ def test_nodes():
     found = mpirun(2, [python(), "-B", script, "--run-ahead"], env_of_nodes(2, H5BENTO_BUFFER="64K"))
     check(found.out.count("right") == 2, found.tail())
     say("2 nodes: a rank that is ahead changes nothing for those that are not")
+    clocks = ("0", "0:400000", "0:-300000", "5:100000")
+    found = run(command_on_nodes(clocks, "--run-clocks"), env_of_nodes(4))
+    check(found.out.count("right") == len(clocks) and "wrote the same elements" not in found.err, found.tail())
+    say("4 nodes, whose clocks are worth nothing: the later write of each element")
     begin = first
     for nodes in (2, 3):
         for ranks in (2, 3, 5):
