@@ -89,7 +89,33 @@ void set_box(SelectionShape& shape, const Box& box) {
   shape.box = box;
 }
 
+// Of some unions the library makes regular ones of other elements, and its own iterator leaves the
+// extent with them.
+Status check_count(std::uint64_t selected, std::uint64_t regular) {
+  if (selected == regular) return {};
+  return fail(
+      Code::kUnsupported,
+      fmt::format("HDF5 takes a union of hyperslabs of {} elements for a regular one of {}; "
+                  "select its parts one by one, or in another order",
+                  selected, regular));
+}
+
 }  // namespace
+
+Status check_union(hid_t space) {
+  if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS || H5Sis_regular_hyperslab(space) <= 0)
+    return {};
+  std::array<hsize_t, kMaxRank> start{};
+  std::array<hsize_t, kMaxRank> stride{};
+  std::array<hsize_t, kMaxRank> count{};
+  std::array<hsize_t, kMaxRank> block{};
+  if (H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()) < 0)
+    return fail(Code::kInternal, "hyperslab unreadable");
+  std::uint64_t elements = 1;
+  const auto rank = static_cast<unsigned>(H5Sget_simple_extent_ndims(space));
+  for (unsigned d = 0; d < rank; ++d) elements *= count[d] * block[d];
+  return check_count(static_cast<std::uint64_t>(H5Sget_select_npoints(space)), elements);
+}
 
 Result<SelectionShape> shape_of(hid_t space) {
   SelectionShape shape;
@@ -128,14 +154,7 @@ Result<SelectionShape> shape_of(hid_t space) {
       regular.count[d] = count[d];
       regular.block[d] = block[d];
     }
-    // Of some unions the library makes regular ones of other elements, and its own iterator leaves
-    // the extent with them.
-    if (regular.packed_grid().elements() != shape.elements)
-      return fail(
-          Code::kUnsupported,
-          fmt::format("HDF5 takes a union of hyperslabs of {} elements for a regular one of "
-                      "{}; select its parts one by one",
-                      shape.elements, regular.packed_grid().elements()));
+    BENTO_TRY(check_count(shape.elements, regular.packed_grid().elements()));
     regular.normalise();
     shape.form = SelectionShape::Form::kRegular;
     return shape;

@@ -32,6 +32,10 @@ struct SelectionShape {
   std::uint64_t elements = 0;
 };
 
+/// Errors: kUnsupported (a union of hyperslabs that the library takes for other elements than were
+/// selected: H5Dgather and H5Dscatter would, too).
+Status check_union(hid_t space);
+
 /// Decomposes the selection of `space`. Errors: kInvalidArgument (a selection the library cannot
 /// describe, or one that leaves the extent), kUnsupported (a union of hyperslabs that the library
 /// takes for other elements than were selected).

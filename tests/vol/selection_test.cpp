@@ -7,6 +7,7 @@
 #include "hdf5/base/handle.hpp"
 #include "hdf5/data/plain_selection.hpp"
 #include "tests/support/matchers.hpp"
+#include "vol/data/elements_in_memory.hpp"
 
 using namespace bento;
 using namespace bento::test;
@@ -51,6 +52,9 @@ TEST_CASE("selection: a union that the library takes for other elements is refus
     REQUIRE_FALSE(shape.has_value());
     CHECK(shape.error().code == Code::kUnsupported);
     CHECK_FALSE(is_irregular(space.get()).has_value());
+    const auto memory = ElementsInMemory::of(space.get());
+    REQUIRE_FALSE(memory.has_value());
+    CHECK(memory.error().code == Code::kUnsupported);
   }
 }
 
