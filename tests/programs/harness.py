@@ -165,6 +165,35 @@ def library_env(library):
     return env
 
 
+OTHER_MEMORY = """
+import ctypes, os, sys
+class Part(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+data, copy = ctypes.create_string_buffer(8), ctypes.create_string_buffer(8)
+here, there = Part(ctypes.addressof(copy), 8), Part(ctypes.addressof(data), 8)
+begin, end = os.pipe(), os.pipe()
+sibling = os.fork()
+if sibling == 0:
+    os.read(end[0], 1)
+    os._exit(0)
+if os.fork() == 0:  # as ranks are: neither is the other's parent
+    read = ctypes.CDLL(None, use_errno=True).process_vm_readv(sibling, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+    os._exit(0 if read == 8 else 1)
+status = os.wait()[1]
+os.write(end[1], b"x")
+sys.exit(1 if status else 0)
+"""
+
+
+def no_other_memory():
+    """Why ranks of this machine that play several nodes cannot read each other's memory here; empty if they can."""
+    if os.environ.get("H5BENTO_MPI") == "mpich":
+        return "Open MPI's way to read another process's memory is used here, and this is MPICH"
+    if run([sys.executable, "-c", OTHER_MEMORY], os.environ, ok=None).status != 0:
+        return "a process may not read another one's memory here (process_vm_readv)"
+    return ""
+
+
 def bento_env(stats=None, string=None, **more):
     """HDF5 with the connector; its statistics go to the file `stats`."""
     env = native_env()

@@ -214,6 +214,9 @@ def test():
         (3, "commit", {"H5BENTO_TEST_NODES": "2"}),
         (3, "write", {"H5BENTO_TEST_NODES": "2", "OMPI_MCA_btl_vader_single_copy_mechanism": "cma"}),
     ):
+        if settings and "OMPI_MCA_btl_vader_single_copy_mechanism" in settings and (reason := no_other_memory()):
+            say(f"{ranks} ranks, {mode} between nodes: not run: {reason}")
+            continue
         env = native_env() if settings is None else bento_env(H5BENTO_VISIBLE=mode, **settings)
         command = [python(), "-B", os.path.abspath(__file__), "--run", first, seeds, mode]
         found = mpirun(ranks, command, env, timeout=60 + 10 * seeds)
@@ -228,6 +231,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"]:
         run_programs(int(sys.argv[2]), int(sys.argv[3]), lambda *work: Program(*work, sys.argv[4]))
         sys.exit(0)
-    from harness import bento_env, check, mpirun, native_env, python, run_test, say
+    from harness import bento_env, check, mpirun, native_env, no_other_memory, python, run_test, say
 
     run_test(test)

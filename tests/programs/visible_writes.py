@@ -600,6 +600,8 @@ def test_nodes_refused():
 
 
 def test_nodes():
+    if reason := no_other_memory():
+        raise Skip(reason)
     first, seeds = seeds_of([one for one in sys.argv[1:] if one != "nodes"], 12)
     script, share = os.path.abspath(__file__), max(1, seeds // 6)
     found = mpirun(2, [python(), "-B", script, "--run-computing"], env_of_nodes(2))
@@ -657,7 +659,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"]:
         run_programs(int(sys.argv[2]), int(sys.argv[3]), lambda *work: Program(*work, sys.argv[4] == "bento"))
         sys.exit(0)
-    from harness import bento_env, check, mpirun, native_env, python, run, run_test, say
+    from harness import Skip, bento_env, check, mpirun, native_env, no_other_memory, python, run, run_test, say
 
     if sys.argv[1:2] == ["killed"]:
         run_test(test_killed, containers=0, unfinished={"killed.h5": "one of its writers was killed"})
