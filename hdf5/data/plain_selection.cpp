@@ -74,7 +74,7 @@ Result<bool> is_irregular(hid_t space) {
   const htri_t regular = H5Sis_regular_hyperslab(space);
   if (regular < 0) return fail(Code::kInternal, "a hyperslab is unreadable");
   if (regular == 0) return H5Sget_simple_extent_ndims(space) > 1;
-  BENTO_TRY(shape_of(space));
+  BENTO_TRY(check_union(space));
   return false;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -89,32 +90,45 @@ void set_box(SelectionShape& shape, const Box& box) {
   shape.box = box;
 }
 
-// Of some unions the library makes regular ones of other elements, and its own iterator leaves the
-// extent with them.
-Status check_count(std::uint64_t selected, std::uint64_t regular) {
-  if (selected == regular) return {};
-  return fail(
-      Code::kUnsupported,
-      fmt::format("HDF5 takes a union of hyperslabs of {} elements for a regular one of {}; "
-                  "select its parts one by one, or in another order",
-                  selected, regular));
-}
-
-}  // namespace
-
-Status check_union(hid_t space) {
+/// The selection as the library's regular hyperslab, without its offset; nothing if it is none.
+/// Of some unions the library makes regular ones of other elements, and its own iterator leaves the
+/// extent with them.
+Result<std::optional<RegularSelection>> regular_of(hid_t space) {
   if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS || H5Sis_regular_hyperslab(space) <= 0)
-    return {};
+    return std::nullopt;
   std::array<hsize_t, kMaxRank> start{};
   std::array<hsize_t, kMaxRank> stride{};
   std::array<hsize_t, kMaxRank> count{};
   std::array<hsize_t, kMaxRank> block{};
   if (H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()) < 0)
     return fail(Code::kInternal, "hyperslab unreadable");
-  std::uint64_t elements = 1;
   const auto rank = static_cast<unsigned>(H5Sget_simple_extent_ndims(space));
-  for (unsigned d = 0; d < rank; ++d) elements *= count[d] * block[d];
-  return check_count(static_cast<std::uint64_t>(H5Sget_select_npoints(space)), elements);
+  RegularSelection regular;
+  regular.start = Dims(rank);
+  regular.stride = Dims(rank);
+  regular.count = Dims(rank);
+  regular.block = Dims(rank);
+  for (unsigned d = 0; d < rank; ++d) {
+    regular.start[d] = start[d];
+    regular.stride[d] = stride[d];
+    regular.count[d] = count[d];
+    regular.block[d] = block[d];
+  }
+  const auto selected = static_cast<std::uint64_t>(H5Sget_select_npoints(space));
+  const std::uint64_t taken = regular.packed_grid().elements();
+  if (selected == taken) return regular;
+  return fail(
+      Code::kUnsupported,
+      fmt::format("HDF5 takes a union of hyperslabs of {} elements for a regular one of {}; "
+                  "select its parts one by one, or in another order",
+                  selected, taken));
+}
+
+}  // namespace
+
+Status check_union(hid_t space) {
+  const auto regular = regular_of(space);
+  return regular ? Status{} : fail(regular.error());
 }
 
 Result<SelectionShape> shape_of(hid_t space) {
@@ -136,26 +150,11 @@ Result<SelectionShape> shape_of(hid_t space) {
     shape.form = SelectionShape::Form::kBox;
     return shape;
   }
-  if (kind == H5S_SEL_HYPERSLABS && H5Sis_regular_hyperslab(space) > 0) {
-    std::array<hsize_t, kMaxRank> start{};
-    std::array<hsize_t, kMaxRank> stride{};
-    std::array<hsize_t, kMaxRank> count{};
-    std::array<hsize_t, kMaxRank> block{};
-    if (H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()) <
-        0)
-      return fail(Code::kInternal, "hyperslab unreadable");
-    auto& regular = shape.regular;
-    regular.start = shape.box.start;
-    regular.stride = Dims(extent.rank());
-    regular.count = Dims(extent.rank());
-    regular.block = Dims(extent.rank());
-    for (unsigned d = 0; d < extent.rank(); ++d) {
-      regular.stride[d] = stride[d];
-      regular.count[d] = count[d];
-      regular.block[d] = block[d];
-    }
-    BENTO_TRY(check_count(shape.elements, regular.packed_grid().elements()));
-    regular.normalise();
+  BENTO_ASSIGN(const auto regular, regular_of(space));
+  if (regular) {
+    shape.regular = *regular;
+    shape.regular.start = shape.box.start;
+    shape.regular.normalise();
     shape.form = SelectionShape::Form::kRegular;
     return shape;
   }
