@@ -12,6 +12,7 @@
 #include "tests/core/container/crash_support.hpp"
 #include "tests/core/container/fake_view.hpp"
 #include "tests/support/fault_file.hpp"
+#include "tests/support/forwarding_file.hpp"
 #include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
@@ -23,25 +24,16 @@ using namespace test;
 /// Asks before each write; true lets it fail, untouched.
 using RefuseWrite = std::function<bool(const std::string& path, std::uint64_t offset)>;
 
-class PickyFile final : public File {
+class PickyFile final : public ForwardingFile {
  public:
   PickyFile(std::unique_ptr<File> below, RefuseWrite refuse)
-      : below_(std::move(below)), refuse_(std::move(refuse)) {}
-  Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
-    return below_->read_some(offset, into);
-  }
+      : ForwardingFile(std::move(below)), refuse_(std::move(refuse)) {}
   Status write_at(std::uint64_t offset, std::span<const std::byte> from) override {
     if (refuse_(path(), offset)) return fail(os_error(EIO, "(injected) write of", path()));
-    return below_->write_at(offset, from);
+    return below().write_at(offset, from);
   }
-  Result<std::uint64_t> size() override { return below_->size(); }
-  Status truncate(std::uint64_t bytes) override { return below_->truncate(bytes); }
-  Status sync() override { return below_->sync(); }
-  Status close() override { return below_->close(); }
-  [[nodiscard]] const std::string& path() const override { return below_->path(); }
 
  private:
-  std::unique_ptr<File> below_;
   RefuseWrite refuse_;
 };
 

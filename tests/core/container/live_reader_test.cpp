@@ -8,6 +8,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/forwarding_file.hpp"
 #include "tests/support/memory_file.hpp"
 
 namespace bento {
@@ -16,29 +17,20 @@ namespace {
 using namespace test;
 
 /// Calls `before` in front of every read.
-class HookedFile final : public File {
+class HookedFile final : public ForwardingFile {
  public:
   HookedFile(std::unique_ptr<File> below, std::function<void()> before)
-      : below_(std::move(below)), before_(std::move(before)) {}
+      : ForwardingFile(std::move(below)), before_(std::move(before)) {}
   Status read_at(std::uint64_t offset, std::span<std::byte> into) override {
     before_();
-    return below_->read_at(offset, into);
+    return below().read_at(offset, into);
   }
   Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
     before_();
-    return below_->read_some(offset, into);
+    return below().read_some(offset, into);
   }
-  Status write_at(std::uint64_t offset, std::span<const std::byte> from) override {
-    return below_->write_at(offset, from);
-  }
-  Result<std::uint64_t> size() override { return below_->size(); }
-  Status truncate(std::uint64_t bytes) override { return below_->truncate(bytes); }
-  Status sync() override { return below_->sync(); }
-  Status close() override { return below_->close(); }
-  [[nodiscard]] const std::string& path() const override { return below_->path(); }
 
  private:
-  std::unique_ptr<File> below_;
   std::function<void()> before_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "core/base/hash.hpp"
 #include "core/container/seen_writes.hpp"
+#include "tests/support/forwarding_file.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/memory_file.hpp"
 #include "tests/support/remote_ranks.hpp"
@@ -20,9 +21,9 @@ namespace {
 using namespace test;
 
 /// What was read once is read again as it was then, as from a node's cache.
-class CachedFile final : public File {
+class CachedFile final : public ForwardingFile {
  public:
-  explicit CachedFile(std::unique_ptr<File> file) : file_(std::move(file)) {}
+  explicit CachedFile(std::unique_ptr<File> file) : ForwardingFile(std::move(file)) {}
 
   Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
     const auto kept = kept_.find(offset);
@@ -30,22 +31,16 @@ class CachedFile final : public File {
       std::copy_n(kept->second.begin(), into.size(), into.begin());
       return into.size();
     }
-    BENTO_ASSIGN(const std::size_t count, file_->read_some(offset, into));
+    BENTO_ASSIGN(const std::size_t count, below().read_some(offset, into));
     kept_[offset].assign(into.begin(), into.begin() + static_cast<std::ptrdiff_t>(count));
     return count;
   }
   Status write_at(std::uint64_t offset, std::span<const std::byte> from) override {
     kept_[offset].assign(from.begin(), from.end());
-    return file_->write_at(offset, from);
+    return below().write_at(offset, from);
   }
-  Result<std::uint64_t> size() override { return file_->size(); }
-  Status truncate(std::uint64_t bytes) override { return file_->truncate(bytes); }
-  Status sync() override { return file_->sync(); }
-  Status close() override { return file_->close(); }
-  [[nodiscard]] const std::string& path() const override { return file_->path(); }
 
  private:
-  std::unique_ptr<File> file_;
   std::map<std::uint64_t, std::vector<std::byte>> kept_;
 };
 

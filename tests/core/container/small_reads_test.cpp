@@ -6,6 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/forwarding_file.hpp"
 #include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
@@ -54,25 +55,16 @@ Result<std::vector<std::uint64_t>> read(Container& container, DatasetNumber data
 
 /// Counts what is asked of files.
 FileOpener counted(const FileOpener& below, std::uint64_t& reads) {
-  class Counting final : public File {
+  class Counting final : public ForwardingFile {
    public:
     Counting(std::unique_ptr<File> file, std::uint64_t& reads)
-        : file_(std::move(file)), reads_(reads) {}
+        : ForwardingFile(std::move(file)), reads_(reads) {}
     Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
       ++reads_;
-      return file_->read_some(offset, into);
+      return below().read_some(offset, into);
     }
-    Status write_at(std::uint64_t offset, std::span<const std::byte> from) override {
-      return file_->write_at(offset, from);
-    }
-    Result<std::uint64_t> size() override { return file_->size(); }
-    Status truncate(std::uint64_t bytes) override { return file_->truncate(bytes); }
-    Status sync() override { return file_->sync(); }
-    Status close() override { return file_->close(); }
-    [[nodiscard]] const std::string& path() const override { return file_->path(); }
 
    private:
-    std::unique_ptr<File> file_;
     std::uint64_t& reads_;
   };
   return [&reads, below](const std::string& path, OpenMode mode) -> Result<std::unique_ptr<File>> {

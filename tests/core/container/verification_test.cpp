@@ -13,6 +13,7 @@
 #include "core/offline/verify_streams.hpp"
 #include "core/stream/granule_table.hpp"
 #include "tests/core/container/container_support.hpp"
+#include "tests/support/forwarding_file.hpp"
 #include "tests/support/memory_file.hpp"
 
 namespace bento {
@@ -25,25 +26,16 @@ using fti::kGranuleBytes;
 constexpr std::uint64_t kColumnBytes = 1024;  // a row of elements of 8 bytes
 
 /// Counts the bytes that are read.
-class CountingFile final : public File {
+class CountingFile final : public ForwardingFile {
  public:
   CountingFile(std::unique_ptr<File> file, std::uint64_t& bytes)
-      : file_(std::move(file)), bytes_(bytes) {}
+      : ForwardingFile(std::move(file)), bytes_(bytes) {}
   Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
     bytes_ += into.size();
-    return file_->read_some(offset, into);
+    return below().read_some(offset, into);
   }
-  Status write_at(std::uint64_t offset, std::span<const std::byte> from) override {
-    return file_->write_at(offset, from);
-  }
-  Result<std::uint64_t> size() override { return file_->size(); }
-  Status truncate(std::uint64_t bytes) override { return file_->truncate(bytes); }
-  Status sync() override { return file_->sync(); }
-  Status close() override { return file_->close(); }
-  [[nodiscard]] const std::string& path() const override { return file_->path(); }
 
  private:
-  std::unique_ptr<File> file_;
   std::uint64_t& bytes_;
 };
 
