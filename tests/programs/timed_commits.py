@@ -186,6 +186,10 @@ import h5py, numpy as np
 file = h5py.File("run.h5", "w")
 data = file.create_dataset("rows", (0, 100), "f8", maxshape=(None, 100), chunks=(10, 100))
 row = 0
+# h5py sets an attribute in three calls (delete, create, write), and a commit may fall between them.
+# modify() is one.
+file.attrs["row"] = 0
+file.attrs["time"] = time.monotonic()
 while True:
     data.resize(row + 1, 0)
     data[row] = row
@@ -193,8 +197,8 @@ while True:
         del file["last"]
     file["last"] = np.full(50, row)
     row += 1
-    file.attrs["row"] = row
-    file.attrs["time"] = time.monotonic()
+    file.attrs.modify("row", row)
+    file.attrs.modify("time", time.monotonic())
     os.write(1, b".")
     time.sleep(0.002)
 """
