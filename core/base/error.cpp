@@ -37,6 +37,25 @@ std::string_view to_string(Code code) {
   return "unknown";
 }
 
+Error::Error() = default;
+Error::Error(Code code, std::string text, int os_errno)
+    : code(code), text(std::move(text)), os_errno(os_errno) {}
+Error::Error(const Error& other) = default;
+Error::Error(Error&& other) noexcept = default;
+Error& Error::operator=(const Error& other) = default;
+Error& Error::operator=(Error&& other) noexcept = default;
+Error::~Error() = default;
+
+tl::unexpected<Error> fail(Code code, std::string text, int os_errno) {
+  return tl::unexpected<Error>(Error(code, std::move(text), os_errno));
+}
+tl::unexpected<Error> fail(Error&& error) {
+  return tl::unexpected<Error>(std::move(error));
+}
+tl::unexpected<Error> fail(const Error& error) {
+  return tl::unexpected<Error>(error);
+}
+
 Error Error::with_context(std::string_view context) && {
   text = fmt::format("{}: {}", context, text);
   return std::move(*this);

@@ -32,10 +32,20 @@ enum class Code {
 std::string_view to_string(Code code);
 
 /// A failure. `text` says operation, file, offset or rank, and what was found and wanted.
+/// Construction, moves and destruction are function calls: inlined at the end of each function that
+/// can fail, they were a fifth of the machine code.
 struct Error {
   Code code = Code::kInternal;
   std::string text;
   int os_errno = 0;  ///< errno of the failing call, 0 if none
+
+  Error();
+  Error(Code code, std::string text, int os_errno = 0);
+  Error(const Error& other);
+  Error(Error&& other) noexcept;
+  Error& operator=(const Error& other);
+  Error& operator=(Error&& other) noexcept;
+  ~Error();
 
   /// Returns the error with "`context`: " in front of its text.
   [[nodiscard]] Error with_context(std::string_view context) &&;
@@ -56,12 +66,9 @@ struct [[nodiscard]] Result : tl::expected<T, Error> {
 using Status = Result<void>;
 
 /// Builds the error branch of any Result.
-inline tl::unexpected<Error> fail(Code code, std::string text, int os_errno = 0) {
-  return tl::unexpected<Error>(Error{code, std::move(text), os_errno});
-}
-inline tl::unexpected<Error> fail(Error error) {
-  return tl::unexpected<Error>(std::move(error));
-}
+tl::unexpected<Error> fail(Code code, std::string text, int os_errno = 0);
+tl::unexpected<Error> fail(Error&& error);
+tl::unexpected<Error> fail(const Error& error);
 
 }  // namespace bento
 
