@@ -38,8 +38,8 @@ std::string_view to_string(Code code) {
 }
 
 Error::Error() = default;
-Error::Error(Code code, std::string text, int os_errno)
-    : code(code), text(std::move(text)), os_errno(os_errno) {}
+Error::Error(Code kind, std::string words, int number)
+    : code(kind), text(std::move(words)), os_errno(number) {}
 Error::Error(const Error& other) = default;
 Error::Error(Error&& other) noexcept = default;
 Error& Error::operator=(const Error& other) = default;
