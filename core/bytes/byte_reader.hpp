@@ -40,30 +40,34 @@ class ByteReader {
     return read<std::uint64_t>().map([](std::uint64_t v) { return static_cast<std::int64_t>(v); });
   }
 
-  /// Unsigned LEB128, at most 10 bytes.
+  /// Unsigned LEB128, at most 10 bytes. Most of what an index is read for are these.
   Result<std::uint64_t> varint() {
     std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      BENTO_ASSIGN(const std::uint8_t byte, u8());
+    std::size_t at = offset_;
+    for (unsigned shift = 0; shift < 64 && at < bytes_.size(); shift += 7) {
+      const auto byte = std::to_integer<std::uint64_t>(bytes_[at++]);
       const std::uint64_t part = byte & 0x7Fu;
-      if (shift == 63 && part > 1) break;
+      if (shift == 63 && part > 1) return too_long(at);
       value |= part << shift;
-      if ((byte & 0x80u) == 0) return value;
+      if ((byte & 0x80u) != 0) continue;
+      offset_ = at;
+      return value;
     }
-    return fail(Code::kCorrupt,
-                fmt::format("{}: varint longer than 64 bits before byte {}", what_, offset_));
+    if (at - offset_ == kMostVarintBytes) return too_long(at);
+    offset_ = at;
+    return missing(1);  // the bytes end in the middle of it
   }
 
   /// A view of the next `count` bytes; it lives as long as the buffer under this reader.
   Result<std::span<const std::byte>> bytes(std::uint64_t count) {
-    BENTO_TRY(need(count));
+    if (count > remaining()) return missing(count);
     auto view = bytes_.subspan(offset_, static_cast<std::size_t>(count));
     offset_ += static_cast<std::size_t>(count);
     return view;
   }
 
   Status skip(std::uint64_t count) {
-    BENTO_TRY(need(count));
+    if (count > remaining()) return missing(count);
     offset_ += static_cast<std::size_t>(count);
     return {};
   }
@@ -88,16 +92,21 @@ class ByteReader {
   }
 
  private:
-  Status need(std::uint64_t count) const {
-    if (count > remaining())
-      return fail(Code::kCorrupt, fmt::format("{}: {} bytes wanted at byte {}, {} left", what_,
-                                              count, offset_, remaining()));
-    return {};
+  static constexpr std::size_t kMostVarintBytes = 10;
+
+  [[nodiscard]] tl::unexpected<Error> too_long(std::size_t at) const {
+    return fail(Code::kCorrupt,
+                fmt::format("{}: varint longer than 64 bits before byte {}", what_, at));
+  }
+
+  [[nodiscard]] tl::unexpected<Error> missing(std::uint64_t count) const {
+    return fail(Code::kCorrupt, fmt::format("{}: {} bytes wanted at byte {}, {} left", what_, count,
+                                            offset_, remaining()));
   }
 
   template <class T>
   Result<T> read() {
-    BENTO_TRY(need(sizeof(T)));
+    if (sizeof(T) > remaining()) return missing(sizeof(T));
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < sizeof(T); ++i) {
       const std::size_t shift = order_ == std::endian::little ? i : sizeof(T) - 1 - i;

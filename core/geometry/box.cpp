@@ -12,10 +12,6 @@ Dims::Dims(std::initializer_list<std::uint64_t> values)
   std::copy(values.begin(), values.end(), at_.begin());
 }
 
-Dims::Dims(std::span<const std::uint64_t> values) : rank_(static_cast<unsigned>(values.size())) {
-  std::copy(values.begin(), values.end(), at_.begin());
-}
-
 std::uint64_t Dims::bytes(std::uint64_t element_bytes) const {
   std::uint64_t product = element_bytes;
   bool fits = true;

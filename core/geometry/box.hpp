@@ -21,14 +21,20 @@ class Dims {
  public:
   Dims() = default;
   explicit Dims(unsigned rank, std::uint64_t value = 0) : rank_(rank) {
-    for (unsigned d = 0; d < rank_; ++d) at_[d] = value;
+    if (rank_ > 0) at_[0] = value;
+    if (rank_ > 1) at_[1] = value;
+    if (rank_ > 2) at_[2] = value;
+    for (unsigned d = kUsualRank; d < rank_; ++d) at_[d] = value;
   }
   Dims(std::initializer_list<std::uint64_t> values);
-  explicit Dims(std::span<const std::uint64_t> values);
-  Dims(const Dims& other) { *this = other; }
+  explicit Dims(std::span<const std::uint64_t> values)
+      : rank_(static_cast<unsigned>(values.size())) {
+    take(values.data());
+  }
+  Dims(const Dims& other) : rank_(other.rank_) { take(other.at_.data()); }
   Dims& operator=(const Dims& other) {
     rank_ = other.rank_;
-    for (unsigned d = 0; d < rank_; ++d) at_[d] = other.at_[d];
+    take(other.at_.data());
     return *this;
   }
 
@@ -47,6 +53,15 @@ class Dims {
   bool operator==(const Dims& other) const;
 
  private:
+  /// Few have more dimensions, and for these a call to copy them would cost more than the copy.
+  static constexpr unsigned kUsualRank = 3;
+  void take(const std::uint64_t* values) {
+    if (rank_ > 0) at_[0] = values[0];
+    if (rank_ > 1) at_[1] = values[1];
+    if (rank_ > 2) at_[2] = values[2];
+    for (unsigned d = kUsualRank; d < rank_; ++d) at_[d] = values[d];
+  }
+
   unsigned rank_ = 0;
   std::array<std::uint64_t, kMaxRank> at_;  // deliberately uninitialised beyond rank_
 };

@@ -19,6 +19,7 @@ void put_packed(ByteWriter& out, std::span<const std::uint64_t> values) {
   out.varint(base);
   out.u8(static_cast<std::uint8_t>(bits));
   out.u8(static_cast<std::uint8_t>(shift));
+  if (bits == 0) return;  // all are equal
   const std::size_t begin = out.size();
   out.zeros((values.size() * bits + 7) / 8);
   auto& bytes = out.buffer();
@@ -43,6 +44,10 @@ Status get_packed(ByteReader& in, std::span<std::uint64_t> values) {
   BENTO_ASSIGN(const unsigned shift, in.u8());
   if (bits > 64 || shift > 63 || bits + shift > 64)
     return fail(Code::kCorrupt, fmt::format("packed column: {} bits shifted by {}", bits, shift));
+  if (bits == 0) {
+    std::ranges::fill(values, base);
+    return {};
+  }
   BENTO_ASSIGN(const auto bytes, in.bytes((std::uint64_t{values.size()} * bits + 7) / 8));
   std::size_t at = 0;
   for (auto& value : values) {
