@@ -8,10 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
-#include <map>
 #include <memory>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -77,20 +76,30 @@ class CachedSource : public SegmentSource {
  public:
   explicit CachedSource(SegmentSource& below, std::size_t limit_bytes = 8u << 20)
       : below_(below), limit_(limit_bytes) {}
+  CachedSource(const CachedSource&) = delete;
+  CachedSource& operator=(const CachedSource&) = delete;
   Result<Blob> read(const BlobRef& ref) override;
   Result<std::uint64_t> stored_bytes() override { return below_.stored_bytes(); }
   [[nodiscard]] std::size_t held_bytes() const { return held_; }
 
  private:
+  /// In a list by when it was used last.
   struct Entry {
     BlobRef ref;
     Blob blob;
+    Entry* newer = nullptr;
+    Entry* older = nullptr;
   };
+  void link(Entry& entry);
+  void unlink(const Entry& entry);
+  void drop(const Entry& entry);
+
   SegmentSource& below_;
   std::size_t limit_;
   std::size_t held_ = 0;
-  std::list<Entry> newest_first_;
-  std::map<std::uint64_t, std::list<Entry>::iterator> by_position_;
+  Entry* newest_ = nullptr;
+  Entry* oldest_ = nullptr;
+  std::unordered_map<std::uint64_t, Entry> by_position_;
 };
 
 /// One growing buffer; for tests and benchmarks, and for whoever builds an index in memory.

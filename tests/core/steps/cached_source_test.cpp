@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include <catch2/catch_test_macros.hpp>
+
+#include <array>
+#include <vector>
+
+#include "core/steps/blob.hpp"
+
+namespace bento {
+namespace {
+
+std::vector<std::byte> blob_of(std::size_t bytes, int value) {
+  return std::vector<std::byte>(bytes, static_cast<std::byte>(value));
+}
+
+BlobRef stored(MemoryBlobs& blobs, std::size_t bytes, int value) {
+  const auto ref = blobs.append(blob_of(bytes, value));
+  REQUIRE(ref);
+  return *ref;
+}
+
+/// Reads a blob of equal bytes; gives how often what is below was asked for it.
+std::uint64_t asked_for(CachedSource& cache, const MemoryBlobs& blobs, const BlobRef& ref,
+                        int value) {
+  const std::uint64_t before = blobs.reads();
+  const auto read = cache.read(ref);
+  REQUIRE(read);
+  CHECK(**read == blob_of(static_cast<std::size_t>(ref.bytes), value));
+  return blobs.reads() - before;
+}
+
+}  // namespace
+
+TEST_CASE("cached blobs: what was used last stays, within the limit", "[core][step]") {
+  MemoryBlobs blobs;
+  std::array<BlobRef, 4> refs;
+  for (int i = 0; i < 4; ++i) refs[static_cast<std::size_t>(i)] = stored(blobs, 100, i);
+  CachedSource cache(blobs, 300);
+  for (int i = 0; i < 3; ++i)
+    CHECK(asked_for(cache, blobs, refs[static_cast<std::size_t>(i)], i) == 1);
+  CHECK(cache.held_bytes() == 300);
+  CHECK(asked_for(cache, blobs, refs[0], 0) == 0);  // 1 is the oldest now
+  CHECK(asked_for(cache, blobs, refs[3], 3) == 1);
+  CHECK(cache.held_bytes() == 300);
+  CHECK(asked_for(cache, blobs, refs[0], 0) == 0);
+  CHECK(asked_for(cache, blobs, refs[2], 2) == 0);
+  CHECK(asked_for(cache, blobs, refs[3], 3) == 0);
+  CHECK(asked_for(cache, blobs, refs[1], 1) == 1);
+  CHECK(asked_for(cache, blobs, refs[0], 0) == 1);
+  CHECK(asked_for(cache, blobs, refs[3], 3) == 0);
+}
+
+TEST_CASE("cached blobs: a large one is not kept, and takes nobody's room", "[core][step]") {
+  MemoryBlobs blobs;
+  const BlobRef small = stored(blobs, 100, 1);
+  const BlobRef large = stored(blobs, 301, 2);
+  CachedSource cache(blobs, 300);
+  CHECK(asked_for(cache, blobs, small, 1) == 1);
+  CHECK(asked_for(cache, blobs, large, 2) == 1);
+  CHECK(asked_for(cache, blobs, large, 2) == 1);
+  CHECK(asked_for(cache, blobs, small, 1) == 0);
+  CHECK(cache.held_bytes() == 100);
+}
+
+// A place in the catalogue is used again: who asks for what lies there now must not get the old
+// bytes, nor the new ones who asks for the old.
+TEST_CASE("cached blobs: another blob at the place of one that is known", "[core][step]") {
+  MemoryBlobs blobs;
+  const BlobRef old = stored(blobs, 100, 1);
+  const BlobRef beside = stored(blobs, 100, 9);
+  CachedSource cache(blobs, 1000);
+  CHECK(asked_for(cache, blobs, old, 1) == 1);
+  CHECK(asked_for(cache, blobs, beside, 9) == 1);
+  const auto fresh = blob_of(100, 2);
+  std::copy(fresh.begin(), fresh.end(), blobs.bytes().begin());
+  const BlobRef now{old.position, 100, hash128(fresh)};
+  CHECK(asked_for(cache, blobs, now, 2) == 1);
+  CHECK(cache.held_bytes() == 200);
+  CHECK(asked_for(cache, blobs, now, 2) == 0);
+  CHECK_FALSE(cache.read(old));
+  CHECK(asked_for(cache, blobs, now, 2) == 1);  // what cannot be read is not kept in its place
+  CHECK(asked_for(cache, blobs, beside, 9) == 0);
+  CHECK(cache.held_bytes() == 200);
+}
+
+}  // namespace bento
