@@ -3,6 +3,7 @@
 #include "core/catalogue/committed_index.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -35,14 +36,18 @@ constexpr std::uint64_t kLeastBoxBytes = 2;
 /// Leaves out records of which nothing can be seen.
 RecordLookup take_seen(StepLookup found) {
   RecordLookup out;
-  const std::size_t none = found.records.size();
-  std::vector<std::size_t> place(none, none);
-  for (auto& piece : found.pieces) {
-    if (place[piece.record] == none) {
-      place[piece.record] = out.records.size();
-      out.records.push_back(std::move(found.records[piece.record].record));
+  if (found.records.size() == 1 && !found.pieces.empty()) {  // all pieces are seen in it
+    out.records.push_back(std::move(found.records.front().record));
+  } else {
+    const std::size_t none = found.records.size();
+    std::vector<std::size_t> place(none, none);
+    for (auto& piece : found.pieces) {
+      if (place[piece.record] == none) {
+        place[piece.record] = out.records.size();
+        out.records.push_back(std::move(found.records[piece.record].record));
+      }
+      piece.record = place[piece.record];
     }
-    piece.record = place[piece.record];
   }
   out.pieces = std::move(found.pieces);
   out.uncovered = std::move(found.uncovered);
@@ -219,7 +224,7 @@ Status CommittedIndex::move_on(File& file, const FilePlan& plan, const Catalogue
 Result<RecordLookup> CommittedIndex::find_all(DatasetNumber dataset, unsigned rank) {
   RecordLookup out;
   if (!index_) return out;
-  BENTO_ASSIGN(const auto declared, index_->dataset(dataset));
+  BENTO_ASSIGN(const auto declared, index_->rank_of(dataset));
   if (!declared) return out;
   BENTO_ASSIGN(StepLookup found, look_up(dataset, whole_space(rank)));
   out = take_seen(std::move(found));
@@ -249,17 +254,17 @@ const Record* CommittedIndex::find_one(DatasetNumber dataset, const Box& selecti
 Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& selection) {
   RecordLookup out;
   if (selection.empty()) return out;
-  std::optional<DatasetDeclaration> declared;
+  std::optional<unsigned> rank;
   if (index_) {
     if (const auto seen = queries_.find(dataset); seen != queries_.end() && seen->second.records)
       return seen->second.records->find(selection);
-    BENTO_ASSIGN(declared, index_->dataset(dataset));
+    BENTO_ASSIGN(rank, index_->rank_of(dataset));
   }
-  if (!declared) {
+  if (!rank) {
     out.uncovered.push_back(selection);
     return out;
   }
-  BENTO_ASSIGN(const auto records, remember(dataset, queries_[dataset], declared->rank));
+  BENTO_ASSIGN(const auto records, remember(dataset, queries_[dataset], *rank));
   if (records) return records->find(selection);
   BENTO_ASSIGN(StepLookup found, look_up(dataset, selection));
   return take_seen(std::move(found));

@@ -7,9 +7,9 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -107,7 +107,7 @@ class CommittedIndex {
   std::unique_ptr<CatalogueBlobs> blobs_;
   std::unique_ptr<CachedSource> cache_;
   std::optional<StepIndex> index_;
-  std::map<DatasetNumber, Queries> queries_;
+  std::unordered_map<DatasetNumber, Queries> queries_;
   Room room_;
 };
 

@@ -51,16 +51,23 @@ class PagedArray {
   }
   Result<std::optional<Entry>> get(SegmentSource& source, const Root& root, std::uint64_t key,
                                    Way& way) const {
-    if (root.levels == 0 || !in_reach(root.levels, key)) return std::optional<Entry>();
+    BENTO_ASSIGN(const Entry* const entry, look(source, root, key, way));
+    return entry != nullptr ? std::optional<Entry>(*entry) : std::nullopt;
+  }
+  /// The same entry where it lies in `way`; null if there is none. Valid until `way` is used for
+  /// another key.
+  Result<const Entry*> look(SegmentSource& source, const Root& root, std::uint64_t key,
+                            Way& way) const {
+    if (root.levels == 0 || !in_reach(root.levels, key)) return nullptr;
     BlobRef at = root.ref;
     for (unsigned level = root.levels; level-- > 0;) {
       BENTO_ASSIGN(const Page* const page, way.at(*this, source, at, level));
       const Slot& slot = (*page)[digit(key, level)];
-      if (!slot.used) return std::optional<Entry>();
-      if (level == 0) return std::optional<Entry>(slot.entry);
+      if (!slot.used) return nullptr;
+      if (level == 0) return &slot.entry;
       at = slot.ref;
     }
-    return std::optional<Entry>();
+    return nullptr;
   }
 
   /// Stores `changes`, by ascending key without repetition; each page is written once.
@@ -162,6 +169,7 @@ class PagedArray {
  private:
   static constexpr unsigned kSlots = 16;
   static constexpr unsigned kMaxLevels = 16;
+  static constexpr std::size_t kUsualSlotBytes = 96;  ///< a page is to take memory once
   struct Slot {
     bool used = false;
     BlobRef ref;      ///< inner pages
@@ -209,6 +217,7 @@ class PagedArray {
     unsigned used = 0;
     for (unsigned i = 0; i < kSlots; ++i)
       if (page[i].used) used |= 1u << i;
+    out.buffer().reserve(kUsualSlotBytes * (1 + static_cast<std::size_t>(std::popcount(used))));
     out.u8(static_cast<std::uint8_t>(level));
     out.u16(static_cast<std::uint16_t>(used));
     for (unsigned i = 0; i < kSlots; ++i) {

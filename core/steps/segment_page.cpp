@@ -53,9 +53,12 @@ Status find_in_records(ByteReader& in, const RowShape& shape, const Box* selecti
                 fmt::format("index page: {} records, {} at most", count, kPageRecords));
   const unsigned width = shape.width();
   const auto records = static_cast<std::size_t>(count);
-  std::vector<std::uint64_t> columns(width * records);
+  Row only;  // that of a single record, as most small datasets have, takes no memory
+  std::vector<std::uint64_t> several(records == 1 ? 0 : width * records);
+  const std::span<std::uint64_t> columns =
+      records == 1 ? std::span(only).first(width) : std::span(several);
   for (unsigned f = 0; f < width; ++f) {
-    const auto column = std::span(columns).subspan(f * records, records);
+    const auto column = columns.subspan(f * records, records);
     BENTO_TRY(get_packed(in, column));
     if (is_signed(shape, f))
       for (auto& value : column) value = unzigzag(value);
@@ -121,7 +124,9 @@ std::vector<std::byte> encode_record_page(const RowShape& shape,
   out.buffer().reserve(64 + shape.width() * (4 + picked.size()));
   out.u8(kRecords);
   out.varint(picked.size());
-  std::vector<std::uint64_t> column(picked.size());
+  std::uint64_t only = 0;  // number of a single record
+  std::vector<std::uint64_t> several(picked.size() == 1 ? 0 : picked.size());
+  const std::span<std::uint64_t> column = picked.size() == 1 ? std::span(&only, 1) : several;
   for (unsigned f = 0; f < shape.width(); ++f) {
     for (std::size_t i = 0; i < picked.size(); ++i) {
       column[i] = rows[picked[i] * shape.width() + f];

@@ -65,20 +65,29 @@ Result<std::vector<DatasetDeclaration>> StepIndex::datasets() const {
   return found;
 }
 
-Result<std::optional<DatasetDeclaration>> StepIndex::dataset(DatasetNumber number) const {
-  BENTO_ASSIGN(const auto found, DatasetArray().get(*source_, root_.datasets, number, way_));
-  if (!found || !exists(*found, as_of_)) return std::optional<DatasetDeclaration>();
+Result<const DatasetEntry*> StepIndex::look(DatasetNumber number) const {
+  BENTO_ASSIGN(const DatasetEntry* const found,
+               DatasetArray().look(*source_, root_.datasets, number, way_));
+  if (found == nullptr || !exists(*found, as_of_)) return nullptr;
   BENTO_TRY(check_number(*found, number));
-  return std::optional(found->declaration);
+  return found;
 }
 
-Result<DatasetEntry> StepIndex::entry(DatasetNumber number) const {
-  BENTO_ASSIGN(auto found, DatasetArray().get(*source_, root_.datasets, number, way_));
-  if (!found || !exists(*found, as_of_))
-    return fail(Code::kNotFound,
-                fmt::format("step index: no dataset {} as of step {}", number, as_of_.number()));
-  BENTO_TRY(check_number(*found, number));
-  return std::move(*found);
+Result<std::optional<DatasetDeclaration>> StepIndex::dataset(DatasetNumber number) const {
+  BENTO_ASSIGN(const DatasetEntry* const found, look(number));
+  return found != nullptr ? std::optional(found->declaration) : std::nullopt;
+}
+
+Result<std::optional<unsigned>> StepIndex::rank_of(DatasetNumber number) const {
+  BENTO_ASSIGN(const DatasetEntry* const found, look(number));
+  return found != nullptr ? std::optional<unsigned>(found->declaration.rank) : std::nullopt;
+}
+
+Result<const DatasetEntry*> StepIndex::entry(DatasetNumber number) const {
+  BENTO_ASSIGN(const DatasetEntry* const found, look(number));
+  if (found != nullptr) return found;
+  return fail(Code::kNotFound,
+              fmt::format("step index: no dataset {} as of step {}", number, as_of_.number()));
 }
 
 Result<StepInfo> StepIndex::step(AbsoluteStep step) const {
@@ -127,10 +136,10 @@ Result<std::vector<AbsoluteStep>> StepIndex::steps_since(const DatasetEntry& ent
 }
 
 Result<StepIndex::StepList> StepIndex::list_steps(DatasetNumber number) const {
-  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  BENTO_ASSIGN(const DatasetEntry* const found, entry(number));
   StepList list;
-  BENTO_ASSIGN(list.steps, steps_since(found, root_.oldest));
-  BENTO_ASSIGN(const std::uint64_t all, steps_of(found));
+  BENTO_ASSIGN(list.steps, steps_since(*found, root_.oldest));
+  BENTO_ASSIGN(const std::uint64_t all, steps_of(*found));
   if (all < list.steps.size())
     return fail(Code::kCorrupt, fmt::format("step index: {} steps of dataset {}, counted as {}",
                                             list.steps.size(), number, all));
@@ -139,13 +148,13 @@ Result<StepIndex::StepList> StepIndex::list_steps(DatasetNumber number) const {
 }
 
 Result<std::vector<AbsoluteStep>> StepIndex::stored_steps(DatasetNumber number) const {
-  BENTO_ASSIGN(const DatasetEntry found, entry(number));
-  return steps_since(found, AbsoluteStep());
+  BENTO_ASSIGN(const DatasetEntry* const found, entry(number));
+  return steps_since(*found, AbsoluteStep());
 }
 
 Result<std::uint64_t> StepIndex::steps_of(DatasetNumber number) const {
-  BENTO_ASSIGN(const DatasetEntry found, entry(number));
-  return steps_of(found);
+  BENTO_ASSIGN(const DatasetEntry* const found, entry(number));
+  return steps_of(*found);
 }
 
 Result<std::uint64_t> StepIndex::steps_of(const DatasetEntry& entry) const {
@@ -155,13 +164,13 @@ Result<std::uint64_t> StepIndex::steps_of(const DatasetEntry& entry) const {
 }
 
 Result<AbsoluteStep> StepIndex::absolute(DatasetNumber number, RelativeStep step) const {
-  BENTO_ASSIGN(const DatasetEntry found, entry(number));
-  const SegmentArray array(SegmentTraits{found.declaration.rank});
+  BENTO_ASSIGN(const DatasetEntry* const found, entry(number));
+  const SegmentArray array(SegmentTraits{found->declaration.rank});
   BENTO_ASSIGN(const std::uint64_t to_oldest,
-               array.count_to(*source_, found.steps, root_.oldest.number()));
+               array.count_to(*source_, found->steps, root_.oldest.number()));
   std::optional<std::uint64_t> key;
-  if (step.number() >= found.dropped && step.number() + 1 >= found.dropped + to_oldest) {
-    BENTO_ASSIGN(key, array.nth(*source_, found.steps, step.number() - found.dropped));
+  if (step.number() >= found->dropped && step.number() + 1 >= found->dropped + to_oldest) {
+    BENTO_ASSIGN(key, array.nth(*source_, found->steps, step.number() - found->dropped));
   }
   if (!key || AbsoluteStep(*key) > as_of_)
     return fail(Code::kNotFound, fmt::format("dataset {} has no step {} of its own as of step {}",
@@ -171,13 +180,13 @@ Result<AbsoluteStep> StepIndex::absolute(DatasetNumber number, RelativeStep step
 
 Result<std::optional<StepSegment>> StepIndex::segment(DatasetNumber number,
                                                       AbsoluteStep step) const {
-  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  BENTO_ASSIGN(const DatasetEntry* const found, entry(number));
   if (step > as_of_) return std::optional<StepSegment>();
-  BENTO_ASSIGN(const auto at, SegmentArray(SegmentTraits{found.declaration.rank})
-                                  .get(*source_, found.steps, step.number()));
+  BENTO_ASSIGN(const auto at, SegmentArray(SegmentTraits{found->declaration.rank})
+                                  .get(*source_, found->steps, step.number()));
   if (!at) return std::optional<StepSegment>();
   BENTO_ASSIGN(StepSegment opened, StepSegment::open(*source_, at->segment));
-  BENTO_TRY(check_segment(opened, found.declaration, step));
+  BENTO_TRY(check_segment(opened, found->declaration, step));
   return std::optional(std::move(opened));
 }
 
@@ -207,13 +216,13 @@ Status StepIndex::visit_blobs(SegmentSource& all, const BlobRef& root, const Blo
 }
 
 Result<StepIndex::Extent> StepIndex::extent_of(DatasetNumber number) const {
-  BENTO_ASSIGN(const DatasetEntry found, entry(number));
+  BENTO_ASSIGN(const DatasetEntry* const found, entry(number));
   Extent extent;
-  extent.dropped = found.dropped != 0;
+  extent.dropped = found->dropped != 0;
   OnceSource once(*source_);
-  BENTO_TRY(SegmentArray(SegmentTraits{found.declaration.rank})
+  BENTO_TRY(SegmentArray(SegmentTraits{found->declaration.rank})
                 .visit_down(
-                    once, found.steps, as_of_.number(), [](const StepSummary&) { return true; },
+                    once, found->steps, as_of_.number(), [](const StepSummary&) { return true; },
                     [&](std::uint64_t, const StepEntry& step) -> Result<bool> {
                       extent.records += step.records;
                       return true;
@@ -223,8 +232,8 @@ Result<StepIndex::Extent> StepIndex::extent_of(DatasetNumber number) const {
 
 Result<StepLookup> StepIndex::find(DatasetNumber number, const Box& selection,
                                    FindOptions options) const {
-  BENTO_ASSIGN(const DatasetEntry found, entry(number));
-  const unsigned rank = found.declaration.rank;
+  BENTO_ASSIGN(const DatasetEntry* const found, entry(number));
+  const unsigned rank = found->declaration.rank;
   bool sound = selection.rank() == rank && selection.start.rank() == rank;
   for (unsigned d = 0; sound && d < rank; ++d)
     sound = selection.start[d] >> 62 == 0 && selection.count[d] >> 62 == 0;
@@ -233,7 +242,7 @@ Result<StepLookup> StepIndex::find(DatasetNumber number, const Box& selection,
                 fmt::format("a selection of {} dimensions, or one beyond 2^62, in dataset {}, "
                             "which has {}",
                             selection.rank(), number, rank));
-  return find_in_steps(*source_, found, as_of_, selection, std::move(options));
+  return find_in_steps(*source_, *found, as_of_, selection, std::move(options));
 }
 
 }  // namespace bento

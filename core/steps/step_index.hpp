@@ -39,6 +39,8 @@ class StepIndex {
   /// Datasets that exist as of this step, ascending.
   Result<std::vector<DatasetDeclaration>> datasets() const;
   Result<std::optional<DatasetDeclaration>> dataset(DatasetNumber number) const;
+  /// Its dimensions, nothing if it does not exist as of this step.
+  Result<std::optional<unsigned>> rank_of(DatasetNumber number) const;
   /// Errors: kNotFound (not kept, or beyond as_of()).
   Result<StepInfo> step(AbsoluteStep step) const;
   /// Calls visit(step, info) for each kept step from as_of() down to the oldest. A file may claim
@@ -89,7 +91,10 @@ class StepIndex {
 
  private:
   explicit StepIndex(SegmentSource& source) : source_(&source) {}
-  Result<DatasetEntry> entry(DatasetNumber number) const;
+  /// Null if it does not exist as of this step. Valid until another dataset is asked for.
+  Result<const DatasetEntry*> look(DatasetNumber number) const;
+  /// The same, but a dataset that does not exist is kNotFound.
+  Result<const DatasetEntry*> entry(DatasetNumber number) const;
   Result<std::uint64_t> steps_of(const DatasetEntry& entry) const;
   Result<std::vector<AbsoluteStep>> steps_since(const DatasetEntry& entry, AbsoluteStep from) const;
 

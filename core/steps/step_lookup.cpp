@@ -3,6 +3,7 @@
 #include "core/steps/step_lookup.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -76,16 +77,21 @@ class WaitingSteps {
   /// Holds all that is uncovered, also if no step waits.
   [[nodiscard]] const Box& bounds() const { return bounds_; }
 
-  /// Adds what an older step than all before has; `visible` of each record. Errors: the budget's,
-  /// the source's.
-  Status add(const StepSegment& segment, std::vector<Candidate> candidates,
-             const std::vector<std::uint64_t>& positions) {
-    if (candidates.empty()) return {};
-    for (const std::uint64_t position : positions) places_.push_back({position, segments_.size()});
-    if (waiting_.empty()) first_ = candidates.front().record;
+  /// Adds a record of an older step than all whose records were ended by end_step(), or of that
+  /// step; `position` in its segment.
+  void add(const Candidate& candidate, std::uint64_t position) {
+    if (waiting_.empty()) first_ = candidate.record;
+    waiting_.push_back(candidate);
+    if (options_.values) places_.push_back({position, segments_.size()});
+  }
+
+  /// The records that were added since the last call are all that this step has. Errors: the
+  /// budget's, the source's.
+  Status end_step(const StepSegment& segment) {
+    if (waiting_.size() == ended_) return {};
     if (options_.values) segments_.push_back(segment);
-    std::sort(candidates.begin(), candidates.end(), is_newer);
-    waiting_.insert(waiting_.end(), candidates.begin(), candidates.end());
+    std::sort(waiting_.begin() + static_cast<std::ptrdiff_t>(ended_), waiting_.end(), is_newer);
+    ended_ = waiting_.size();
     return waiting_.size() >= out_.uncovered.size() / kShare ? resolve() : Status();
   }
 
@@ -127,6 +133,7 @@ class WaitingSteps {
 
   void forget() {
     waiting_.clear();
+    ended_ = 0;
     places_.clear();
     segments_.clear();
   }
@@ -156,9 +163,10 @@ class WaitingSteps {
   FindOptions& options_;
   StepLookup& out_;
   Box bounds_;
-  std::vector<Candidate> waiting_;     ///< newest first
+  std::vector<Candidate> waiting_;     ///< newest first, but for the step that is being added
+  std::size_t ended_ = 0;              ///< those of steps that are complete
   std::size_t first_ = 0;              ///< record number of places_[0]
-  std::vector<Place> places_;          ///< of the records that wait
+  std::vector<Place> places_;          ///< of the records that wait, if values are asked for
   std::vector<StepSegment> segments_;  ///< of the steps that wait, if values are asked for
 };
 
@@ -171,24 +179,21 @@ Status add_step(OnceSource& once, const DatasetDeclaration& dataset, const StepE
   if (wanted.empty() || entry.records == 0 || !overlaps(wanted, entry.bounds)) return {};
   BENTO_ASSIGN(const StepSegment segment, StepSegment::open(once, entry.segment));
   BENTO_TRY(check_segment(segment, dataset, step));
-  std::vector<Candidate> candidates;
-  std::vector<std::uint64_t> positions;
-  BENTO_TRY(segment.find(once, &wanted, options.budget,
-                         [&](std::uint64_t position, const Record& record) -> Status {
-                           BENTO_TRY(options.budget.spend(segment.extents().size() / 8));
-                           BENTO_TRY(options.budget.hold(out.records.size() + 1));
-                           Box visible = record.box;
-                           if (clip) visible = intersect(visible, Box::whole(*clip));
-                           for (const auto& event : segment.extents())
-                             if (record.order.collective < event.collective)
-                               visible = intersect(visible, Box::whole(event.extent));
-                           if (!overlaps(visible, wanted)) return {};
-                           candidates.push_back({out.records.size(), record.order, visible});
-                           positions.push_back(position);
-                           out.records.push_back({record, step});
-                           return {};
-                         }));
-  return waiting.add(segment, std::move(candidates), positions);
+  const auto take = [&](std::uint64_t position, const Record& record) -> Status {
+    BENTO_TRY(options.budget.spend(segment.extents().size() / 8));
+    BENTO_TRY(options.budget.hold(out.records.size() + 1));
+    Box visible = record.box;
+    if (clip) visible = intersect(visible, Box::whole(*clip));
+    for (const auto& event : segment.extents())
+      if (record.order.collective < event.collective)
+        visible = intersect(visible, Box::whole(event.extent));
+    if (!overlaps(visible, wanted)) return {};
+    waiting.add({out.records.size(), record.order, visible}, position);
+    out.records.push_back({record, step});
+    return {};
+  };
+  BENTO_TRY(segment.find(once, &wanted, options.budget, std::cref(take)));
+  return waiting.end_step(segment);
 }
 
 }  // namespace
