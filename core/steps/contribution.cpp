@@ -107,7 +107,8 @@ void RecordDigest::add(const RecordDigest& other) {
 
 Status ContributionBuilder::add(const Record& record, std::uint64_t element_bytes,
                                 const ValueRange& range) {
-  auto& entry = datasets_[record.dataset];
+  // In most streams datasets lie in the order of their numbers.
+  auto& entry = datasets_.try_emplace(datasets_.end(), record.dataset)->second;
   const RowShape shape{record.box.rank(), element_bytes};
   if (!entry.rows.empty() && !(entry.shape == shape))
     return fail(Code::kInvalidArgument,
@@ -132,6 +133,10 @@ bool ContributionBuilder::set_layers(const PerDataset& entry,
   const auto field = [&](std::size_t i, Field f) -> std::uint64_t& {
     return rows[i * width + shape.field(f)];
   };
+  if (count == 1) {
+    field(0, kFieldTime) = 0;
+    return true;
+  }
   const auto box = [&](std::size_t i) {
     const std::span<const std::uint64_t> all(rows);
     return Box{Dims(all.subspan(i * width, shape.rank)),
@@ -169,11 +174,37 @@ bool ContributionBuilder::set_layers(const PerDataset& entry,
   return true;
 }
 
+namespace {
+
+/// Rows one behind the other as runs, encoded.
+std::vector<std::vector<std::byte>> encode_runs(std::span<const std::uint64_t> rows,
+                                                unsigned width) {
+  std::vector<RecordRun> runs;
+  for (; !rows.empty(); rows = rows.subspan(width)) {
+    if (runs.empty() || runs.back().tokens() >= kMaxJoinedTokens)
+      runs.emplace_back(width, rows.first(width));
+    else
+      runs.back().push(rows.first(width));
+  }
+  std::vector<std::vector<std::byte>> pieces;
+  for (const auto& run : runs) {
+    ByteWriter piece;
+    piece.buffer().reserve(kUsualRunBytes);
+    run.encode(piece);
+    pieces.push_back(std::move(piece).take());
+  }
+  return pieces;
+}
+
+}  // namespace
+
 std::vector<std::byte> ContributionBuilder::encode() const {
   ByteWriter out;
   out.varint(datasets_.size());
+  // Of many datasets with one record each no two take memory of their own.
+  ContributionPart part;
+  ByteWriter only;
   for (const auto& [dataset, entry] : datasets_) {
-    ContributionPart part;
     part.dataset = dataset;
     part.shape = entry.shape;
     part.digest = entry.digest;
@@ -185,24 +216,16 @@ std::vector<std::byte> ContributionBuilder::encode() const {
     }
     const std::vector<std::uint64_t>& rows = part.exact_times ? entry.rows : layered;
 
-    const unsigned width = entry.shape.width();
-    part.records = rows.size() / width;
-    std::vector<RecordRun> runs;
-    for (std::size_t i = 0; i < part.records; ++i) {
-      const auto row = std::span<const std::uint64_t>(rows).subspan(i * width, width);
-      if (runs.empty() || runs.back().tokens() >= kMaxJoinedTokens)
-        runs.emplace_back(width, row);
-      else
-        runs.back().push(row);
+    part.records = rows.size() / entry.shape.width();
+    std::vector<std::vector<std::byte>> several;
+    if (part.records == 1) {
+      only.buffer().clear();
+      RecordRun::encode_one(only, rows);
+      part.pieces.assign(1, only.view());
+    } else {
+      several = encode_runs(rows, entry.shape.width());
+      part.pieces.assign(several.begin(), several.end());
     }
-    std::vector<std::vector<std::byte>> pieces;
-    for (const auto& run : runs) {
-      ByteWriter piece;
-      piece.buffer().reserve(kUsualRunBytes);
-      run.encode(piece);
-      pieces.push_back(std::move(piece).take());
-    }
-    part.pieces.assign(pieces.begin(), pieces.end());
     part.has_ranges = options_.ranges;
     ByteWriter ranges;
     for (const auto& range : entry.ranges) put_range(ranges, range);

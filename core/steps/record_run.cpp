@@ -197,6 +197,12 @@ void encode_list(ByteWriter& out, const std::vector<RunToken>& list) {
 
 }  // namespace
 
+void RecordRun::encode_one(ByteWriter& out, std::span<const std::uint64_t> row) {
+  for (const auto value : row) out.varint(zigzag(value));
+  out.varint(0);  // differences
+  out.varint(0);  // tokens
+}
+
 void RecordRun::encode(ByteWriter& out) const {
   for (const auto value : first_) out.varint(zigzag(value));
   out.varint(symbol_hashes_.size());
@@ -241,7 +247,7 @@ Result<RecordRun> RecordRun::decode(ByteReader& in, unsigned width) {
     }
     run.symbol_hashes_.push_back(hash);
   }
-  std::vector<std::uint64_t> shift(width);
+  Row shift{};
   run.records_ = 0;
   BENTO_TRY(run.decode_list(in, run.list_, shift, run.records_, 0));
   if (++run.records_ > kMaxRunRecords)
@@ -252,9 +258,8 @@ Result<RecordRun> RecordRun::decode(ByteReader& in, unsigned width) {
   return run;
 }
 
-Status RecordRun::decode_list(ByteReader& in, std::vector<RunToken>& list,
-                              std::vector<std::uint64_t>& shift, std::uint64_t& records,
-                              unsigned depth) {
+Status RecordRun::decode_list(ByteReader& in, std::vector<RunToken>& list, Row& shift,
+                              std::uint64_t& records, unsigned depth) {
   if (depth > kMaxRunDepth) return fail(Code::kCorrupt, "step index: loops nested too deeply");
   BENTO_ASSIGN(const std::uint64_t count, in.varint());
   BENTO_TRY(in.fits(count, 2));
@@ -268,7 +273,7 @@ Status RecordRun::decode_list(ByteReader& in, std::vector<RunToken>& list,
     BENTO_ASSIGN(const std::uint64_t head, in.varint());
     token.power = head >> 1;
     std::uint64_t inner = 1;
-    std::vector<std::uint64_t> inner_shift(width_);
+    Row inner_shift{};
     if ((head & 1) != 0) {
       inner = 0;
       BENTO_TRY(decode_list(in, token.body, inner_shift, inner, depth + 1));
@@ -279,7 +284,7 @@ Status RecordRun::decode_list(ByteReader& in, std::vector<RunToken>& list,
                                                 symbol_hashes_.size()));
       token.symbol = static_cast<std::uint32_t>(number);
       const auto difference = symbol(token.symbol);
-      inner_shift.assign(difference.begin(), difference.end());
+      std::ranges::copy(difference, inner_shift.begin());
     }
     if (token.power == 0 || token.power > kMaxRunRecords || inner > kMaxRunRecords ||
         inner > kMaxRunRecords / token.power)

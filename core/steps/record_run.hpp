@@ -60,6 +60,8 @@ class RecordRun {
   }
 
   void encode(ByteWriter& out) const;
+  /// The same of a run of this one record.
+  static void encode_one(ByteWriter& out, std::span<const std::uint64_t> row);
   /// Errors: kCorrupt (counts, nesting, more than kMaxRunRecords).
   static Result<RecordRun> decode(ByteReader& in, unsigned width);
 
@@ -92,7 +94,7 @@ class RecordRun {
   void reduce();
   RunToken translate(const RecordRun& from, const RunToken& token);
   void recount();
-  Status decode_list(ByteReader& in, std::vector<RunToken>& list, std::vector<std::uint64_t>& shift,
+  Status decode_list(ByteReader& in, std::vector<RunToken>& list, Row& shift,
                      std::uint64_t& records, unsigned depth);
 
   unsigned width_ = 0;

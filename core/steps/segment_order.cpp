@@ -33,10 +33,14 @@ SortedRuns sort_out(std::span<const RecordRun> runs, unsigned width) {
       sorted.run_origin.push_back(before);
     } else {
       std::size_t at = before;
-      run.for_each([&](std::span<const std::uint64_t> row) {
+      const auto take = [&](std::span<const std::uint64_t> row) {
         sorted.rows.insert(sorted.rows.end(), row.begin(), row.begin() + width);
         sorted.origin.push_back(at++);
-      });
+      };
+      if (run.records() == 1)
+        take(run.first());
+      else
+        run.for_each(take);
     }
     before += static_cast<std::size_t>(run.records());
   }

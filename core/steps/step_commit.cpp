@@ -17,10 +17,29 @@ namespace {
 
 /// What one commit does to one dataset.
 struct Change {
+  const DatasetDeclaration* declared = nullptr;  ///< null: before
   std::vector<ExtentEvent> extents;
   const ContributionPart* part = nullptr;
   bool deleted = false;
 };
+
+using Changes = std::map<DatasetNumber, Change>;
+
+Changes changes_of(const StepCommit& commit, const std::vector<ContributionPart>& parts) {
+  Changes changes;
+  // New datasets have the largest numbers, one after the other; parts come by theirs.
+  for (const auto& declaration : commit.declared)
+    changes.try_emplace(changes.end(), declaration.number)->second.declared = &declaration;
+  auto last = changes.begin();
+  for (const auto& part : parts) {
+    last = changes.try_emplace(last, part.dataset);
+    last->second.part = &part;
+    ++last;
+  }
+  for (const auto& event : commit.extents) changes[event.dataset].extents.push_back(event);
+  for (const auto number : commit.deleted) changes[number].deleted = true;
+  return changes;
+}
 
 Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
              AbsoluteStep oldest, const Change& change, DatasetEntry& entry,
@@ -131,26 +150,19 @@ Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, cons
   if (!commit.contribution.empty()) {
     BENTO_ASSIGN(parts, parse_contribution(commit.contribution));
   }
-  std::map<DatasetNumber, Change> changes;
-  std::map<DatasetNumber, const DatasetDeclaration*> declared;
-  for (const auto& declaration : commit.declared) {
-    changes[declaration.number];
-    declared[declaration.number] = &declaration;
-  }
-  for (const auto& part : parts) changes[part.dataset].part = &part;
-  for (const auto& event : commit.extents) changes[event.dataset].extents.push_back(event);
-  for (const auto number : commit.deleted) changes[number].deleted = true;
+  const Changes changes = changes_of(commit, parts);
 
   StepCommitted result;
   const DatasetArray datasets;
   std::vector<std::pair<std::uint64_t, DatasetEntry>> entries;
+  entries.reserve(changes.size());
   ByteWriter step_blob;
   step_blob.varint(commit.payload.size());
   step_blob.bytes(commit.payload);
   for (const auto& [number, change] : changes) {
     DatasetEntry entry;
-    if (const auto found = declared.find(number); found != declared.end()) {
-      entry.declaration = *found->second;
+    if (change.declared != nullptr) {
+      entry.declaration = *change.declared;
       entry.declared = commit.step;
     } else {
       BENTO_ASSIGN(auto stored, datasets.get(source, root.datasets, number));

@@ -134,6 +134,7 @@ std::uint64_t volume_of_few(const SortedRuns& sorted, const RowShape& shape) {
   const std::size_t width = shape.width();
   const std::size_t records = sorted.rows.size() / width;
   if (records > kFew) return 0;
+  if (records == 1) return row_box(sorted.rows, shape.rank).elements();
   std::vector<Box> boxes;
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < records; ++i) {

@@ -93,6 +93,26 @@ TEST_CASE("record run: any rows come back, pushed or joined", "[core][index][ste
   }
 }
 
+TEST_CASE("record run: one record is encoded as a run of one is", "[core][index][step]") {
+  Random random(9);
+  for (unsigned rank = 0; rank <= kMaxRank; ++rank) {
+    std::vector<std::uint64_t> row(2 * rank + kFields);
+    for (auto& value : row) value = random() >> below(random, 64);
+    ByteWriter alone;
+    RecordRun::encode_one(alone, row);
+    ByteWriter as_run;
+    RecordRun(static_cast<unsigned>(row.size()), row).encode(as_run);
+    REQUIRE(std::ranges::equal(alone.view(), as_run.view()));
+    ByteReader in(alone.view());
+    const auto back = RecordRun::decode(in, static_cast<unsigned>(row.size()));
+    REQUIRE(back);
+    REQUIRE(in.remaining() == 0);
+    REQUIRE(back->records() == 1);
+    REQUIRE(std::ranges::equal(back->first(), row));
+    REQUIRE(std::ranges::equal(back->last(), row));
+  }
+}
+
 TEST_CASE("record run: slabs and blocks are few tokens whatever the number of ranks",
           "[core][index][step]") {
   struct Case {
