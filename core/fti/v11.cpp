@@ -82,17 +82,28 @@ void encode(ByteWriter& out, const DataBlock& block) {
   out.u64(block.dbsize);
 }
 
+// There is one for each small record, so it goes out as a whole.
 void encode(ByteWriter& out, const DbVar& var) {
-  out.i32(var.id);
-  out.i32(var.idx);
-  out.i32(var.containerid);
-  out.u8(var.hascontent ? 1 : 0);
-  out.bytes(var.pad);
-  out.u64(var.dptr);
-  out.u64(var.fptr);
-  out.u64(var.chunksize);
-  out.u64(var.containersize);
-  out.bytes(var.hash);
+  std::array<std::byte, kDbVarBytes> bytes;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  std::size_t at = 0;
+  const auto number = [&](auto value) {
+    for (std::size_t i = 0; i < sizeof value; ++i)
+      bytes[at++] = static_cast<std::byte>(value >> (8 * i));
+  };
+  const auto view = [&](std::span<const std::byte> part) {
+    std::ranges::copy(part, bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    at += part.size();
+  };
+  number(static_cast<std::uint32_t>(var.id));
+  number(static_cast<std::uint32_t>(var.idx));
+  number(static_cast<std::uint32_t>(var.containerid));
+  bytes[at++] = static_cast<std::byte>(var.hascontent ? 1 : 0);
+  view(var.pad);
+  for (const std::uint64_t value : {var.dptr, var.fptr, var.chunksize, var.containersize})
+    number(value);
+  view(var.hash);
+  static_assert(3 * 4 + 1 + sizeof var.pad + 4 * 8 + sizeof var.hash == kDbVarBytes);
+  out.bytes(bytes);
 }
 
 std::array<std::byte, kFileBlockBytes> encode(const FileBlock& block) {
@@ -118,6 +129,7 @@ std::vector<std::byte> encode_header(std::span<const DbVar> vars) {
   DataBlock head{numvars, header_bytes(numvars)};
   for (const DbVar& var : vars) head.dbsize += var.containersize;
   ByteWriter out;
+  out.buffer().reserve(kDataBlockHeadBytes + vars.size() * kDbVarBytes);
   encode(out, head);
   for (const DbVar& var : vars) encode(out, var);
   return std::move(out).take();

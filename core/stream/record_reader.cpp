@@ -32,15 +32,20 @@ Verification as_wanted(Verification asked) {
   return VerifiedReads::wanted() ? Verification::kAll : asked;
 }
 
-/// Reads and hashes in turns, while a piece is still in the cache.
-Status read_hashed(File& file, std::uint64_t address, std::span<std::byte> into,
-                   fti::ChunkHasher& hasher) {
+/// Reads, and gives the hash of what was read: in turns, while a piece is still in the cache.
+Result<Hash128> read_hashed(File& file, std::uint64_t address, std::span<std::byte> into,
+                            fti::HashKind kind) {
+  if (into.size() <= kPieceBytes) {
+    BENTO_TRY(file.read_at(address, into));
+    return fti::chunk_hash(kind, into);
+  }
+  fti::ChunkHasher hasher(kind);
   for (std::size_t done = 0; done < into.size(); done += kPieceBytes) {
     const auto piece = into.subspan(done, std::min(kPieceBytes, into.size() - done));
     BENTO_TRY(file.read_at(address + done, piece));
     hasher.update(piece);
   }
-  return {};
+  return hasher.digest();
 }
 
 }  // namespace
@@ -93,9 +98,8 @@ Status RecordReader::read_whole(const Record& record, const Source& source,
   BENTO_ASSIGN(const Hash128 wanted, wanted_hash(record, source, address));
   FileAhead file = through(source, address + record.stored_bytes);
   if (wanted == Hash128{}) return file.read_at(address, into);
-  fti::ChunkHasher hasher(rules_.hash);
-  BENTO_TRY(read_hashed(file, address, into, hasher));
-  if (hasher.digest() == wanted) return {};
+  BENTO_ASSIGN(const Hash128 found, read_hashed(file, address, into, rules_.hash));
+  if (found == wanted) return {};
   return mismatch(record, *source.file, address, 0, record.stored_bytes);
 }
 
@@ -235,10 +239,10 @@ Status RecordReader::fetch(const Place& place, std::uint64_t from, std::span<std
 Status RecordReader::read_granule(const Place& place, std::uint64_t granule,
                                   std::span<std::byte> into) {
   const std::uint64_t from = granule * fti::kGranuleBytes;
-  fti::ChunkHasher hasher(fti::HashKind::kXxh3);
   FileAhead file = through(place.source, place.address + place.record.stored_bytes);
-  BENTO_TRY(read_hashed(file, place.address + from, into, hasher));
-  if (hasher.digest() == place.granules[static_cast<std::size_t>(granule)]) return {};
+  BENTO_ASSIGN(const Hash128 found,
+               read_hashed(file, place.address + from, into, fti::HashKind::kXxh3));
+  if (found == place.granules[static_cast<std::size_t>(granule)]) return {};
   return mismatch(place.record, *place.source.file, place.address, from, into.size());
 }
 
