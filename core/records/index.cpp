@@ -276,7 +276,9 @@ Status Index::candidates(DatasetNumber dataset, const Box& selection,
 
 std::vector<DatasetNumber> Index::datasets() const {
   std::vector<DatasetNumber> numbers;
+  numbers.reserve(datasets_.size());
   for (const auto& [number, entry] : datasets_) numbers.push_back(number);
+  std::ranges::sort(numbers);
   return numbers;
 }
 

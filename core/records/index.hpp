@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -67,12 +67,13 @@ class Index {
   /// Appends the records that may hold some of `selection`, by their positions. Errors: as find().
   Status candidates(DatasetNumber dataset, const Box& selection, std::vector<Candidate>& out) const;
 
+  /// Ascending.
   [[nodiscard]] std::vector<DatasetNumber> datasets() const;
 
  private:
   struct PerDataset;
   PerDataset& changed(PerDataset& entry);
-  std::map<DatasetNumber, std::unique_ptr<PerDataset>> datasets_;
+  std::unordered_map<DatasetNumber, std::unique_ptr<PerDataset>> datasets_;
   std::vector<DatasetNumber> filled_;  ///< those with records or clips; some of them twice, or gone
 };
 

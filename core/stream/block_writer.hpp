@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -179,7 +180,7 @@ class BlockWriter {
   File* file_ = nullptr;
 
   ChunkFill fill_;
-  std::map<DatasetNumber, Numbering> numbering_;
+  std::unordered_map<DatasetNumber, Numbering> numbering_;
   fti::v11::HashOfHashes hash_of_hashes_;
   /// A write failed after its containers were numbered: numbers and hashes are counted anew.
   bool miscounted_ = false;
