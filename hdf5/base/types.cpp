@@ -14,6 +14,7 @@ namespace {
 // Walks members and base types; true as soon as `test` is true of one of them.
 template <class Test>
 bool any_part(hid_t type, const Test& test) {
+  if (is_predefined_number(type)) return false;  // none of what is looked for here
   if (test(type)) return true;
   switch (H5Tget_class(type)) {
     case H5T_COMPOUND: {

@@ -33,6 +33,64 @@ with h5py.File("a.h5", "r+") as f:
 for name in "abc":
     with h5py.File(name + ".h5", "w") as f: print(len(f))
 """,
+    # Datasets that are open together share what is known of a type. Types that look alike are not equal.
+    "datasets that are open together have types of their own": """
+import h5py, numpy
+kinds = ["<i4", "<i4", ">i4", "<u4", "<f4", "<i4", ">f4", "<i8", "<f8", ">f8", "<f8", "<u8", "<i2", "<i4"]
+values = numpy.array([-3, 0, 2, 70000])
+def held(f):
+    for name, d in f.items():
+        if isinstance(d, h5py.Dataset): yield name, d
+with h5py.File("f.h5", "w") as f:
+    f["int"] = numpy.dtype("<i4")
+    f["big"] = numpy.dtype(">i4")
+    kinds += [f["int"], f["big"], f["int"], "<i4"]
+    open_ones = [f.create_dataset(f"d{i}", (4,), kind) for i, kind in enumerate(kinds)]
+    for i, d in enumerate(open_ones): d[...] = numpy.abs(values) + i if d.dtype.kind == "u" else (values + i).clip(-9, 9999)
+    for kind in "f8", ">i4", "i8", "f4":
+        for d in open_ones: print(d.name, d.dtype, d.astype(kind)[...])
+    narrow = h5py.h5t.STD_I32LE.copy()
+    narrow.set_precision(16)
+    open_ones.append(h5py.Dataset(h5py.h5d.create(f.id, b"narrow", narrow, h5py.h5s.create_simple((4,)))))
+    open_ones[-1][...] = values
+    for d in open_ones: print(d.name, d[...])
+    del f["int"], f["big"], f["d3"]
+    again = f.create_dataset("d3", (4,), ">f8", data=values / 4)
+    print(again[...], open_ones[0][...], open_ones[15][...])
+with h5py.File("f.h5", "r") as f:
+    names = list(f)
+    for turn in names, names[::-1], names * 2:
+        for name in turn: print(name, f[name].dtype, f[name][...])
+    kept = [f[name] for name in names]
+    for d in kept: print(d.name, d.dtype, d[1:3], d.astype("f8")[...])
+""",
+    # What a creation has said of a dataset is taken as known at its first transfer; what came between counts.
+    "a dataset that was changed between its creation and its first transfer": """
+import h5py, numpy
+with h5py.File("f.h5", "w") as f:
+    def made(name, *rest, **more): return f.create_dataset(name, (4, 6), *rest, maxshape=(None, None), **more)
+    a, b, c, d = made("a", "f8", chunks=(2, 3)), made("b", "i2"), made("c", "f8", compression=1), made("d", ">i4")
+    a.resize((8, 2))
+    b_again = f["b"]
+    b_again.resize((2, 9))
+    try: d.resize((1, 2, 3))
+    except Exception: print("refused")
+    for one in a, b, c, d:
+        print(one.shape, one[...].shape, one.maxshape)
+        one[...] = numpy.arange(one.size).reshape(one.shape)
+        print(one[...], one[1:].sum())
+    e = made("e", "i8")
+    del f["e"]
+    e[0] = 3
+    print(e[...])
+    again = f.create_dataset("e", (3,), "f4", fillvalue=2)
+    print(e[0], again[...])
+    again[1] = 5
+    f["moved"] = again
+    print(f["moved"][...], e[0])
+with h5py.File("f.h5", "r") as f:
+    for name in f: print(name, f[name].dtype, f[name][...])
+""",
     # Many small pieces with gaps were written as one box, which allocated all chunks between them.
     "a strided write allocates the chunks that it touches": """
 import h5py, numpy

@@ -3,6 +3,7 @@
 /// \file
 /// Attribute callbacks: all of them belong to the skeleton.
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/types.hpp"
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/callbacks/entry.hpp"
 #include "vol/callbacks/native_failed.hpp"
@@ -44,6 +45,10 @@ void* attr_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hid_t
   });
 }
 
+bool leads_somewhere(hid_t type) {
+  return !is_predefined_number(type) && H5Tdetect_class(type, H5T_REFERENCE) > 0;
+}
+
 Result<std::size_t> count_of(const Object* attribute) {
   H5VL_attr_get_args_t args{};
   args.op_type = H5VL_ATTR_GET_SPACE;
@@ -58,7 +63,7 @@ Result<std::size_t> count_of(const Object* attribute) {
 
 herr_t attr_read(void* obj, hid_t type, void* buffer, hid_t dxpl, void** req) noexcept {
   const herr_t done = H5VLattr_read(at(obj)->under, at(obj)->under_vol_id, type, buffer, dxpl, req);
-  if (done < 0 || H5Tdetect_class(type, H5T_REFERENCE) <= 0) return done;
+  if (done < 0 || !leads_somewhere(type)) return done;
   return guard<herr_t>("attribute read", [&]() -> Status {
     const auto file = keeper_of_regions(at(obj), type);
     if (!file) return {};
@@ -73,7 +78,7 @@ herr_t attr_write(void* obj, hid_t type, const void* buffer, hid_t dxpl, void** 
   };
   return hand_on("attribute write", [&] {
     note_collective(at(obj), "attr_write", nullptr);
-    if (H5Tdetect_class(type, H5T_REFERENCE) <= 0) return write(buffer);
+    if (!leads_somewhere(type)) return write(buffer);
     const auto file = keeper_of_regions(at(obj), type);
     if (!file) return write(buffer);
     return guard<herr_t>("attribute write", [&]() -> Status {

@@ -50,9 +50,9 @@ bool takes_variable(FileContext& file, hid_t type) {
 
 /// Stored where? Everything with a simple or scalar extent, whatever its layout, is diverted;
 /// virtual and external layouts describe other files and stay with the native code.
-Result<bool> divertable(FileContext& file, hid_t type, hid_t space, hid_t dcpl) {
+bool divertable(FileContext& file, hid_t type, hid_t space, hid_t dcpl, H5D_layout_t layout) {
   if (H5Sget_simple_extent_type(space) == H5S_NULL) return false;
-  if (H5Pget_layout(dcpl) == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0) return false;
+  if (layout == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0) return false;
   return !is_variable(type) || takes_variable(file, type);
 }
 
@@ -63,9 +63,8 @@ struct CreationList {
 
 /// What of the user's list would make the library allocate or look for data in the skeleton, so
 /// that its list says otherwise there. The flags say what the user is shown.
-Result<CreationList> creation_list(hid_t dcpl) {
+Result<CreationList> creation_list(hid_t dcpl, H5D_layout_t layout) {
   CreationList list;
-  const H5D_layout_t layout = H5Pget_layout(dcpl);
   H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
   if (layout != H5D_COMPACT && H5Pget_alloc_time(dcpl, &when) >= 0 && when == H5D_ALLOC_TIME_EARLY)
     list.flags |= kUserAllocatedEarly;
@@ -86,28 +85,37 @@ Result<CreationList> creation_list(hid_t dcpl) {
   return list;
 }
 
-Status declare(const TokenBytes& token, const std::shared_ptr<FileContext>& file, hid_t type,
-               hid_t space, std::uint32_t flags) {
-  BENTO_ASSIGN(const Dims extent, extent_of(space));
+std::uint64_t stored_bytes(hid_t type) {
+  if (is_predefined_number(type)) return H5Tget_size(type);
   const TypeHandle stored(H5Tcopy(type));
-  const std::uint64_t element_bytes = H5Tget_size(stored.get());
+  return H5Tget_size(stored.get());
+}
+
+/// Gives its extent.
+Result<Dims> declare(const TokenBytes& token, const std::shared_ptr<FileContext>& file, hid_t type,
+                     hid_t space, std::uint32_t flags) {
+  std::array<hsize_t, kMaxRank> now{};
+  std::array<hsize_t, kMaxRank> limit{};
+  const int rank = H5Sget_simple_extent_dims(space, now.data(), limit.data());
+  if (rank < 0) return fail(Code::kInternal, "extent unreadable");
+  Dims extent(static_cast<unsigned>(rank));
   bool unlimited = false;
-  if (extent.rank() > 0) {
-    std::array<hsize_t, kMaxRank> now{};
-    std::array<hsize_t, kMaxRank> limit{};
-    H5Sget_simple_extent_dims(space, now.data(), limit.data());
-    for (unsigned d = 0; d < extent.rank(); ++d) unlimited = unlimited || limit[d] == H5S_UNLIMITED;
+  for (unsigned d = 0; d < extent.rank(); ++d) {
+    extent[d] = now[d];
+    unlimited = unlimited || limit[d] == H5S_UNLIMITED;
   }
+  const std::uint64_t element_bytes = stored_bytes(type);
   // How long values are is not known before they are written, so room is made for many.
   unlimited = unlimited || (flags & kVariableElements) != 0;
   file->declare(token, element_bytes, extent.rank(), flags, extent.bytes(element_bytes), unlimited);
-  return {};
+  return extent;
 }
 
 Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
                      hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
   const Destination destination = destination_of(where, *loc, name);
   CreationList list;
+  H5D_layout_t layout = H5D_LAYOUT_ERROR;
   bool divert = false;
   note_collective(where, "dataset_create", [&] {
     return fmt::format("{}: {}, {}, {}", name != nullptr ? name : "(no name)", extent_text(space),
@@ -115,16 +123,17 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
   });
   if (destination.container) {
     if (destination.container->keeps_regions()) BENTO_TRY(refuse_region_fill(dcpl, type));
-    BENTO_ASSIGN(divert, divertable(*destination.container, type, space, dcpl));
+    layout = H5Pget_layout(dcpl);
+    divert = divertable(*destination.container, type, space, dcpl, layout);
     if (divert) {
-      BENTO_ASSIGN(list, creation_list(dcpl));
+      BENTO_ASSIGN(list, creation_list(dcpl, layout));
       if (is_variable(type)) list.flags |= kVariableElements;
     }
   }
   void* const under =
       H5VLdataset_create(where->under, loc, where->under_vol_id, name, lcpl, type, space,
                          list.edited.valid() ? list.edited.get() : dcpl, dapl, dxpl, req);
-  {
+  if (list.edited.valid()) {
     const ErrorStackKeeper keep;
     list.edited.reset();
   }
@@ -140,7 +149,12 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
       file->undeclare(identity.token);
       return {};
     }
-    return declare(identity.token, file, type, space, list.flags);
+    BENTO_ASSIGN(const Dims extent, declare(identity.token, file, type, space, list.flags));
+    const bool unfiltered = layout != H5D_CHUNKED || H5Pget_nfilters(dcpl) == 0;
+    dataset->created = std::make_shared<CreatedDataset>(
+        CreatedDataset{identity, is_predefined_number(type) ? type : H5I_INVALID_HID, unfiltered,
+                       extent, file->extent_version()});
+    return {};
   }();
   if (!declared) {
     const ErrorStackKeeper keep;
@@ -148,8 +162,6 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     wrap_free(dataset);
     return fail(std::move(declared).error());
   }
-  if (dataset != nullptr && divert)
-    dataset->created_unfiltered = H5Pget_layout(dcpl) != H5D_CHUNKED || H5Pget_nfilters(dcpl) == 0;
   return dataset;
 }
 

@@ -134,12 +134,12 @@ Status copy_records(Object* source, DatasetState& from, const Dims& extent, Obje
 Status copy_to_ordinary(Object* source, DatasetState& from, const Dims& extent, Object* target) {
   if (extent.product() == 0) return {};
   const auto write = [&](const Box& box, const std::vector<std::byte>& data) {
-    return write_native(target, from.file_type.get(), extent, box, data.data());
+    return write_native(target, from.type->id(), extent, box, data.data());
   };
   const Box whole = Box::whole(extent);
   if (from.variable)
     return for_each_written(from, whole, [&](const Box& box, const std::byte* elements) {
-      return write_native(target, from.file_type.get(), extent, box, elements);
+      return write_native(target, from.type->id(), extent, box, elements);
     });
   BENTO_ASSIGN(const RecordLookup written, read_of_one_step(from.file->container(), [&] {
                  return from.file->container().find(from.number, whole);

@@ -192,11 +192,11 @@ Status read_packed(Object* object, DatasetState& state, const SelectionShape& sh
 ElementTypes types_of(DatasetState& state, const TransferArgs& args) {
   ElementTypes types;
   types.memory = args.mem_type;
-  types.file = state.file_type.get();
+  types.file = state.type->id();
   types.file_bytes = state.element_bytes;
-  types.same = state.is_own_type(args.mem_type);
+  types.same = state.type->equals(args.mem_type);
   types.memory_bytes = types.same ? types.file_bytes : H5Tget_size(args.mem_type);
-  types.compound = state.compound;
+  types.compound = state.type->compound();
   types.dxpl = args.dxpl;
   types.transform = transform_of(args.dxpl);
   return types;
@@ -292,7 +292,7 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   // Members that the memory type lacks keep their value in the file.
   WrittenMembers some;
   const WrittenMembers* written = state.all_members();
-  if (!types.same && state.compound) {
+  if (!types.same && state.type->compound()) {
     BENTO_ASSIGN(some, state.members()->written_by(args.mem_type));
     if (some.partial) some.seen_ns = state.file->container().now_ns();
     written = &some;

@@ -118,7 +118,7 @@ class ProgramElements {
 };
 
 bool same_types(const VariableTransfer& transfer) {
-  return H5Tequal(transfer.args.mem_type, transfer.state.file_type.get()) > 0;
+  return H5Tequal(transfer.args.mem_type, transfer.state.type->id()) > 0;
 }
 
 /// The parts in which a selection is worked through: those of a box, or all at once.
@@ -187,11 +187,11 @@ Status read_converted(const VariableTransfer& transfer, void* buffer) {
         std::vector<std::byte> found;
         BENTO_TRY(read_confirmed(transfer, part, found, owner));
         BENTO_ASSIGN(VariableScratch scratch,
-                     VariableScratch::make(transfer.state.file_type.get(), part.elements));
-        BENTO_TRY(scratch.write(transfer.state.file_type.get(), found.data()));
+                     VariableScratch::make(transfer.state.type->id(), part.elements));
+        BENTO_TRY(scratch.write(transfer.state.type->id(), found.data()));
         // Members that the file type lacks keep their value in memory.
         std::vector<std::byte> given(part.elements * mem_bytes);
-        if (transfer.state.compound)
+        if (transfer.state.type->compound())
           BENTO_TRY(before.gather(buffer, begin, part.elements, given.data()));
         BENTO_TRY(scratch.read(transfer.args.mem_type, given.data(), list.get()));
         return after.scatter(given.data(), begin, part.elements, buffer);
@@ -220,7 +220,7 @@ Status write_converted(const VariableTransfer& transfer, const void* buffer) {
   const std::size_t mem_bytes = H5Tget_size(transfer.args.mem_type);
   WrittenMembers some;
   const WrittenMembers* written = nullptr;
-  if (state.compound) {
+  if (state.type->compound()) {
     BENTO_ASSIGN(some, state.members()->written_by(transfer.args.mem_type));
     if (some.partial) some.seen_ns = state.file->container().now_ns();
     written = &some;
@@ -229,22 +229,22 @@ Status write_converted(const VariableTransfer& transfer, const void* buffer) {
   ValueArena arena;
   BENTO_ASSIGN(const PlistHandle list, arena_list(arena));
   const ValueOwner owner{allocate_in(arena), [](void*) {}};
-  return for_each_strip(
-      transfer.shape, [&](const SelectionShape& part, std::uint64_t begin) -> Status {
-        arena.clear();
-        std::vector<std::byte> given(part.elements * mem_bytes);
-        BENTO_TRY(program.gather(buffer, begin, part.elements, given.data()));
-        BENTO_ASSIGN(VariableScratch scratch,
-                     VariableScratch::make(state.file_type.get(), part.elements));
-        std::vector<std::byte> elements(part.elements * state.element_bytes);
-        if (written != nullptr && written->partial) {
-          BENTO_TRY(read_confirmed(transfer, part, elements, owner));
-          BENTO_TRY(scratch.write(state.file_type.get(), elements.data()));
-        }
-        BENTO_TRY(scratch.write(transfer.args.mem_type, given.data()));
-        BENTO_TRY(scratch.read(state.file_type.get(), elements.data(), list.get()));
-        return write_packed(transfer, part, elements.data(), written);
-      });
+  return for_each_strip(transfer.shape,
+                        [&](const SelectionShape& part, std::uint64_t begin) -> Status {
+                          arena.clear();
+                          std::vector<std::byte> given(part.elements * mem_bytes);
+                          BENTO_TRY(program.gather(buffer, begin, part.elements, given.data()));
+                          BENTO_ASSIGN(VariableScratch scratch,
+                                       VariableScratch::make(state.type->id(), part.elements));
+                          std::vector<std::byte> elements(part.elements * state.element_bytes);
+                          if (written != nullptr && written->partial) {
+                            BENTO_TRY(read_confirmed(transfer, part, elements, owner));
+                            BENTO_TRY(scratch.write(state.type->id(), elements.data()));
+                          }
+                          BENTO_TRY(scratch.write(transfer.args.mem_type, given.data()));
+                          BENTO_TRY(scratch.read(state.type->id(), elements.data(), list.get()));
+                          return write_packed(transfer, part, elements.data(), written);
+                        });
 }
 
 }  // namespace

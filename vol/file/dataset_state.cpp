@@ -49,25 +49,6 @@ Result<SpaceHandle> native_space(const Object* object) {
   return SpaceHandle(args.args.get_space.space_id);
 }
 
-Result<TypeHandle> native_type(const Object* object) {
-  H5VL_dataset_get_args_t args{};
-  args.op_type = H5VL_DATASET_GET_TYPE;
-  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                      nullptr) < 0)
-    return fail(Code::kInternal, "datatype unreadable");
-  // A committed type comes as an open object; a transient copy serves conversions as well.
-  TypeHandle opened(args.args.get_type.type_id);
-  if (H5Tcommitted(opened.get()) == 0) return opened;
-  return TypeHandle(H5Tcopy(opened.get()));
-}
-
-bool DatasetState::is_own_type(hid_t type) {
-  if (own_type_ == type) return true;
-  if (H5Tequal(type, file_type.get()) <= 0) return false;
-  if (is_predefined_number(type)) own_type_ = type;
-  return true;
-}
-
 Result<Dims> DatasetState::extent(const Object* object) {
   if (extent_version_ != file->extent_version()) {
     BENTO_ASSIGN(const SpaceHandle space, native_space(object));
@@ -75,6 +56,13 @@ Result<Dims> DatasetState::extent(const Object* object) {
     extent_version_ = file->extent_version();
   }
   return extent_;
+}
+
+// An extent that has changed since is asked for.
+void DatasetState::expect(const CreatedDataset& created) {
+  filters_known_ = created.unfiltered;
+  extent_ = created.extent;
+  extent_version_ = created.extent_version;
 }
 
 Result<const std::vector<std::byte>*> DatasetState::fill_value(const Object* object) {
@@ -86,7 +74,7 @@ Result<const std::vector<std::byte>*> DatasetState::fill_value(const Object* obj
     const bool never = H5Pget_fill_time(dcpl.get(), &when) >= 0 && when == H5D_FILL_TIME_NEVER;
     if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 && defined != H5D_FILL_VALUE_UNDEFINED &&
         !never)
-      if (H5Pget_fill_value(dcpl.get(), file_type.get(), value.data()) < 0)
+      if (H5Pget_fill_value(dcpl.get(), type->id(), value.data()) < 0)
         return fail(Code::kInternal, "fill value unreadable");
     lacks_fill_value_ = defined == H5D_FILL_VALUE_UNDEFINED && !never;
     fill_ = std::move(value);
@@ -103,7 +91,7 @@ Result<const std::vector<std::byte>*> DatasetState::variable_fill(const Object* 
     H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
     if (H5Pfill_value_defined(dcpl.get(), &defined) >= 0 &&
         defined == H5D_FILL_VALUE_USER_DEFINED &&
-        H5Pget_fill_value(dcpl.get(), file_type.get(), element.data()) < 0)
+        H5Pget_fill_value(dcpl.get(), type->id(), element.data()) < 0)
       return fail(Code::kInternal, "fill value unreadable");
     std::vector<std::byte> fill;
     VariableElements::begin(fill);
@@ -114,8 +102,8 @@ Result<const std::vector<std::byte>*> DatasetState::variable_fill(const Object* 
 }
 
 const TypeMembers* DatasetState::members() {
-  if (!compound) return nullptr;
-  if (!members_) members_ = TypeMembers(file_type.get());
+  if (!type->compound()) return nullptr;
+  if (!members_) members_ = TypeMembers(type->id());
   return &*members_;
 }
 
@@ -126,7 +114,7 @@ Result<FilterScratch*> DatasetState::filters(const Object* object) {
       if ((flags & kUserSparesPartialChunks) != 0 &&
           H5Pset_chunk_opts(dcpl.get(), H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) < 0)
         return fail(Code::kInternal, "the chunk options cannot be set");
-      BENTO_ASSIGN(filters_, FilterScratch::make(dcpl.get(), file_type.get()));
+      BENTO_ASSIGN(filters_, FilterScratch::make(dcpl.get(), type->id()));
     }
     filters_known_ = true;
   }
@@ -136,7 +124,7 @@ Result<FilterScratch*> DatasetState::filters(const Object* object) {
 ValueRange DatasetState::range_of(std::span<const std::byte> elements,
                                   const FilterScratch* filters) {
   if (!file->config().minmax) return ValueRange::everything();
-  if (!order_) order_ = ValueOrder(file_type.get());
+  if (!order_) order_ = ValueOrder(type->id());
   if (filters != nullptr && !filters->keeps_values()) return ValueRange::everything();
   return order_->range_of(elements);
 }
@@ -169,8 +157,7 @@ Status find_home(const Object* object, const ObjectIdentity& identity, DatasetSt
   }
   if (!state.file) return {};
   state.home = Home::kSkeleton;
-  BENTO_ASSIGN(state.refuses_parallel,
-               refused_in_parallel(object, state.file_type.get(), dcpl.get()));
+  BENTO_ASSIGN(state.refuses_parallel, refused_in_parallel(object, state.type->id(), dcpl.get()));
   return {};
 }
 
@@ -186,20 +173,27 @@ Result<DatasetState*> resolve(Object* object) {
                 "it, too. Or it was deleted: close it");
   if (object->dataset_resolved) return object->dataset.get();
   auto state = std::make_shared<DatasetState>();
-  BENTO_ASSIGN(const ObjectIdentity identity, identity_of(object));
+  const auto created = object->created;
+  ObjectIdentity identity;
+  if (created) {
+    identity = created->identity;
+  } else {
+    BENTO_ASSIGN(identity, identity_of(object));
+  }
   state->file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
   if (state->file) {
-    BENTO_ASSIGN(state->file_type, native_type(object));
+    BENTO_ASSIGN(state->type, created && created->number >= 0
+                                  ? element_type_of(created->number, state->file->last_type())
+                                  : element_type_of(object, state->file->last_type()));
     const DatasetDeclaration* const dataset = state->file->find(identity.token);
     if (dataset != nullptr) {
       state->home = Home::kDiverted;
       state->number = dataset->number;
       state->flags = dataset->flags;
-      state->element_bytes = H5Tget_size(state->file_type.get());
-      state->compound = has_compound(state->file_type.get());
-      if (object->created_unfiltered) state->expect_no_filters();
+      state->element_bytes = state->type->bytes();
+      if (created) state->expect(*created);
       if ((state->flags & kVariableElements) != 0) {
-        BENTO_ASSIGN(auto variable, VariableElements::of(state->file_type.get()));
+        BENTO_ASSIGN(auto variable, VariableElements::of(state->type->id()));
         if (variable.has_regions()) variable.use_regions(&state->file->regions());
         state->variable = std::make_unique<VariableElements>(std::move(variable));
       }
@@ -216,13 +210,14 @@ Result<DatasetState*> resolve(Object* object) {
   if (state->home != Home::kDiverted) BENTO_TRY(find_home(object, identity, *state));
   object->dataset = std::move(state);
   object->dataset_resolved = true;
+  object->created.reset();
   return object->dataset.get();
 }
 
 void unresolve(Object* object) {
   object->dataset.reset();
   object->dataset_resolved = false;
-  object->created_unfiltered = false;
+  object->created.reset();
 }
 
 }  // namespace bento::vol

@@ -19,6 +19,7 @@
 #include "hdf5/data/filter_scratch.hpp"
 #include "hdf5/data/value_range.hpp"
 #include "hdf5/data/variable_elements.hpp"
+#include "vol/file/element_type.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/type_members.hpp"
@@ -33,6 +34,7 @@ enum class Home {
   kVirtual,   ///< in other datasets, whichever file describes it
 };
 
+struct CreatedDataset;
 struct VirtualDataset;
 
 struct DatasetState {
@@ -41,16 +43,13 @@ struct DatasetState {
   DatasetNumber number = 0;           ///< kDiverted
   std::uint32_t flags = 0;            ///< kDiverted: DatasetFlags
   std::size_t element_bytes = 0;      ///< kDiverted, like what follows
-  TypeHandle file_type;               ///< transient copy
-  bool compound = false;              ///< its elements have members
+  std::shared_ptr<ElementType> type;  ///< not null where `file` is not
   /// kDiverted: how elements of variable length are stored; null for those of fixed size.
   std::unique_ptr<VariableElements> variable;
   const char* refuses_parallel = nullptr;  ///< kSkeleton: why ranks cannot write it, if so
   /// kVirtual, once it was needed: see vol/data/virtual_dataset.hpp.
   std::shared_ptr<VirtualDataset> mapped;
 
-  /// Does this type say the same as the dataset's own?
-  bool is_own_type(hid_t type);
   /// Current extent; asked from the native dataset again after any change of extent in this file.
   Result<Dims> extent(const Object* object);
   /// One element of what nobody wrote, in the file type: the fill value; zeros if none is defined,
@@ -65,18 +64,17 @@ struct DatasetState {
   /// The members of its elements; null if they have none.
   const TypeMembers* members();
   /// What a write of whole elements brings; null if they have no members.
-  const WrittenMembers* all_members() { return compound ? &members()->all() : nullptr; }
+  const WrittenMembers* all_members() { return type->compound() ? &members()->all() : nullptr; }
   /// The dataset's filters; null if it has none or is not chunked.
   Result<FilterScratch*> filters(const Object* object);
-  /// filters() need not look for any.
-  void expect_no_filters() { filters_known_ = true; }
+  /// What is known of a dataset that was created here need not be asked for.
+  void expect(const CreatedDataset& created);
   /// Range of elements that are about to be written as they are, or through `filters`;
   /// everything() unless minmax=on.
   [[nodiscard]] ValueRange range_of(std::span<const std::byte> elements,
                                     const FilterScratch* filters = nullptr);
 
  private:
-  std::optional<hid_t> own_type_;  ///< one of the library's, and equal to file_type
   Dims extent_;
   std::uint64_t extent_version_ = 0;
   std::vector<std::byte> fill_;
@@ -87,12 +85,6 @@ struct DatasetState {
   std::optional<ValueOrder> order_;  ///< minmax=on
 };
 
-/// Finds out, once per wrapper, where the dataset's data is. Makes no communication.
-Result<DatasetState*> resolve(Object* object);
-
-/// Forgets what is cached, after H5Drefresh or when the wrapper's dataset was just declared.
-void unresolve(Object* object);
-
 /// Token and file number of an object.
 struct ObjectIdentity {
   TokenBytes token{};
@@ -100,9 +92,23 @@ struct ObjectIdentity {
 };
 Result<ObjectIdentity> identity_of(const Object* object);
 
+/// What the creation of a diverted dataset has said of it.
+struct CreatedDataset {
+  ObjectIdentity identity;
+  hid_t number = H5I_INVALID_HID;  ///< its type, if that is one of the library's own numbers
+  bool unfiltered = false;
+  Dims extent;
+  std::uint64_t extent_version = 0;  ///< of the file, when this was the extent
+};
+
+/// Finds out, once per wrapper, where the dataset's data is. Makes no communication.
+Result<DatasetState*> resolve(Object* object);
+
+/// Forgets what is cached, after H5Drefresh or when the wrapper's dataset was just declared.
+void unresolve(Object* object);
+
 /// Native answers, as new ids.
 Result<PlistHandle> native_dcpl(const Object* object);
 Result<SpaceHandle> native_space(const Object* object);
-Result<TypeHandle> native_type(const Object* object);
 
 }  // namespace bento::vol

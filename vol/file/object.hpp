@@ -19,6 +19,7 @@
 namespace bento::vol {
 
 class FileContext;
+struct CreatedDataset;
 struct DatasetState;
 struct ObjectIdentity;
 
@@ -32,8 +33,9 @@ struct Object {
   /// vol/callbacks/dataset.
   std::shared_ptr<DatasetState> dataset;
   bool dataset_resolved = false;
-  /// Created here without filters: nobody need ask the native dataset for them.
-  bool created_unfiltered = false;
+  /// Of a diverted dataset that was created here, until it is resolved: what nobody need ask the
+  /// native dataset for.
+  std::shared_ptr<const CreatedDataset> created;
   /// The library's number for the open file that it lies in, once it was asked. Files, datasets and
   /// their attributes only: on a group another file may be mounted.
   mutable std::optional<unsigned long> fileno;
