@@ -38,9 +38,6 @@ for name in "abc":
 import h5py, numpy
 kinds = ["<i4", "<i4", ">i4", "<u4", "<f4", "<i4", ">f4", "<i8", "<f8", ">f8", "<f8", "<u8", "<i2", "<i4"]
 values = numpy.array([-3, 0, 2, 70000])
-def held(f):
-    for name, d in f.items():
-        if isinstance(d, h5py.Dataset): yield name, d
 with h5py.File("f.h5", "w") as f:
     f["int"] = numpy.dtype("<i4")
     f["big"] = numpy.dtype(">i4")
