@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -157,7 +159,39 @@ Result<DataBlock> decode_data_block(std::span<const std::byte> bytes) {
   return block;
 }
 
+namespace {
+
+/// A record with nothing wrong in it, as nearly all are. Nothing if it has to be gone through field
+/// by field, to say what is.
+std::optional<DbVar> sound_dbvar(std::span<const std::byte> bytes) {
+  if (std::endian::native != std::endian::little || bytes.size() < kDbVarBytes) return std::nullopt;
+  const std::byte* at = bytes.data();
+  const auto take = [&at](void* into, std::size_t count) {
+    std::memcpy(into, at, count);
+    at += count;
+  };
+  DbVar var;
+  std::uint8_t hascontent = 0;
+  take(&var.id, sizeof var.id);
+  take(&var.idx, sizeof var.idx);
+  take(&var.containerid, sizeof var.containerid);
+  take(&hascontent, sizeof hascontent);
+  take(var.pad.data(), var.pad.size());
+  take(&var.dptr, sizeof var.dptr);
+  take(&var.fptr, sizeof var.fptr);
+  take(&var.chunksize, sizeof var.chunksize);
+  take(&var.containersize, sizeof var.containersize);
+  take(var.hash.data(), var.hash.size());
+  var.hascontent = hascontent == 1;
+  const bool negative = (var.dptr | var.fptr | var.chunksize | var.containersize) >> 63 != 0;
+  if (hascontent > 1 || negative) return std::nullopt;
+  return var;
+}
+
+}  // namespace
+
 Result<DbVar> decode_dbvar(std::span<const std::byte> bytes) {
+  if (const auto sound = sound_dbvar(bytes)) return *sound;
   ByteReader in(bytes, std::endian::little, "FTI-FF 1.1 container record");
   DbVar var;
   BENTO_ASSIGN(var.id, in.i32());
