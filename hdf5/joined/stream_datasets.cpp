@@ -15,6 +15,7 @@
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
+#include "hdf5/view/freed_space.hpp"
 
 namespace bento::vol {
 
@@ -196,6 +197,7 @@ Result<MadeDataset> StreamDatasets::make_contiguous(const Subject& subject) {
   if (H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY) < 0 ||
       H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER) < 0)
     return fail(Code::kInternal, "native view: a creation list is refused");
+  BENTO_TRY(take_freed_space(to_, view_));
   view_.adopt_next(place_.run_at(address, bytes).address, bytes);
   made.dataset =
       DatasetHandle(H5Dcreate_anon(to_, subject.type, subject.space, list.get(), H5P_DEFAULT));
@@ -245,6 +247,7 @@ Status StreamDatasets::adopt_chunks(hid_t dataset, const std::vector<StoredChunk
   for (const auto& chunk : chunks) largest = std::max(largest, chunk.bytes);
   const Nothing nothing(static_cast<std::size_t>(largest));
   if (nothing.data() == nullptr) return fail(Code::kNoSpace, "native view: no address space");
+  BENTO_TRY(take_freed_space(to_, view_));
   for (const auto& chunk : chunks) {
     if (!in_one_piece(chunk.address, chunk.bytes)) {
       BENTO_TRY(copy_chunk(dataset, chunk));

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/container/pieces.hpp"
+#include "hdf5/view/freed_space.hpp"
 #include "hdf5/view/source_files.hpp"
 
 namespace bento::vol {
@@ -205,6 +206,7 @@ Status NativeDatasets::add_chunks(hid_t dataset, const Given& given, const Recor
       number = number * grid[d] + piece.part.start[d] / chunk[d];
     stored_bytes[number] = record.stored_bytes;
   }
+  BENTO_TRY(take_freed_space(file_, view_));
   DataExtent extent;
   const std::size_t first_extent = extents_.size();
   extent.dataset = static_cast<std::uint32_t>(datasets_.size());

@@ -34,6 +34,7 @@ Status OpenView::create(const std::string& name, hid_t like, ObjectTimes times) 
 // A file that the library could not close is open still, and can be once more, with nothing behind
 // it.
 Status OpenView::close() {
+  view_->forget_kept();
   const hid_t id = file_.release();
   if (id < 0 || H5Fclose(id) >= 0) return {};
   const std::string why = innermost_error();

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "hdf5/base/native_connector.hpp"
+#include "hdf5/view/freed_space.hpp"
 #include "hdf5/view/spaces.hpp"
 
 namespace bento::vol {
@@ -82,6 +83,7 @@ std::vector<std::string> read_notes(hid_t file) {
 
 Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
                                     hid_t type, hid_t space, hid_t dcpl) {
+  BENTO_TRY(take_freed_space(file, view));
   const bool filtered = source.encoding == Encoding::kFiltered;
   const PlistHandle list(H5Pcopy(dcpl));
   const auto chunk = dims_of(source.shape);

@@ -143,8 +143,15 @@ Status ViewFile::try_read(std::uint64_t address, std::span<std::byte> into) {
     if (!region.memory.empty())
       std::memcpy(part.data(), region.memory.data() + (from - start), part.size());
     else if (place_ != nullptr)
-      BENTO_TRY(place_->file().read_at(from, part));
+      BENTO_TRY(read_stored(from, part));
   }
+  return {};
+}
+
+// The library reads a chunk that it has just allocated before it writes a part of it: the file may
+// end before it.
+Status ViewFile::read_stored(std::uint64_t address, std::span<std::byte> into) {
+  BENTO_TRY(place_->file().read_some(address, into));
   return {};
 }
 

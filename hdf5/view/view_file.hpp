@@ -21,6 +21,7 @@
 #include "core/base/error.hpp"
 #include "core/io/file.hpp"
 #include "core/layout/superblock.hpp"
+#include "hdf5/base/handle.hpp"
 
 namespace bento::vol {
 
@@ -47,6 +48,10 @@ class ViewFile {
   void adopt_next(std::uint64_t address, std::uint64_t bytes);
   /// Was the last adopt_next() used? Asked after the dataset was created.
   [[nodiscard]] bool adopted() const { return next_bytes_ == 0; }
+
+  /// Keeps a dataset of the HDF5 file open until forget_kept(), which has to come before H5Fclose.
+  void keep(DatasetHandle dataset) { kept_.push_back(std::move(dataset)); }
+  void forget_kept() { kept_.clear(); }
 
   /// Writes what gathered in memory into the file, after H5Fclose. Errors: kIo, kNoSpace.
   Status store();
@@ -81,6 +86,8 @@ class ViewFile {
   Regions::iterator region_behind(std::uint64_t address);
   Result<std::uint64_t> try_allocate(H5FD_mem_t type, std::uint64_t bytes);
   Status try_read(std::uint64_t address, std::span<std::byte> into);
+  /// Of a region that is in the file, as far as that goes.
+  Status read_stored(std::uint64_t address, std::span<std::byte> into);
   Status try_write(std::uint64_t address, std::span<const std::byte> from);
   /// How many bytes from there on are adopted; 0: not this one.
   [[nodiscard]] std::uint64_t adopted_from(std::uint64_t address) const;
@@ -100,6 +107,7 @@ class ViewFile {
   std::uint64_t next_address_ = 0;
   std::uint64_t next_bytes_ = 0;
   Superblock superblock_{};
+  std::vector<DatasetHandle> kept_;
 };
 
 /// Makes `fapl` create `file`. Native connector, low bound 1.8.
