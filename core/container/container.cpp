@@ -267,7 +267,7 @@ Status Container::write_record(Record record, std::uint64_t element_bytes, ByteS
   }
   if (done && written != nullptr)
     member_writes_.add(record, written->members, written->partial, exchanges_, stream_.grew(),
-                       boards_ != nullptr && nodes_.count() == 1
+                       boards_ != nullptr
                            ? MemberWrites::Seen{written->seen_ns, boards_->others().learnt()}
                            : MemberWrites::Seen{});
   // Elements that cannot be made are the program's affair, as if they had never been given.

@@ -47,7 +47,7 @@ class Owner;
 struct WrittenMembers {
   MemberSet members;
   bool partial = false;  ///< some are missing
-  /// Container::now_ns() before those were read.
+  /// Container::seen_until() before those were read.
   std::uint64_t seen_ns = 0;
 };
 
@@ -175,8 +175,9 @@ class Container {
   /// Apparent size of all physical files: what a record says of its size is held against it.
   /// Task-local. Errors: kNotFound, kIo.
   Result<std::uint64_t> room() { return files_.room(); }
-  /// The time of this rank's records.
-  [[nodiscard]] std::uint64_t now_ns() { return state_.clock.now_ns(); }
+  /// For WrittenMembers::seen_ns: others' writes that are told of by that time are in what is read
+  /// from now on. Task-local. Errors: kPeer.
+  Result<std::uint64_t> seen_until();
   /// What this rank has written so far is finished: others that share uncommitted data see it from
   /// now on, all at once. Task-local. Errors: kNoSpace (memory).
   Status publish();
@@ -306,6 +307,8 @@ class Container {
   Result<Boards::Opened> boards_of_ranks();
   Status without_boards(Status failed);
   Status order_behind_others();
+  /// What this rank has written of members is published.
+  Status tell_of_members();
   /// Is the order of writes of different nodes known no better than their clocks are?
   [[nodiscard]] bool clocks_decide() const { return nodes_.count() > 1 && boards_ == nullptr; }
   Result<bool> others_wrote(DatasetNumber dataset);

@@ -3,6 +3,7 @@
 /// \file
 /// What other ranks have written and no commit or exchange has brought yet.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -116,14 +117,37 @@ Status Container::order_behind_others() {
   return {};
 }
 
-// Who has seen which write of members is told by the time, which is one only on one node.
+// Each rank of several nodes has a clock of its own. So a rank shows its time before it looks at
+// what others have written, and one that has published passes the times that it finds: who was not
+// seen is told of later.
+Result<std::uint64_t> Container::seen_until() {
+  if (boards_ == nullptr || nodes_.count() == 1) return state_.clock.now_ns();
+  BENTO_TRY(order_behind_others());
+  const std::uint64_t now = state_.clock.now_ns();
+  boards_->mine().set_time(now);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return now;
+}
+
+Status Container::tell_of_members() {
+  if (!member_writes_.any_untold()) return {};
+  if (nodes_.count() > 1) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    BENTO_ASSIGN(const std::uint64_t latest, boards_->latest_time());
+    state_.clock.pass(latest);
+  }
+  const std::uint64_t now = state_.clock.now_ns();
+  member_writes_.told(now);
+  boards_->mine().set_time(now);
+  return {};
+}
+
 Status Container::publish() {
   if (boards_ == nullptr || inherited()) return {};
   boards_->set_ordered(false);
   boards_->mine().set_time(state_.clock.now_ns());
   BENTO_TRY(boards_->mine().publish());
-  if (nodes_.count() == 1 && member_writes_.any_untold())
-    member_writes_.told(state_.clock.now_ns());
+  BENTO_TRY(tell_of_members());
   boards_->mine().set_reached(state_.collective);
   return {};
 }

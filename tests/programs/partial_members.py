@@ -7,6 +7,7 @@ another rank that are lost without a word.
     partial_members.py              the test
     mpirun ... partial_members.py --run    its program, with visible=commit
     mpirun ... partial_members.py --seen   another one, where ranks see each other's writes
+    mpirun ... partial_members.py --race   each rank writes its member of all elements, all at the same time
 """
 
 import os
@@ -239,6 +240,40 @@ def seen():
     say_on_0(rank, "members of the same elements in turn, where ranks see each other's writes: right")
 
 
+def race():
+    """What ranks wrote at the same time is there, all of it, or the commit says that it would not be."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    rank, ranks = comm.rank, comm.size
+    kind = np.dtype([(f"m{number}", "i4") for number in range(ranks)])
+    refused = 0
+    with h5py.File("race.h5", "w", driver="mpio", comm=comm) as file:
+        data = file.create_dataset("d", (COUNT,), kind)
+        for turn in range(60):
+            if turn % 2:
+                comm.barrier()
+            for again in range(turn % 3 + 1):
+                data[f"m{rank}"] = np.full(COUNT, 10 * turn + again, "i4")
+            comm.barrier()
+            try:
+                file.flush()
+            except RuntimeError as error:
+                assert "members would be lost" in str(error), error
+                refused += 1
+                if rank == 0:
+                    data[:] = np.array([(10 * turn + turn % 3,) * ranks] * COUNT, kind)
+                comm.barrier()
+                file.flush()
+            found = data[:]
+            for number in range(ranks):
+                assert (found[f"m{number}"] == 10 * turn + turn % 3).all(), f"rank {rank}: turn {turn}: {found[:3]}"
+            comm.barrier()
+    say_on_0(rank, f"members at the same time: {refused} of 60 commits refused, no value lost in the others")
+
+
 def say_on_0(rank, text):
     if rank == 0:
         print(text, flush=True)
@@ -251,12 +286,26 @@ def test():
         check(len(found.out.splitlines()) == lines, found.tail())
         for line in found.out.splitlines():
             say(f"{ranks} ranks: {line}")
+    if reason := no_other_memory():
+        say(f"not run between nodes: {reason}")
+        return
+    # The clocks of nodes say nothing; those of some ranks are far ahead.
+    clocks = ("0:-300000", "0:400000", "5:100000")
+    env = bento_env(H5BENTO_VISIBLE="write", OMPI_MCA_btl_vader_single_copy_mechanism="cma")
+    for nodes, ranks, what in ((1, 3, "--race"), (2, 2, "--seen"), (2, 3, "--seen"), (2, 3, "--race"), (3, 3, "--race")):
+        command = ["mpirun"]
+        for number in range(ranks):
+            command += [":"] * (number > 0) + ["-n", 1, "env", f"H5BENTO_TEST_CLOCK={clocks[number] if nodes > 1 else 0}"]
+            command += [python(), "-B", os.path.abspath(__file__), what]
+        found = run(command, {**env, "H5BENTO_TEST_NODES": str(nodes)})
+        check(len(found.out.splitlines()) == 1, found.tail())
+        say(f"{nodes} nodes, {ranks} ranks: {found.out.strip()}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] in (["--run"], ["--seen"]):
-        program() if sys.argv[1] == "--run" else seen()
+    if sys.argv[1:] in (["--run"], ["--seen"], ["--race"]):
+        {"--run": program, "--seen": seen, "--race": race}[sys.argv[1]]()
         sys.exit(0)
-    from harness import bento_env, check, mpirun, python, run_test, say
+    from harness import bento_env, check, mpirun, no_other_memory, python, run, run_test, say
 
     run_test(test, containers=22, unfinished={"[23].h5": "their last commit is refused"})

@@ -294,7 +294,9 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   const WrittenMembers* written = state.all_members();
   if (!types.same && state.type->compound()) {
     BENTO_ASSIGN(some, state.members()->written_by(args.mem_type));
-    if (some.partial) some.seen_ns = state.file->container().now_ns();
+    if (some.partial) {
+      BENTO_ASSIGN(some.seen_ns, state.file->container().seen_until());
+    }
     written = &some;
   }
   const bool keeps_members = written == &some && some.partial;

@@ -222,7 +222,9 @@ Status write_converted(const VariableTransfer& transfer, const void* buffer) {
   const WrittenMembers* written = nullptr;
   if (state.type->compound()) {
     BENTO_ASSIGN(some, state.members()->written_by(transfer.args.mem_type));
-    if (some.partial) some.seen_ns = state.file->container().now_ns();
+    if (some.partial) {
+      BENTO_ASSIGN(some.seen_ns, state.file->container().seen_until());
+    }
     written = &some;
   }
   ProgramElements program(transfer, mem_bytes);
