@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/offline/offline.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "core/catalogue/catalogue.hpp"
@@ -17,6 +19,25 @@ Status more_than_said(const std::string& path, const StepSegment& segment) {
   return fail(Code::kCorrupt,
               fmt::format("'{}': step {} of dataset {} says that it has {} records, and has more",
                           path, segment.step().number(), segment.dataset(), segment.records()));
+}
+
+/// Of which something can be seen, the oldest first: a later step is later whatever the orders are.
+Result<std::vector<Record>> records_by_age(CommittedIndex& committed,
+                                           const DatasetDeclaration& dataset) {
+  BENTO_ASSIGN(const StepLookup found,
+               committed.look_up(dataset.number, whole_space(dataset.rank)));
+  std::vector<bool> visible(found.records.size(), false);
+  for (const Piece& piece : found.pieces) visible[piece.record] = true;
+  std::vector<const FoundRecord*> seen;
+  for (std::size_t i = 0; i < found.records.size(); ++i)
+    if (visible[i]) seen.push_back(&found.records[i]);
+  std::stable_sort(seen.begin(), seen.end(), [](const FoundRecord* a, const FoundRecord* b) {
+    return a->step != b->step ? a->step < b->step : a->record.order < b->record.order;
+  });
+  std::vector<Record> records;
+  records.reserve(seen.size());
+  for (const FoundRecord* one : seen) records.push_back(one->record);
+  return records;
 }
 
 }  // namespace
@@ -64,8 +85,8 @@ Result<std::unique_ptr<OfflineContainer>> OfflineContainer::open(const std::stri
 // Only what can be seen: space of other records may have been written anew.
 Status OfflineContainer::load(CommittedIndex& committed, const DatasetDeclaration& dataset) {
   index_.declare(dataset);
-  BENTO_ASSIGN(const RecordLookup seen, committed.find_all(dataset.number, dataset.rank));
-  if (seen.records.empty()) return {};
+  BENTO_ASSIGN(const std::vector<Record> seen, records_by_age(committed, dataset));
+  if (seen.empty()) return {};
   BENTO_ASSIGN(const auto steps, committed.steps().stored_steps(dataset.number));
   std::vector<StepSegment> segments;
   for (const AbsoluteStep step : steps) {
@@ -75,7 +96,8 @@ Status OfflineContainer::load(CommittedIndex& committed, const DatasetDeclaratio
     segments.push_back(std::move(*segment));
   }
   Hashes hashes;
-  for (Record record : seen.records) {
+  std::uint64_t age = 0;
+  for (Record record : seen) {
     BENTO_TRY(check(record));
     BENTO_ASSIGN(const StreamPlace at, place(record.where.task));
     auto hash = stored_hash(*at.file, at.address(record.where.offset), record);
@@ -84,6 +106,10 @@ Status OfflineContainer::load(CommittedIndex& committed, const DatasetDeclaratio
       record.hash = *hash;
       hashes[{record.where, record.order.collective}] = *hash;
     }
+    // A session goes on with the collective count at which the one before ended, and times are only
+    // stored where ranks wrote the same place: between steps they say nothing.
+    record.order.time_ns = ++age;
+    record.order.rank = 0;
     BENTO_TRY(index_.add(record));
   }
   for (const auto& segment : segments) BENTO_TRY(compare_digest(committed, segment, hashes));

@@ -235,6 +235,41 @@ def fti():
         check("is there already" in again.err, again.text)
         say(f"{name}: {files}")
     check("--step" in tool("export", "x.h5", "none", "--format", "fti", "--step", "1", ok=(2,)).err, "--step was taken")
+    sessions()
+
+
+SESSIONS = """
+import h5py, numpy as np, sys
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+with h5py.File("s.h5", "w", driver="mpio", comm=comm) as f:
+    d = f.create_dataset("d", (20000,), "f8")
+    if comm.rank == int(sys.argv[1]):
+        d[:] = 1.0
+for value in (2.0, 3.0):
+    with h5py.File("s.h5", "r+", driver="mpio", comm=comm) as f:
+        if comm.rank == int(sys.argv[2]):
+            f["d"][int(5000 * value) : int(5000 * value) + 3000] = value
+"""
+
+
+def sessions():
+    """Later sessions overwrite parts, with the same collective count as the first."""
+    import array
+
+    for first, later in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        mpirun(2, [python(), "-c", SESSIONS, first, later], environment())
+        data = b""
+        for name in ("fti", "fti16"):
+            tool("export", "s.h5", f"s-{name}", "--format", name)
+            data = b"".join(open(os.path.join(f"s-{name}", file), "rb").read() for file in sorted(os.listdir(f"s-{name}")))
+            for value, count in ((1.0, 14000), (2.0, 3000), (3.0, 3000)):
+                found = data.count(array.array("d", [value]).tobytes())
+                check(found == count, f"ranks {first}, {later}: {name}: {found} times {value}")
+            shutil.rmtree(f"s-{name}")
+        tool("verify", "s.h5")
+        os.remove("s.h5")
+    say("parts that later sessions overwrote: the newest values")
 
 
 # ---- what does not ----
