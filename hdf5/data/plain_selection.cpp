@@ -73,9 +73,7 @@ Result<bool> is_irregular(hid_t space) {
   if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return false;
   const htri_t regular = H5Sis_regular_hyperslab(space);
   if (regular < 0) return fail(Code::kInternal, "a hyperslab is unreadable");
-  if (regular == 0) return H5Sget_simple_extent_ndims(space) > 1;
-  BENTO_TRY(check_union(space));
-  return false;
+  return regular == 0 && H5Sget_simple_extent_ndims(space) > 1;
 }
 
 Result<std::vector<PointRound>> rounds_of_points(hid_t space) {

@@ -21,8 +21,7 @@ namespace bento::vol {
 Result<SpaceHandle> plain_selection(hid_t space);
 
 /// Is it a union of hyperslabs in two or more dimensions that is none itself? Then the library
-/// projects others wrongly onto it (docs/hdf5-traps.md). Errors: kUnsupported (a union that the
-/// library takes for other elements than were selected).
+/// projects others wrongly onto it (docs/hdf5-traps.md). `space` is a MeantSelection.
 Result<bool> is_irregular(hid_t space);
 
 /// A selection of points as hyperslabs, in which the points come in ascending order and each once.

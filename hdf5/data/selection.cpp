@@ -5,9 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <optional>
-
-#include <fmt/format.h>
 
 namespace bento::vol {
 
@@ -90,9 +87,8 @@ void set_box(SelectionShape& shape, const Box& box) {
   shape.box = box;
 }
 
-/// The selection as the library's regular hyperslab, without its offset; nothing if it is none.
-/// Of some unions the library makes regular ones of other elements, and its own iterator leaves the
-/// extent with them.
+}  // namespace
+
 Result<std::optional<RegularSelection>> regular_of(hid_t space) {
   if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS || H5Sis_regular_hyperslab(space) <= 0)
     return std::nullopt;
@@ -109,26 +105,13 @@ Result<std::optional<RegularSelection>> regular_of(hid_t space) {
   regular.count = Dims(rank);
   regular.block = Dims(rank);
   for (unsigned d = 0; d < rank; ++d) {
+    if (count[d] == H5S_UNLIMITED || block[d] == H5S_UNLIMITED) return std::nullopt;
     regular.start[d] = start[d];
     regular.stride[d] = stride[d];
     regular.count[d] = count[d];
     regular.block[d] = block[d];
   }
-  const auto selected = static_cast<std::uint64_t>(H5Sget_select_npoints(space));
-  const std::uint64_t taken = regular.packed_grid().elements();
-  if (selected == taken) return regular;
-  return fail(
-      Code::kUnsupported,
-      fmt::format("HDF5 takes a union of hyperslabs of {} elements for a regular one of {}; "
-                  "select its parts one by one, or in another order",
-                  selected, taken));
-}
-
-}  // namespace
-
-Status check_union(hid_t space) {
-  const auto regular = regular_of(space);
-  return regular ? Status{} : fail(regular.error());
+  return regular;
 }
 
 Result<SelectionShape> shape_of(hid_t space) {
@@ -152,6 +135,8 @@ Result<SelectionShape> shape_of(hid_t space) {
   }
   BENTO_ASSIGN(const auto regular, regular_of(space));
   if (regular) {
+    if (regular->packed_grid().elements() != shape.elements)
+      return fail(Code::kInternal, "HDF5 takes a union of hyperslabs for other elements");
     shape.regular = *regular;
     shape.regular.start = shape.box.start;
     shape.regular.normalise();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <hdf5.h>
@@ -32,13 +33,12 @@ struct SelectionShape {
   std::uint64_t elements = 0;
 };
 
-/// Errors: kUnsupported (a union of hyperslabs that the library takes for other elements than were
-/// selected: H5Dgather and H5Dscatter would, too).
-Status check_union(hid_t space);
+/// The selection as the library's regular hyperslab, without its offset; nothing if it is none, or
+/// has no end.
+Result<std::optional<RegularSelection>> regular_of(hid_t space);
 
-/// Decomposes the selection of `space`. Errors: kInvalidArgument (a selection the library cannot
-/// describe, or one that leaves the extent), kUnsupported (a union of hyperslabs that the library
-/// takes for other elements than were selected).
+/// Decomposes the selection of `space`, which is a MeantSelection. Errors: kInvalidArgument (a
+/// selection the library cannot describe, or one that leaves the extent).
 Result<SelectionShape> shape_of(hid_t space);
 
 /// Calls `visit(box, pack, unpack)` for each box of the selection. `pack(packed, out)` copies the

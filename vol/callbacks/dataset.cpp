@@ -4,11 +4,13 @@
 /// Dataset callbacks but for reads and writes (dataset_transfer.hpp). Descriptions live in the
 /// skeleton; raw data of fixed-size types is diverted.
 #include <cstdio>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/types.hpp"
+#include "hdf5/data/meant_selection.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 #include "vol/callbacks/atomic_transfer.hpp"
@@ -17,6 +19,7 @@
 #include "vol/callbacks/entry.hpp"
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/data/dataset_chunks.hpp"
+#include "vol/data/virtual_creation.hpp"
 #include "vol/data/virtual_dataset.hpp"
 #include "vol/file/arguments.hpp"
 #include "vol/file/dataset_state.hpp"
@@ -121,6 +124,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     return fmt::format("{}: {}, {}, {}", name != nullptr ? name : "(no name)", extent_text(space),
                        type_text(type), creation_text(dcpl, type));
   });
+  BENTO_ASSIGN(list.edited, list_of_meant_mappings(dcpl));
   if (destination.container) {
     if (destination.container->keeps_regions()) BENTO_TRY(refuse_region_fill(dcpl, type));
     layout = H5Pget_layout(dcpl);
@@ -275,10 +279,37 @@ herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxp
   });
 }
 
-herr_t dataset_optional(void* obj, H5VL_optional_args_t* args, hid_t dxpl, void** req) {
+/// The arguments of an operation on some elements with those that the program has selected.
+class MeantOperation {
+ public:
+  static Result<MeantOperation> of(const DatasetState& state, const H5VL_optional_args_t& given) {
+    MeantOperation meant;
+    meant.outer_ = given;
+    if (given.op_type != H5VL_NATIVE_DATASET_GET_VLEN_BUF_SIZE || state.home == Home::kNative)
+      return meant;
+    meant.native_ = *static_cast<H5VL_native_dataset_optional_args_t*>(given.args);
+    BENTO_ASSIGN(meant.selection_, MeantSelection::of(meant.native_->get_vlen_buf_size.space_id));
+    meant.native_->get_vlen_buf_size.space_id = meant.selection_.get();
+    return meant;
+  }
+  /// Valid as long as this.
+  H5VL_optional_args_t* args() {
+    if (native_) outer_.args = &*native_;
+    return &outer_;
+  }
+
+ private:
+  H5VL_optional_args_t outer_{};
+  std::optional<H5VL_native_dataset_optional_args_t> native_;
+  MeantSelection selection_;
+};
+
+herr_t dataset_optional(void* obj, H5VL_optional_args_t* given, hid_t dxpl, void** req) {
   return guard<herr_t>("dataset optional", [&]() -> Status {
     auto* const object = static_cast<Object*>(obj);
     BENTO_ASSIGN(DatasetState* const state, resolve(object));
+    BENTO_ASSIGN(MeantOperation meant, MeantOperation::of(*state, *given));
+    H5VL_optional_args_t* const args = meant.args();
     if (state->home == Home::kDiverted) {
       AtomicTransfer alone;
       DatasetState* const here[] = {state};

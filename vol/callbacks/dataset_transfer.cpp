@@ -10,6 +10,7 @@
 
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/types.hpp"
+#include "hdf5/data/meant_selection.hpp"
 #include "vol/callbacks/atomic_transfer.hpp"
 #include "vol/callbacks/native_failed.hpp"
 #include "vol/data/dataset_chunks.hpp"
@@ -101,6 +102,43 @@ CallCounts& counts_of(Home home) {
   return home == Home::kSkeleton ? stats.skeleton : stats.passed_through;
 }
 
+/// The arguments for one dataset, with the elements that the program has selected.
+class MeantTransfer {
+ public:
+  /// Ordinary files are handled as natively.
+  static Result<MeantTransfer> of(Home home, const TransferArgs& given) {
+    MeantTransfer meant;
+    meant.given_ = given;
+    if (home == Home::kNative) return meant;
+    BENTO_ASSIGN(meant.memory_, MeantSelection::of(given.mem_space));
+    BENTO_ASSIGN(meant.file_, MeantSelection::of(given.file_space));
+    return meant;
+  }
+  [[nodiscard]] TransferArgs args() const {
+    TransferArgs args = given_;
+    if (memory_.rebuilt()) args.mem_space = memory_.get();
+    if (file_.rebuilt()) args.file_space = file_.get();
+    return args;
+  }
+
+ private:
+  TransferArgs given_;
+  MeantSelection memory_;
+  MeantSelection file_;
+};
+
+/// One for each dataset of the batch.
+Result<std::vector<MeantTransfer>> meant_transfers(const Batch& batch, const hid_t mem_type[],
+                                                   const hid_t mem_space[],
+                                                   const hid_t file_space[], hid_t dxpl) {
+  std::vector<MeantTransfer> transfers(batch.states.size());
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    BENTO_ASSIGN(transfers[i], MeantTransfer::of(batch.states[i]->home,
+                                                 {mem_type[i], mem_space[i], file_space[i], dxpl}));
+  }
+  return transfers;
+}
+
 /// The usual case, without a list of datasets: one of ours, which other ranks need not know of.
 Result<DatasetState*> only_one(std::size_t count, void* dset[], hid_t dxpl) {
   if (count != 1 || is_collective_transfer(dxpl)) return nullptr;
@@ -147,9 +185,10 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
   if (one != nullptr) {
     BENTO_TRY(alone.begin({&one, 1}));
     ++Stats::get().diverted.writes;
+    BENTO_ASSIGN(const MeantTransfer meant,
+                 MeantTransfer::of(one->home, {mem_type[0], mem_space[0], file_space[0], dxpl}));
     BENTO_ASSIGN(const std::uint64_t bytes,
-                 transfer_write(static_cast<Object*>(dset[0]), *one,
-                                {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
+                 transfer_write(static_cast<Object*>(dset[0]), *one, meant.args(), buf[0]));
     Stats::get().diverted.bytes_written += bytes;
     return {};
   }
@@ -161,10 +200,10 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
     }));
     note_meetings(batch);
   }
+  BENTO_ASSIGN(const auto transfers, meant_transfers(batch, mem_type, mem_space, file_space, dxpl));
   for (std::size_t i = 0; i < count; ++i)
     if (batch.states[i]->home == Home::kVirtual)
-      BENTO_TRY(virtual_write(batch.objects[i], *batch.states[i],
-                              {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i],
+      BENTO_TRY(virtual_write(batch.objects[i], *batch.states[i], transfers[i].args(), buf[i],
                               write_source));
   BENTO_TRY(alone.begin(batch.states));
   for (std::size_t i = 0; i < count; ++i)
@@ -183,8 +222,7 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
     return {};
   }
   for (std::size_t i = 0; i < count; ++i)
-    BENTO_TRY(
-        write_one_of(batch, i, {mem_type[i], mem_space[i], file_space[i], dxpl}, buf[i], req));
+    BENTO_TRY(write_one_of(batch, i, transfers[i].args(), buf[i], req));
   return {};
 }
 
@@ -243,9 +281,9 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     auto* const object = static_cast<Object*>(dset[0]);
     BENTO_TRY(alone.begin({&one, 1}));
     ++Stats::get().diverted.reads;
-    BENTO_ASSIGN(
-        const std::uint64_t bytes,
-        transfer_read(object, *one, {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
+    BENTO_ASSIGN(const MeantTransfer meant,
+                 MeantTransfer::of(one->home, {mem_type[0], mem_space[0], file_space[0], dxpl}));
+    BENTO_ASSIGN(const std::uint64_t bytes, transfer_read(object, *one, meant.args(), buf[0]));
     Stats::get().diverted.bytes_read += bytes;
     alone.end();
     return check_storage(object, *one, bytes);
@@ -255,13 +293,14 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       return file.writable() ? file.container().exchange() : Status{};
     }));
+  BENTO_ASSIGN(const auto transfers, meant_transfers(batch, mem_type, mem_space, file_space, dxpl));
   // Their sources are transfers of their own, which may have to be alone.
-  for (std::size_t i = 0; i < count; ++i)
-    if (batch.states[i]->home == Home::kVirtual)
-      BENTO_TRY(virtual_read(batch.objects[i], *batch.states[i],
-                             {mem_type[i], mem_space[i], file_space[i],
-                              batch.collective ? independent_copy(dxpl) : dxpl},
-                             buf[i], read_source));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (batch.states[i]->home != Home::kVirtual) continue;
+    TransferArgs args = transfers[i].args();
+    if (batch.collective) args.dxpl = independent_copy(dxpl);
+    BENTO_TRY(virtual_read(batch.objects[i], *batch.states[i], args, buf[i], read_source));
+  }
   BENTO_TRY(alone.begin(batch.states));
   if (batch.all_native && count > 0) {
     std::vector<void*> under(count);
@@ -278,8 +317,7 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
   }
   std::vector<std::uint64_t> bytes(count);
   for (std::size_t i = 0; i < count; ++i) {
-    BENTO_ASSIGN(bytes[i], read_one_of(batch, i, {mem_type[i], mem_space[i], file_space[i], dxpl},
-                                       buf[i], req));
+    BENTO_ASSIGN(bytes[i], read_one_of(batch, i, transfers[i].args(), buf[i], req));
   }
   alone.end();
   for (std::size_t i = 0; i < count; ++i)

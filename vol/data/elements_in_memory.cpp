@@ -24,10 +24,7 @@ Result<ElementsInMemory> ElementsInMemory::of(hid_t space) {
   }
   BENTO_ASSIGN(const Dims extent, extent_of(space));
   BENTO_ASSIGN(const Box bounds, bounds_of(space, extent));
-  if (kind != H5S_SEL_HYPERSLABS || bounds.elements() != made.elements_) {
-    BENTO_TRY(check_union(space));
-    return made;
-  }
+  if (kind != H5S_SEL_HYPERSLABS || bounds.elements() != made.elements_) return made;
   const Box whole = Box::whole(extent);
   if (is_contiguous_in(whole, bounds)) {
     made.first_ = row_major_offset(whole, bounds);

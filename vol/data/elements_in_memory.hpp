@@ -20,7 +20,8 @@ class ElementsInMemory {
  public:
   /// Of `elements` elements in one run of the buffer, from element `first` on.
   static ElementsInMemory run(std::uint64_t elements, std::uint64_t first);
-  /// As the selection of `space` says. Errors: kInvalidArgument (it leaves the extent).
+  /// As the selection of `space` says, which is a MeantSelection. Errors: kInvalidArgument (it
+  /// leaves the extent).
   static Result<ElementsInMemory> of(hid_t space);
 
   [[nodiscard]] std::uint64_t elements() const { return elements_; }

@@ -49,7 +49,6 @@ Result<SpaceHandle> wanted_of(const VirtualDataset& dataset, hid_t file_space) {
     return fail(Code::kInvalidArgument,
                 fmt::format("file selection has {} dimensions, the dataset {}",
                             H5Sget_simple_extent_ndims(wanted.get()), rank));
-  BENTO_TRY(is_irregular(wanted.get()));  // for its error
   if (rank > 0) {
     BENTO_TRY(bounds_of(wanted.get(), dataset.extent));
     if (H5Sextent_copy(wanted.get(), all.get()) < 0)

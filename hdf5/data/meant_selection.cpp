@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/data/meant_selection.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "hdf5/data/selection.hpp"
+
+namespace bento::vol {
+
+namespace {
+
+/// Elements one by one, as programs give them that name a start and a count. Where operations have
+/// made a form, neighbours are one block: so this one was set as it is.
+bool is_plain(const RegularSelection& regular) {
+  for (unsigned d = 0; d < regular.start.rank(); ++d)
+    if (regular.block[d] != 1 || regular.stride[d] != 1) return false;
+  return true;
+}
+
+bool same_elements(RegularSelection a, RegularSelection b) {
+  a.normalise();
+  b.normalise();
+  return a.start == b.start && a.stride == b.stride && a.count == b.count && a.block == b.block;
+}
+
+/// `space` less an element that is far from all of it. For this the library goes by the tree of
+/// spans, if there is one. If there is none, nothing has been united, and it copies the regular
+/// form. Of a selection without elements it would crash.
+Result<SpaceHandle> by_spans(hid_t space) {
+  std::array<hsize_t, kMaxRank> extent{};
+  const int rank = H5Sget_simple_extent_dims(space, extent.data(), nullptr);
+  std::array<hsize_t, kMaxRank> start{};
+  std::array<hsize_t, kMaxRank> count{};
+  start[0] = hsize_t{1} << 63;
+  count.fill(1);
+  const SpaceHandle far(H5Screate_simple(rank, extent.data(), nullptr));
+  if (!far.valid() || H5Sselect_hyperslab(far.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                          count.data(), nullptr) < 0)
+    return fail(Code::kInternal, "no element beside a selection");
+  SpaceHandle rebuilt(H5Scombine_select(far.get(), H5S_SELECT_NOTA, space));
+  if (!rebuilt.valid())
+    return fail(Code::kInternal, "a union of hyperslabs cannot be put together again");
+  return rebuilt;
+}
+
+/// The library has no question for the offset; but the bounds include it, and they begin where the
+/// regular form does.
+Status move_by_offset(hid_t space, const RegularSelection& regular, hid_t rebuilt) {
+  std::array<hsize_t, kMaxRank> first{};
+  std::array<hsize_t, kMaxRank> last{};
+  if (H5Sget_select_bounds(space, first.data(), last.data()) < 0)
+    return fail(Code::kInvalidArgument,
+                "the selection and its offset leave the dataspace's extent");
+  std::array<hssize_t, kMaxRank> offset{};
+  for (unsigned d = 0; d < regular.start.rank(); ++d)
+    offset[d] = static_cast<hssize_t>(first[d]) - static_cast<hssize_t>(regular.start[d]);
+  if (H5Soffset_simple(rebuilt, offset.data()) < 0)
+    return fail(Code::kInternal, "the offset of a selection cannot be set");
+  return {};
+}
+
+}  // namespace
+
+// H5Scombine_hyperslab() may leave the first of two selections out of the tree of spans. Then the
+// regular form is all that has it, if that has.
+Result<MeantSelection> MeantSelection::of(hid_t space) {
+  MeantSelection meant(space);
+  if (space == H5S_ALL || space == H5S_BLOCK || space == H5S_PLIST) return meant;
+  if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return meant;
+  const hssize_t selected = H5Sget_select_npoints(space);
+  if (selected <= 0) return meant;
+  BENTO_ASSIGN(const auto regular, regular_of(space));
+  const bool right_number =
+      regular && regular->packed_grid().elements() == static_cast<std::uint64_t>(selected);
+  if (right_number && is_plain(*regular)) return meant;
+  if (!regular && H5Sis_regular_hyperslab(space) > 0) return meant;  // without an end
+  BENTO_ASSIGN(SpaceHandle rebuilt, by_spans(space));
+  if (H5Sget_select_npoints(rebuilt.get()) != selected) {
+    if (right_number) return meant;
+    return fail(Code::kUnsupported,
+                "HDF5 has lost a part of this union of hyperslabs (H5Scombine_hyperslab does): "
+                "select its parts by H5Sselect_hyperslab");
+  }
+  if (!regular) return meant;
+  BENTO_ASSIGN(const auto again, regular_of(rebuilt.get()));
+  if (again && same_elements(*regular, *again)) return meant;
+  BENTO_TRY(move_by_offset(space, *regular, rebuilt.get()));
+  meant.rebuilt_ = std::move(rebuilt);
+  return meant;
+}
+
+}  // namespace bento::vol
