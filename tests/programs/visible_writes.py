@@ -6,6 +6,7 @@ wrote; nobody flushes. Each read must give what was written last. The same progr
 
     visible_writes.py [--first N] [SEEDS]                 the test
     visible_writes.py [--first N] [SEEDS] nodes           the same with ranks on several nodes, and a rank that makes no call
+    visible_writes.py commits                             rounds of writes and reads with flushes and collective reads between, on several nodes
     visible_writes.py atomic | killed | clocks | ahead    MPI's atomic mode; a rank that is killed; nodes with other clocks;
                                                           a rank that is some collective calls ahead, and forked children
     mpirun ... visible_writes.py --run FIRST COUNT MODE   its program; MODE is bento or native
@@ -212,6 +213,43 @@ def computing():
             assert (small[3, :20] == 8).all() and (small[3, 20:] == -1).all()
             assert time.monotonic() - begin < 2, f"{time.monotonic() - begin} s"
         comm.barrier()
+    print("right")
+
+
+def commits():
+    """Each rank writes the same pieces in each round, which others read before and after what ends the round."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with h5py.File("commits.h5", "w", driver="mpio", comm=comm) as file:
+        small = file.create_dataset("small", (comm.size, 50), "i4", fillvalue=-1)
+        large = file.create_dataset("large", (comm.size, 60000), "i4", fillvalue=-1)
+        text = file.create_dataset("text", (comm.size,), h5py.string_dtype())
+
+        def compare(value, when):
+            for rank in range(comm.size):
+                found = [set(np.unique(small[rank])), set(np.unique(large[rank])), text[rank].decode()]
+                wanted = [{value}, {value}, str(value) if value >= 0 else ""]
+                assert found == wanted, f"rank {comm.rank}, {when}: of rank {rank} {found}, not {wanted}"
+
+        for turn in range(12):
+            compare(turn - 1, f"round {turn} begins")
+            comm.barrier()
+            small[comm.rank] = np.full(50, turn)
+            large[comm.rank] = np.full(60000, turn)
+            text[comm.rank] = str(turn)
+            comm.barrier()
+            compare(turn, f"round {turn}, written")
+            if turn % 3 == 2:
+                with small.collective:
+                    assert (small[...] == turn).all()
+            elif turn % 3 == 1:
+                comm.barrier()
+                file.flush()
+            compare(turn, f"round {turn}, ended")
+            comm.barrier()
     print("right")
 
 
@@ -583,6 +621,15 @@ def env_of_nodes(nodes, **settings):
     return bento_env(H5BENTO_TEST_NODES=str(nodes), **settings)
 
 
+def test_commits():
+    if reason := no_other_memory():
+        raise Skip(reason)
+    for nodes, ranks in ((2, 2), (2, 4), (3, 3)):
+        found = mpirun(ranks, [python(), "-B", os.path.abspath(__file__), "--run-commits"], env_of_nodes(nodes))
+        check(found.out.count("right") == ranks, found.tail())
+        say(f"{nodes} nodes, {ranks} ranks: what was written around commits and exchanges was read")
+
+
 def test_nodes_refused():
     """Where MPI does not read memory of a rank that makes no call, and where it was not asked to."""
     script = os.path.abspath(__file__)
@@ -652,7 +699,7 @@ def test():
 
 
 if __name__ == "__main__":
-    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "ahead": ahead, "children": children, "computing": computing}
+    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "ahead": ahead, "children": children, "commits": commits, "computing": computing}
     if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs and sys.argv[1].startswith("--run-"):
         programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)
@@ -664,5 +711,5 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["killed"]:
         run_test(test_killed, containers=0, unfinished={"killed.h5": "one of its writers was killed"})
     else:
-        tests = {"ahead": test_ahead, "atomic": test_atomic, "clocks": test_clocks, "nodes": test_nodes}
+        tests = {"ahead": test_ahead, "atomic": test_atomic, "clocks": test_clocks, "commits": test_commits, "nodes": test_nodes}
         run_test(tests.get(" ".join(sys.argv[-1:]), test))

@@ -2,11 +2,14 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Two ranks, as threads, on different nodes: what a read fetches, and what may come between.
+#include <array>
 #include <atomic>
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/base/hash.hpp"
+#include "core/board/remote_nodes.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/memory_file.hpp"
@@ -275,6 +278,131 @@ TEST_CASE("board: a log of another node that could not be fetched is not taken f
       },
       [](Container&) -> Status { return {}; });
   CHECK(wrong == 1);
+}
+
+// Who comes out of a commit or an exchange first reads logs of the epoch before, and later ones
+// that are as long.
+TEST_CASE("board: what another node writes after a commit or an exchange is read",
+          "[core][board]") {
+  for (const bool commits : {true, false}) {
+    CAPTURE(commits);
+    Play play;
+    play.declared = 0;
+    const auto turns = [commits](Container& container, bool reads) -> Status {
+      for (std::uint64_t turn = 1; turn < 6; ++turn) {
+        BENTO_TRY(commits ? container.commit() : container.exchange());
+        if (reads) BENTO_TRY(expect(container, 0, turn == 1 ? 5 : 10 + turn - 1));
+        BENTO_TRY(barrier(container.comm()));
+        if (!reads) {
+          BENTO_TRY(write_row(container, 0, 10 + turn));
+          BENTO_TRY(container.publish());
+        }
+        BENTO_TRY(barrier(container.comm()));
+        if (reads) BENTO_TRY(expect(container, 0, 10 + turn));
+        if (!reads && turn % 2 == 0) {
+          BENTO_TRY(write_row(container, turn, 20 + turn));
+          BENTO_TRY(container.publish());
+        }
+        BENTO_TRY(barrier(container.comm()));
+        if (reads && turn % 2 == 0) BENTO_TRY(expect(container, turn, 20 + turn));
+      }
+      return {};
+    };
+    play.run([&](Container& container) { return turns(container, true); },
+             [&](Container& container) { return turns(container, false); });
+  }
+}
+
+// It makes its buffer smaller, and begins its log anew within the epoch: what was known of it is
+// void.
+TEST_CASE("board: a rank of another node that throws away what it has written over",
+          "[core][board]") {
+  Play play;
+  play.declared = 0;
+  std::atomic<int> known{0};
+  play.run(
+      [&](Container& container) -> Status {
+        for (int turn = 1; turn < 60; turn += 2) {
+          play.await(turn);
+          const auto now = static_cast<std::uint64_t>(turn);
+          BENTO_TRY(expect(container, 0, 5));
+          BENTO_TRY(expect(container, 1, now));
+          BENTO_TRY(expect(container, 2, now));
+          ++known;
+          play.turn = turn + 1;
+        }
+        return {};
+      },
+      [&](Container& container) -> Status {
+        for (int turn = 1; turn < 60; turn += 2) {
+          const auto now = static_cast<std::uint64_t>(turn);
+          for (const std::uint64_t split : {now, kRow - now}) {  // other boxes each time
+            for (const std::uint64_t row : {1U, 2U}) {
+              const std::vector<std::uint64_t> values(kRow, now);
+              const Box left{Dims{row, 0}, Dims{1, split}};
+              const Box right{Dims{row, split}, Dims{1, kRow - split}};
+              BENTO_TRY(container.write(0, right, 8, bytes_of(values).subspan(split * 8)));
+              BENTO_TRY(container.write(0, left, 8, bytes_of(values).first(split * 8)));
+            }
+          }
+          BENTO_TRY(container.publish());
+          play.turn = turn;
+          play.await(turn + 1);
+        }
+        return {};
+      });
+  CHECK(known == 30);
+}
+
+TEST_CASE("board: what was noted of a rank of another node can be forgotten", "[core][board]") {
+  constexpr std::uint32_t kThere = 1;
+  RemoteRanks remote(2);
+  alignas(64) std::array<std::byte, 1024> memory{};
+  REQUIRE(head_bytes(1) <= memory.size());
+  auto& head = *reinterpret_cast<RankHead*>(memory.data() + rank_heads_offset());
+  auto& word = *reinterpret_cast<PublishedWord*>(memory.data() + words_offset(1));
+  const auto publish = [&](LogHead log) {
+    head.log = log.word();
+    word.log = log.word();
+  };
+  const auto results = run_ranks(2, [&](Communicator& threads) -> Status {
+    const std::shared_ptr<Communicator> comm = remote.communicator(threads);
+    const std::string node = comm->node();
+    BENTO_ASSIGN(const RankGroups nodes,
+                 RankGroups::make(*comm, hash128(std::as_bytes(std::span(node)))));
+    BENTO_ASSIGN(const auto window, comm->open_remote_memory());
+    if (comm->rank() == kThere) {
+      BENTO_TRY(window->expose(memory.data(), memory.size()));
+      BENTO_TRY(barrier(*comm));
+      return barrier(*comm);
+    }
+    BENTO_TRY(barrier(*comm));
+    std::vector<RemoteNodes::Addresses> addresses(2);
+    addresses[kThere].heads = reinterpret_cast<std::uintptr_t>(memory.data());
+    RemoteNodes others(*window, nodes, 0, std::move(addresses));
+    std::vector<std::size_t> changed;
+    const auto look = [&]() -> Status {
+      BENTO_ASSIGN(const auto found, others.look());
+      changed.push_back(found.size());
+      for (const std::uint32_t rank : found) others.note(rank);
+      return {};
+    };
+    BENTO_TRY(look());
+    BENTO_TRY(look());
+    publish({0, 20});
+    BENTO_TRY(look());
+    BENTO_TRY(look());
+    publish({1, 20});  // as long, in the next epoch
+    BENTO_TRY(look());
+    BENTO_TRY(look());
+    others.forget();
+    BENTO_TRY(look());
+    BENTO_TRY(look());
+    BENTO_TRY(barrier(*comm));
+    const std::vector<std::size_t> wanted{1, 0, 1, 0, 1, 0, 1, 0};
+    return changed == wanted ? Status{} : Status(fail(Code::kInternal, "not as it was noted"));
+  });
+  for (const auto& status : results) require_ok(status);
 }
 
 // Such a fetch comes to its end when the owner of the memory makes its next call.
