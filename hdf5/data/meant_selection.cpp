@@ -2,7 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/data/meant_selection.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -12,12 +14,27 @@ namespace bento::vol {
 
 namespace {
 
-/// Elements one by one, as programs give them that name a start and a count. Where operations have
-/// made a form, neighbours are one block: so this one was set as it is.
-bool is_plain(const RegularSelection& regular) {
-  for (unsigned d = 0; d < regular.start.rank(); ++d)
-    if (regular.block[d] != 1 || regular.stride[d] != 1) return false;
-  return true;
+/// Is the regular form of `space`, which has one, without strides, as nearly all are, and of the
+/// right number of elements? Where the library counts wrongly there was a stride in that dimension,
+/// and it stays in the form, also when the blocks have become a single one. (Only
+/// H5Scombine_hyperslab() could take it away. If the wrong form has as many elements then as were
+/// selected, it is not noticed.) Every transfer asks this: no more calls than needed.
+bool is_plainly_right(hid_t space, hssize_t selected) {
+  // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): set by the call
+  std::array<hsize_t, kMaxRank> start;
+  std::array<hsize_t, kMaxRank> stride;
+  std::array<hsize_t, kMaxRank> count;
+  std::array<hsize_t, kMaxRank> block;
+  // NOLINTEND(cppcoreguidelines-pro-type-member-init)
+  if (H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()) < 0)
+    return false;
+  const int rank = H5Sget_simple_extent_ndims(space);
+  hsize_t elements = 1;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(std::max(rank, 0)); ++d) {
+    if (stride[d] != 1) return false;
+    elements *= count[d] * block[d];
+  }
+  return elements == static_cast<hsize_t>(selected);
 }
 
 bool same_elements(RegularSelection a, RegularSelection b) {
@@ -72,14 +89,14 @@ Result<MeantSelection> MeantSelection::of(hid_t space) {
   if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return meant;
   const hssize_t selected = H5Sget_select_npoints(space);
   if (selected <= 0) return meant;
+  const bool has_form = H5Sis_regular_hyperslab(space) > 0;
+  if (has_form && is_plainly_right(space, selected)) return meant;
   BENTO_ASSIGN(const auto regular, regular_of(space));
-  const bool right_number =
-      regular && regular->packed_grid().elements() == static_cast<std::uint64_t>(selected);
-  if (right_number && is_plain(*regular)) return meant;
-  if (!regular && H5Sis_regular_hyperslab(space) > 0) return meant;  // without an end
+  if (has_form && !regular) return meant;  // without an end
   BENTO_ASSIGN(SpaceHandle rebuilt, by_spans(space));
   if (H5Sget_select_npoints(rebuilt.get()) != selected) {
-    if (right_number) return meant;
+    if (regular && regular->packed_grid().elements() == static_cast<std::uint64_t>(selected))
+      return meant;
     return fail(Code::kUnsupported,
                 "HDF5 has lost a part of this union of hyperslabs (H5Scombine_hyperslab does): "
                 "select its parts by H5Sselect_hyperslab");
