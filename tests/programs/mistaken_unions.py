@@ -261,10 +261,30 @@ class Program:
         wanted[places] = values
         assert found.values(length).tolist() == wanted.tolist(), (kind, mask)
         found.give_back()
+        if kind == "number":
+            self.check_multi(data, memory_space, space, wanted)
         if kind == "string":
             size = ctypes.c_uint64()
             done = self.library.H5Dvlen_get_buf_size(data.id.id, self.types[kind].id, space.id, ctypes.byref(size))
             assert done >= 0 and size.value == sum(len(text_of(value)) + 1 for value in values), (size, values)
+
+    def check_multi(self, data, memory_space, space, wanted):
+        """The same read beside one of another dataset."""
+        other = self.file["target"]
+        found = Memory(self, "number", wanted.size)
+        beside = Memory(self, "number", other.size)
+        whole = other.id.get_space()
+
+        def ids(*values):
+            return (ctypes.c_int64 * 2)(*values)
+
+        number = self.types["number"].id
+        done = self.library.H5Dread_multi(
+            ctypes.c_size_t(2), ids(data.id.id, other.id.id), ids(number, number), ids(memory_space.id, whole.id),
+            ids(space.id, whole.id), ctypes.c_int64(0), (ctypes.c_void_p * 2)(ctypes.addressof(found.buffer), ctypes.addressof(beside.buffer)),
+        )
+        assert done >= 0 and found.values(wanted.shape).tolist() == wanted.tolist(), (found.values(wanted.shape), wanted)
+        assert set(beside.buffer.raw) == {0}
 
     def try_memory_side(self, data, kind, model, space, mask, rng):
         import h5py
