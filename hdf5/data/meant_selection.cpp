@@ -2,7 +2,6 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/data/meant_selection.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,14 +22,13 @@ bool is_plainly_right(hid_t space, hssize_t selected) {
   // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): set by the call
   std::array<hsize_t, kMaxRank> start;
   std::array<hsize_t, kMaxRank> stride;
-  std::array<hsize_t, kMaxRank> count;
   std::array<hsize_t, kMaxRank> block;
   // NOLINTEND(cppcoreguidelines-pro-type-member-init)
+  std::array<hsize_t, kMaxRank> count{};  // 0 behind the last dimension
   if (H5Sget_regular_hyperslab(space, start.data(), stride.data(), count.data(), block.data()) < 0)
     return false;
-  const int rank = H5Sget_simple_extent_ndims(space);
   hsize_t elements = 1;
-  for (std::size_t d = 0; d < static_cast<std::size_t>(std::max(rank, 0)); ++d) {
+  for (std::size_t d = 0; d < kMaxRank && count[d] != 0; ++d) {
     if (stride[d] != 1) return false;
     elements *= count[d] * block[d];
   }
@@ -81,13 +79,16 @@ Status move_by_offset(hid_t space, const RegularSelection& regular, hid_t rebuil
 
 }  // namespace
 
+Result<MeantSelection> MeantSelection::of(hid_t space) {
+  const bool special = space == H5S_ALL || space == H5S_BLOCK || space == H5S_PLIST;
+  if (special || H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return MeantSelection(space);
+  return of_hyperslabs(space, H5Sget_select_npoints(space));
+}
+
 // H5Scombine_hyperslab() may leave the first of two selections out of the tree of spans. Then the
 // regular form is all that has it, if that has.
-Result<MeantSelection> MeantSelection::of(hid_t space) {
+Result<MeantSelection> MeantSelection::of_hyperslabs(hid_t space, hssize_t selected) {
   MeantSelection meant(space);
-  if (space == H5S_ALL || space == H5S_BLOCK || space == H5S_PLIST) return meant;
-  if (H5Sget_select_type(space) != H5S_SEL_HYPERSLABS) return meant;
-  const hssize_t selected = H5Sget_select_npoints(space);
   if (selected <= 0) return meant;
   const bool has_form = H5Sis_regular_hyperslab(space) > 0;
   if (has_form && is_plainly_right(space, selected)) return meant;

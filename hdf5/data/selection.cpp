@@ -6,6 +6,8 @@
 #include <array>
 #include <cstring>
 
+#include "hdf5/data/meant_selection.hpp"
+
 namespace bento::vol {
 
 Result<Dims> extent_of(hid_t space) {
@@ -114,14 +116,13 @@ Result<std::optional<RegularSelection>> regular_of(hid_t space) {
   return regular;
 }
 
-Result<SelectionShape> shape_of(hid_t space) {
+namespace {
+
+/// Of a MeantSelection, of so many elements.
+Result<SelectionShape> shape_of_meant(hid_t space, H5S_sel_type kind, std::uint64_t elements) {
   SelectionShape shape;
-  const hssize_t elements = H5Sget_select_npoints(space);
-  if (elements < 0) return fail(Code::kInvalidArgument, "the selection has no size");
-  if (elements == 0) return shape;
-  shape.elements = static_cast<std::uint64_t>(elements);
+  shape.elements = elements;
   BENTO_ASSIGN(const Dims extent, extent_of(space));
-  const H5S_sel_type kind = H5Sget_select_type(space);
   if (extent.rank() == 0 || kind == H5S_SEL_ALL) {
     set_box(shape, Box::whole(extent));
     return shape;
@@ -147,6 +148,20 @@ Result<SelectionShape> shape_of(hid_t space) {
   shape.runs = merge_runs(runs);
   shape.form = SelectionShape::Form::kRuns;
   return shape;
+}
+
+}  // namespace
+
+Result<SelectionShape> shape_of(hid_t space) {
+  SelectionShape shape;
+  const hssize_t elements = H5Sget_select_npoints(space);
+  if (elements < 0) return fail(Code::kInvalidArgument, "the selection has no size");
+  if (elements == 0) return shape;
+  const H5S_sel_type kind = H5Sget_select_type(space);
+  const auto count = static_cast<std::uint64_t>(elements);
+  if (kind != H5S_SEL_HYPERSLABS) return shape_of_meant(space, kind, count);
+  BENTO_ASSIGN(const MeantSelection meant, MeantSelection::of_hyperslabs(space, elements));
+  return shape_of_meant(meant.get(), kind, count);
 }
 
 Status for_each_box(const SelectionShape& shape, std::size_t element_bytes,

@@ -37,8 +37,9 @@ struct SelectionShape {
 /// has no end.
 Result<std::optional<RegularSelection>> regular_of(hid_t space);
 
-/// Decomposes the selection of `space`, which is a MeantSelection. Errors: kInvalidArgument (a
-/// selection the library cannot describe, or one that leaves the extent).
+/// Decomposes the selection of `space`, as it was meant (MeantSelection). Errors: kInvalidArgument
+/// (a selection the library cannot describe, or one that leaves the extent), those of
+/// MeantSelection::of.
 Result<SelectionShape> shape_of(hid_t space);
 
 /// Calls `visit(box, pack, unpack)` for each box of the selection. `pack(packed, out)` copies the

@@ -105,11 +105,12 @@ CallCounts& counts_of(Home home) {
 /// The arguments for one dataset, with the elements that the program has selected.
 class MeantTransfer {
  public:
-  /// Ordinary files are handled as natively.
+  /// Ordinary files are handled as natively. Of diverted data transfer_read() and transfer_write()
+  /// find out themselves.
   static Result<MeantTransfer> of(Home home, const TransferArgs& given) {
     MeantTransfer meant;
     meant.given_ = given;
-    if (home == Home::kNative) return meant;
+    if (home == Home::kNative || home == Home::kDiverted) return meant;
     BENTO_ASSIGN(meant.memory_, MeantSelection::of(given.mem_space));
     BENTO_ASSIGN(meant.file_, MeantSelection::of(given.file_space));
     return meant;
@@ -185,10 +186,9 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
   if (one != nullptr) {
     BENTO_TRY(alone.begin({&one, 1}));
     ++Stats::get().diverted.writes;
-    BENTO_ASSIGN(const MeantTransfer meant,
-                 MeantTransfer::of(one->home, {mem_type[0], mem_space[0], file_space[0], dxpl}));
     BENTO_ASSIGN(const std::uint64_t bytes,
-                 transfer_write(static_cast<Object*>(dset[0]), *one, meant.args(), buf[0]));
+                 transfer_write(static_cast<Object*>(dset[0]), *one,
+                                {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
     Stats::get().diverted.bytes_written += bytes;
     return {};
   }
@@ -281,9 +281,9 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
     auto* const object = static_cast<Object*>(dset[0]);
     BENTO_TRY(alone.begin({&one, 1}));
     ++Stats::get().diverted.reads;
-    BENTO_ASSIGN(const MeantTransfer meant,
-                 MeantTransfer::of(one->home, {mem_type[0], mem_space[0], file_space[0], dxpl}));
-    BENTO_ASSIGN(const std::uint64_t bytes, transfer_read(object, *one, meant.args(), buf[0]));
+    BENTO_ASSIGN(
+        const std::uint64_t bytes,
+        transfer_read(object, *one, {mem_type[0], mem_space[0], file_space[0], dxpl}, buf[0]));
     Stats::get().diverted.bytes_read += bytes;
     alone.end();
     return check_storage(object, *one, bytes);

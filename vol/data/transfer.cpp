@@ -10,6 +10,7 @@
 
 #include "core/base/verified_reads.hpp"
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/data/meant_selection.hpp"
 #include "hdf5/data/selection.hpp"
 #include "vol/data/box_data.hpp"
 #include "vol/data/data_transform.hpp"
@@ -26,7 +27,8 @@ namespace {
 struct Plan {
   SelectionShape shape;  ///< of the file side
   ElementsInMemory memory = ElementsInMemory::run(0, 0);
-  hid_t mem_space = H5I_INVALID_HID;  ///< what `memory` was made of, if of a selection
+  MeantSelection meant_memory;        ///< what `memory` was made of, if of a selection
+  hid_t mem_space = H5I_INVALID_HID;  ///< its space
 };
 
 /// Bytes that are written before they are read.
@@ -117,8 +119,9 @@ Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferAr
     return plan;
   }
   const hid_t memory = args.mem_space == H5S_ALL ? args.file_space : args.mem_space;
-  BENTO_ASSIGN(plan.memory, of_side("memory selection", ElementsInMemory::of(memory)));
-  plan.mem_space = memory;
+  BENTO_ASSIGN(plan.meant_memory, of_side("memory selection", MeantSelection::of(memory)));
+  plan.mem_space = plan.meant_memory.get();
+  BENTO_ASSIGN(plan.memory, of_side("memory selection", ElementsInMemory::of(plan.mem_space)));
   if (plan.memory.elements() != plan.shape.elements)
     return fail(Code::kInvalidArgument,
                 fmt::format("memory selection has {} elements, file selection {}",
