@@ -75,7 +75,9 @@ void print(Output& out, const std::string& path, const RecoveryReport& report) {
               report.damage[i].address, report.damage[i].writer, report.damage[i].finding.text);
   if (report.damage_count > kShown)
     out.print("    ... and {} more\n", count_text(report.damage_count - kShown));
-  out.print("  SION view, FTI headers and native view are those of step {}\n", report.step);
+  out.print(
+      "  SION view and FTI headers, and the native view if there is one, are those of step {}\n",
+      report.step);
   for (const auto& note : report.notes) out.print("  note: {}\n", note);
   out.print("  {}\n", report.sound() ? "all data were read and have their checksums"
                                      : "the container is damaged");
