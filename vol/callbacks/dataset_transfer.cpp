@@ -18,6 +18,7 @@
 #include "vol/data/transfer.hpp"
 #include "vol/data/virtual_transfer.hpp"
 #include "vol/file/dataset_state.hpp"
+#include "vol/file/native_dataset.hpp"
 #include "vol/file/reserved_name.hpp"
 #include "vol/file/stats.hpp"
 #include "vol/file/swmr.hpp"

@@ -16,6 +16,7 @@
 #include "vol/data/box_data.hpp"
 #include "vol/data/dataset_offset.hpp"
 #include "vol/data/variable_transfer.hpp"
+#include "vol/file/native_dataset.hpp"
 
 namespace bento::vol {
 

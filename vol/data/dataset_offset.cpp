@@ -3,6 +3,7 @@
 #include "vol/data/dataset_offset.hpp"
 
 #include "vol/file/file_context.hpp"
+#include "vol/file/native_dataset.hpp"
 
 namespace bento::vol {
 

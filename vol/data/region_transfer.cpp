@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "vol/file/dataset_state.hpp"
+#include "vol/file/native_dataset.hpp"
 #include "vol/file/skeleton_regions.hpp"
 
 namespace bento::vol {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hdf5/data/selection.hpp"
+#include "vol/file/native_dataset.hpp"
 
 namespace bento::vol {
 
@@ -18,15 +19,6 @@ using For = VirtualSources::For;
 std::vector<ObjectIdentity>& descent() {
   static auto* const instance = new std::vector<ObjectIdentity>;
   return *instance;
-}
-
-Result<PlistHandle> access_list(const Object* object) {
-  H5VL_dataset_get_args_t args{};
-  args.op_type = H5VL_DATASET_GET_DAPL;
-  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                      nullptr) < 0)
-    return fail(Code::kInternal, "dataset access list unreadable");
-  return PlistHandle(args.args.get_dapl.dapl_id);
 }
 
 /// How many sources of a series there are. HDF5 stops looking where more than `gap` are missing.
@@ -85,7 +77,7 @@ Result<Dims> extent_now(VirtualDataset& dataset) {
 Result<VirtualDataset*> virtual_dataset(const Object* object, DatasetState& state) {
   if (!state.mapped) {
     BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
-    BENTO_ASSIGN(PlistHandle dapl, access_list(object));
+    BENTO_ASSIGN(PlistHandle dapl, native_dapl(object));
     BENTO_ASSIGN(VirtualLayout layout, virtual_layout_of(object, dcpl.get(), dapl.get()));
     state.mapped = std::make_shared<VirtualDataset>(std::move(layout), object, std::move(dapl));
   }

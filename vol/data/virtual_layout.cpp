@@ -9,6 +9,7 @@
 
 #include "hdf5/data/selection.hpp"
 #include "vol/file/dataset_state.hpp"
+#include "vol/file/native_dataset.hpp"
 
 namespace bento::vol {
 

@@ -13,6 +13,7 @@
 #include "vol/data/packed_memory.hpp"
 #include "vol/data/virtual_dataset.hpp"
 #include "vol/data/virtual_pieces.hpp"
+#include "vol/file/native_dataset.hpp"
 
 namespace bento::vol {
 

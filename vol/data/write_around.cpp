@@ -10,6 +10,7 @@
 #include "core/base/verified_reads.hpp"
 #include "vol/data/box_data.hpp"
 #include "vol/data/filtered_data.hpp"
+#include "vol/file/native_dataset.hpp"
 
 namespace bento::vol {
 

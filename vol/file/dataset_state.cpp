@@ -10,6 +10,7 @@
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/open_files.hpp"
+#include "vol/file/native_dataset.hpp"
 #include "vol/file/native_of_ranks.hpp"
 
 namespace bento::vol {
@@ -29,24 +30,6 @@ Result<ObjectIdentity> identity_of(const Object* object) {
   identity.fileno = info.fileno;
   if (object->type == H5I_DATASET) object->fileno = info.fileno;
   return identity;
-}
-
-Result<PlistHandle> native_dcpl(const Object* object) {
-  H5VL_dataset_get_args_t args{};
-  args.op_type = H5VL_DATASET_GET_DCPL;
-  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                      nullptr) < 0)
-    return fail(Code::kInternal, "dataset creation list unreadable");
-  return PlistHandle(args.args.get_dcpl.dcpl_id);
-}
-
-Result<SpaceHandle> native_space(const Object* object) {
-  H5VL_dataset_get_args_t args{};
-  args.op_type = H5VL_DATASET_GET_SPACE;
-  if (H5VLdataset_get(object->under, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                      nullptr) < 0)
-    return fail(Code::kInternal, "dataspace unreadable");
-  return SpaceHandle(args.args.get_space.space_id);
 }
 
 Result<Dims> DatasetState::extent(const Object* object) {

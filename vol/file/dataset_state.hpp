@@ -107,8 +107,4 @@ Result<DatasetState*> resolve(Object* object);
 /// Forgets what is cached, after H5Drefresh or when the wrapper's dataset was just declared.
 void unresolve(Object* object);
 
-/// Native answers, as new ids.
-Result<PlistHandle> native_dcpl(const Object* object);
-Result<SpaceHandle> native_space(const Object* object);
-
 }  // namespace bento::vol

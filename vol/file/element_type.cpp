@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "hdf5/base/types.hpp"
-#include "vol/file/object.hpp"
+#include "vol/file/native_dataset.hpp"
 
 namespace bento::vol {
 
@@ -33,14 +33,9 @@ bool ElementType::equals(hid_t type) {
 
 Result<std::shared_ptr<ElementType>> element_type_of(const Object* dataset,
                                                      std::weak_ptr<ElementType>& last) {
-  H5VL_dataset_get_args_t args{};
-  args.op_type = H5VL_DATASET_GET_TYPE;
-  if (H5VLdataset_get(dataset->under, dataset->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                      nullptr) < 0)
-    return fail(Code::kInternal, "datatype unreadable");
-  TypeHandle opened(args.args.get_type.type_id);
+  BENTO_ASSIGN(TypeHandle opened, native_type(dataset));
   if (auto known = last.lock(); known && H5Tequal(opened.get(), known->id()) > 0) return known;
-  // A committed type comes as an open object; a transient copy serves conversions as well.
+  // A transient copy of a committed one serves conversions as well.
   if (H5Tcommitted(opened.get()) != 0) opened = TypeHandle(H5Tcopy(opened.get()));
   auto type = std::make_shared<ElementType>(std::move(opened));
   if (type->number()) last = type;

@@ -21,6 +21,7 @@
 #include "vol/file/destination.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/metadata_cache.hpp"
+#include "vol/file/native_dataset.hpp"
 #include "vol/file/virtual_sources.hpp"
 
 namespace bento::vol {
