@@ -22,7 +22,7 @@ Board::Board(int descriptor, std::uint32_t index, NodeHead& node, std::span<Rank
       areas_{ExposedWindow(descriptor, area_offset(index, 0)),
              ExposedWindow(descriptor, area_offset(index, 1))} {}
 
-Status Board::expose(RemoteMemory& remote, PublishedWord& word) {
+Status Board::expose(RemoteMemory& remote, LogWord& word) {
   word_ = &word;
   BENTO_TRY(log_window_.begin(remote));
   for (ExposedWindow& area : areas_) BENTO_TRY(area.begin(remote));
@@ -99,7 +99,10 @@ Status Board::publish() {
   head_.bytes += fresh.size();
   log_.clear();
   mine_->log.store(head_.word(), std::memory_order_release);
-  if (word_ != nullptr) word_->log.store(head_.word(), std::memory_order_release);
+  if (word_ != nullptr) {
+    word_->store(head_.word(), std::memory_order_release);
+    unshown_ = true;
+  }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (node_->seen.load(std::memory_order_relaxed) >= node_->counter.load(std::memory_order_relaxed))
     node_->counter.fetch_add(1, std::memory_order_seq_cst);
@@ -111,7 +114,7 @@ void Board::next_epoch() {
   head_ = {LogHead::after(head_.epoch), 0};
   next_ = 0;
   mine_->log.store(head_.word(), std::memory_order_seq_cst);
-  if (word_ != nullptr) word_->log.store(head_.word(), std::memory_order_seq_cst);
+  if (word_ != nullptr) word_->store(head_.word(), std::memory_order_seq_cst);
   all_known_ = false;
   log_window_.give_back(kKeptBytes);
 }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/board/board_log.hpp"
@@ -23,8 +24,8 @@ class Board {
 
   // For the ranks of other nodes, where there are any. Before anything else.
 
-  /// `word`: this rank's in the table. Errors: kNoSpace.
-  Status expose(RemoteMemory& remote, PublishedWord& word);
+  /// `word`: this rank's behind the heads. Errors: kNoSpace.
+  Status expose(RemoteMemory& remote, LogWord& word);
   /// Where the log and the two areas lie in this process.
   [[nodiscard]] std::array<std::uint64_t, 3> addresses() const {
     return {log_window_.address(), areas_[0].address(), areas_[1].address()};
@@ -69,10 +70,12 @@ class Board {
 
   /// All that is published next is earlier.
   void set_time(std::uint64_t time_ns) {
-    if (word_ != nullptr) word_->time_ns.store(time_ns, std::memory_order_release);
+    if (word_ != nullptr) raise(node_->latest_ns, time_ns);
   }
   /// Others see what there is from now on. Errors: kNoSpace (the log is full, or memory is).
   Status publish();
+  /// Has it published since the last call of this? Never where all ranks are on this node.
+  [[nodiscard]] bool take_unshown() { return std::exchange(unshown_, false); }
   /// All that this rank writes up to this collective count is published.
   void set_reached(std::uint64_t collective) {
     mine_->reached.store(collective, std::memory_order_release);
@@ -90,9 +93,10 @@ class Board {
   ExposedWindow log_window_;
   ExposedWindow areas_[2];
   std::uint64_t used_[2] = {0, 0};  ///< bytes of each area that were asked for so far
-  PublishedWord* word_ = nullptr;   ///< null: all ranks are on this node
-  std::uint64_t all_at_ = 0;        ///< the call of all that all ranks have come to for certain
-  bool all_known_ = false;          ///< false: the next one is that
+  LogWord* word_ = nullptr;         ///< null: all ranks are on this node
+  bool unshown_ = false;      ///< published, and not in the table of nodes for all that is known
+  std::uint64_t all_at_ = 0;  ///< the call of all that all ranks have come to for certain
+  bool all_known_ = false;    ///< false: the next one is that
   unsigned area_ = 0;
   LogWriter log_;  ///< not published yet
   LogHead head_;

@@ -22,10 +22,15 @@
 ///   nobody reads writes to no memory that others write to.
 ///
 /// Where there are ranks on other nodes, these read the same memory as RemoteMemory, never the
-/// node's counter: a table behind the heads has the log words of all ranks of the node side by
-/// side, so that one small fetch says whether anything is new. Nothing is written from afar. Beside
-/// each word is a time later than those of all records that the rank has published: who writes
-/// looks there first, and gives later times, whatever its node's clock shows.
+/// node's counter. The memory of rank 0's node has a *table* of all nodes
+/// (core/board/node_table.hpp): one small fetch says on which of them there is anything new, and
+/// from when. It is the only memory that is written from afar. Behind the heads of each node are
+/// the log words of all its ranks side by side, so that a second small fetch says of which.
+/// - A rank that has published shows so in the table before H5Dwrite returns. Between the two,
+///   others may find that an area's generation has grown, and must read the log words then,
+///   whatever the table says.
+/// - The time in the table is later than those of all records that a node's ranks have published:
+///   who writes looks there first, and gives later times, whatever its node's clock shows.
 #pragma once
 
 #include <array>
@@ -45,6 +50,12 @@ struct NodeHead {
   alignas(64) std::atomic<std::uint64_t> counter;
   alignas(64) std::atomic<std::uint64_t> seen;  ///< the largest counter that anybody has looked at
   alignas(64) NodeLock lock;                    ///< of transfers in MPI's atomic mode
+  // Where there are other nodes:
+  alignas(64) std::atomic<std::uint64_t> published;  ///< times that ranks of the node did so
+  std::atomic<std::uint64_t> latest_ns;              ///< the latest of their times
+  alignas(64) std::atomic<std::uint64_t> shown;      ///< of `published`, what the table has
+  std::atomic<std::uint64_t> unreachable;            ///< not 0: a rank has failed to put it there
+  alignas(64) NodeLock table_lock;                   ///< of the node's entry in the table
 };
 
 struct alignas(64) RankHead {
@@ -56,12 +67,21 @@ struct alignas(64) RankHead {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// In the table behind the heads.
-struct PublishedWord {
-  std::atomic<std::uint64_t> log;  ///< LogHead
+/// Behind the heads: what RankHead::log is of each rank.
+using LogWord = std::atomic<std::uint64_t>;
+
+/// Of one node, in the table behind the log words of rank 0's node. Both only grow.
+struct NodeEntry {
+  std::atomic<std::uint64_t> count;
   std::atomic<std::uint64_t> time_ns;
 };
-static_assert(sizeof(PublishedWord) == 2 * sizeof(std::uint64_t));
+static_assert(sizeof(NodeEntry) == 2 * sizeof(std::uint64_t));
+
+inline void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
+  std::uint64_t old = word.load();
+  while (old < value && !word.compare_exchange_weak(old, value)) {
+  }
+}
 
 /// Bytes of a log that are published, and the epoch that they belong to, in one word.
 struct LogHead {
@@ -84,15 +104,19 @@ inline std::uint64_t log_offset(std::uint32_t index) {
 inline std::uint64_t area_offset(std::uint32_t index, unsigned area) {
   return log_offset(index) + (1 + area) * kMostBoardBytes;
 }
-/// Within the heads: those of the ranks, and the table of their log words.
+/// Within the heads: those of the ranks, their log words, and on rank 0's node the table.
 inline std::uint64_t rank_heads_offset() {
   return sizeof(NodeHead);
 }
 inline std::uint64_t words_offset(std::uint32_t ranks) {
   return rank_heads_offset() + std::uint64_t{ranks} * sizeof(RankHead);
 }
-inline std::uint64_t head_bytes(std::uint32_t ranks) {
-  return words_offset(ranks) + std::uint64_t{ranks} * sizeof(PublishedWord);
+inline std::uint64_t table_offset(std::uint32_t ranks) {
+  return words_offset(ranks) + std::uint64_t{ranks} * sizeof(LogWord);
+}
+/// `nodes`: entries of the table, 0 on all but rank 0's node.
+inline std::uint64_t head_bytes(std::uint32_t ranks, std::uint32_t nodes) {
+  return table_offset(ranks) + std::uint64_t{nodes} * sizeof(NodeEntry);
 }
 inline std::uint64_t board_bytes(std::uint32_t ranks) {
   return log_offset(ranks);

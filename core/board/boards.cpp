@@ -76,19 +76,28 @@ std::span<RankHead> Boards::rank_heads() const {
           parts_.here.size()};
 }
 
-std::span<PublishedWord> Boards::words() const {
+std::span<LogWord> Boards::words() const {
   const std::size_t count = parts_.here.size();
-  std::byte* const table = parts_.heads->data() + words_offset(static_cast<std::uint32_t>(count));
-  return {reinterpret_cast<PublishedWord*>(table), count};
+  std::byte* const words = parts_.heads->data() + words_offset(static_cast<std::uint32_t>(count));
+  return {reinterpret_cast<LogWord*>(words), count};
 }
 
-// Ranks of this node may have given times of another node's clock, too.
+std::span<NodeEntry> Boards::table() const {
+  const auto count = static_cast<std::uint32_t>(parts_.here.size());
+  std::byte* const entries = parts_.heads->data() + table_offset(count);
+  return {reinterpret_cast<NodeEntry*>(entries), parts_.table};
+}
+
+std::uint64_t Boards::own_head_bytes() const {
+  return head_bytes(static_cast<std::uint32_t>(parts_.here.size()), parts_.table);
+}
+
 Result<std::uint64_t> Boards::latest_time() {
-  if (remote_ == nullptr) return std::uint64_t{0};
-  BENTO_ASSIGN(std::uint64_t latest, remote_->latest_time());
-  for (const PublishedWord& word : words())
-    latest = std::max(latest, word.time_ns.load(std::memory_order_acquire));
-  return latest;
+  return table_ == nullptr ? Result<std::uint64_t>(std::uint64_t{0}) : table_->latest_time();
+}
+
+Status Boards::show() {
+  return table_ == nullptr ? Status{} : table_->show();
 }
 
 NodeLock& Boards::lock() {
@@ -101,17 +110,21 @@ Status Boards::share_memory(Parts& parts, const MeetingPlace& meeting) {
   if (!memory) return fail(Code::kUnsupported, memory.error().text);
   parts.memory = std::move(*memory);
   parts.heads = std::make_unique<SharedWindow>(parts.memory->get(), 0, kRankBoardBytes, true);
-  BENTO_TRY(parts.heads->reach(head_bytes(count)));
+  BENTO_TRY(parts.heads->reach(head_bytes(count, parts.table)));
   if (parts.mine != 0) return {};
-  return reinterpret_cast<NodeHead*>(parts.heads->data())->lock.make();
+  auto* const node = reinterpret_cast<NodeHead*>(parts.heads->data());
+  BENTO_TRY(node->lock.make());
+  return node->table_lock.make();
 }
 
-Result<Boards::Opened> Boards::open(Communicator& ranks, const RankGroups& nodes,
+Result<Boards::Opened> Boards::open(Communicator& ranks, const RankGroups& nodes, double timeout_s,
                                     OtherRecords::Metadata metadata) {
   const auto mine = static_cast<std::uint32_t>(ranks.rank());
   const std::vector<std::uint32_t> groups = nodes.groups();
   BENTO_ASSIGN(const MeetingPlace meeting, agree_on_meeting(ranks, groups[mine]));
   Parts parts;
+  parts.node = groups[mine];
+  if (parts.node == 0 && nodes.count() > 1) parts.table = nodes.count();
   for (std::uint32_t rank = 0; rank < groups.size(); ++rank) {
     if (rank == mine) parts.mine = static_cast<std::uint32_t>(parts.here.size());
     if (groups[rank] == groups[mine]) parts.here.push_back(rank);
@@ -121,7 +134,7 @@ Result<Boards::Opened> Boards::open(Communicator& ranks, const RankGroups& nodes
   if (ready) {
     const Parts& own = boards->parts_;
     boards->mine_.emplace(own.memory->get(), own.mine, boards->node(), boards->rank_heads());
-    if (nodes.count() > 1) ready = boards->reach_others(ranks, nodes);
+    if (nodes.count() > 1) ready = boards->reach_others(ranks, nodes, timeout_s);
   }
   if (!ready && ready.error().code != Code::kUnsupported) return fail(std::move(ready).error());
   Opened opened;
@@ -137,22 +150,33 @@ Result<Boards::Opened> Boards::open(Communicator& ranks, const RankGroups& nodes
 }
 
 // Collective. What was opened on all ranks is closed on all again if it is of no use.
-Status Boards::reach_others(Communicator& ranks, const RankGroups& nodes) {
+Status Boards::reach_others(Communicator& ranks, const RankGroups& nodes, double timeout_s) {
   auto memory = ranks.open_remote_memory();
   if (memory) parts_.remote = std::move(*memory);
   BENTO_TRY(agree(ranks, memory ? Status{} : as_unsupported(fail(std::move(memory).error()))));
   const auto reach = [&]() -> Status {
     BENTO_TRY(agree(ranks, as_unsupported(expose())));
     BENTO_ASSIGN(auto addresses, exchange_addresses(ranks));
+    const std::vector<std::uint32_t> groups = nodes.groups();
+    NodeTable::Place place;
+    place.address = addresses[0].heads +
+                    table_offset(static_cast<std::uint32_t>(std::ranges::count(groups, 0U)));
+    place.here = table();
+    place.nodes = nodes.count();
+    place.mine = parts_.node;
+    place.timeout_s = timeout_s;
+    table_ = std::make_unique<NodeTable>(*parts_.remote, node(), place);
     RestProbe probe;
+    probe.table = table_.get();
     for (std::uint32_t node = 0; node < nodes.count(); ++node) {
       const std::uint32_t leader = nodes.leader_of(node);
       probe.nodes.push_back({leader, addresses[leader].heads + offsetof(NodeHead, at_rest)});
     }
     if (leads()) probe.at_rest = &node().at_rest;
     BENTO_TRY(probe_at_rest(ranks, *parts_.remote, probe));
-    remote_ = std::make_unique<RemoteNodes>(
-        *parts_.remote, nodes, static_cast<std::uint32_t>(ranks.rank()), std::move(addresses));
+    remote_ = std::make_unique<RemoteNodes>(*parts_.remote, *table_, nodes,
+                                            static_cast<std::uint32_t>(ranks.rank()),
+                                            std::move(addresses));
     return {};
   };
   Status reached = reach();
@@ -161,10 +185,8 @@ Status Boards::reach_others(Communicator& ranks, const RankGroups& nodes) {
 }
 
 Status Boards::expose() {
-  const auto count = static_cast<std::uint32_t>(parts_.here.size());
-  std::byte* const heads = parts_.heads->data();
   BENTO_TRY(mine_->expose(*parts_.remote, words()[parts_.mine]));
-  return leads() ? parts_.remote->expose(heads, head_bytes(count)) : Status{};
+  return leads() ? parts_.remote->expose(parts_.heads->data(), own_head_bytes()) : Status{};
 }
 
 Result<std::vector<RemoteNodes::Addresses>> Boards::exchange_addresses(Communicator& ranks) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/board/board.hpp"
+#include "core/board/node_table.hpp"
 #include "core/board/other_records.hpp"
 #include "core/board/remote_nodes.hpp"
 #include "core/comm/communicator.hpp"
@@ -31,8 +32,9 @@ class Boards {
   /// Those of ranks on several nodes need memory that can be read from afar while its owner makes
   /// no call, which is tried here. Collective; a message down a tree for the way to meet, and one
   /// up and down for whether all have come; with several nodes as many again for where their memory
-  /// lies, and what probe_at_rest() costs. Errors: kPeer.
-  static Result<Opened> open(Communicator& ranks, const RankGroups& nodes,
+  /// lies, and what probe_at_rest() costs. Who waits for other nodes later does so for `timeout_s`,
+  /// 0 for ever. Errors: kPeer.
+  static Result<Opened> open(Communicator& ranks, const RankGroups& nodes, double timeout_s,
                              OtherRecords::Metadata metadata);
   /// What others may still read stays mapped where close() was not called.
   ~Boards();
@@ -42,9 +44,12 @@ class Boards {
 
   [[nodiscard]] Board& mine() { return *mine_; }
   [[nodiscard]] OtherRecords& others() { return *others_; }
-  /// A time that is later than those of all records that other ranks have published; 0 if all ranks
-  /// are on one node, whose clock they have. One small fetch from each other node. Errors: kPeer.
+  /// A time that is later than those of all records that other ranks have shown; 0 if all ranks are
+  /// on one node, whose clock they have. Costs what NodeTable::look() does. Errors: kPeer.
   Result<std::uint64_t> latest_time();
+  /// Ranks of other nodes find what this one has published, and its time, when this returns.
+  /// Errors: kPeer.
+  Status show();
   /// Was that asked since the last publish() of the container?
   [[nodiscard]] bool ordered() const { return ordered_; }
   void set_ordered(bool ordered) { ordered_ = ordered; }
@@ -61,6 +66,8 @@ class Boards {
   struct Parts {
     std::vector<std::uint32_t> here;  ///< ranks of the node, ascending
     std::uint32_t mine = 0;           ///< this one's index
+    std::uint32_t node = 0;           ///< the node's number
+    std::uint32_t table = 0;          ///< entries of the table of nodes, 0 on all but rank 0's node
     std::optional<PrivateDescriptor> memory;
     std::unique_ptr<SharedWindow> heads;
     std::unique_ptr<RemoteMemory> remote;  ///< null: all ranks are on this node
@@ -69,14 +76,17 @@ class Boards {
 
   [[nodiscard]] NodeHead& node() const;
   [[nodiscard]] std::span<RankHead> rank_heads() const;
-  [[nodiscard]] std::span<PublishedWord> words() const;
+  [[nodiscard]] std::span<LogWord> words() const;
+  [[nodiscard]] std::span<NodeEntry> table() const;
+  [[nodiscard]] std::uint64_t own_head_bytes() const;
   [[nodiscard]] bool leads() const { return parts_.mine == 0; }
   static Status share_memory(Parts& parts, const MeetingPlace& meeting);
-  Status reach_others(Communicator& ranks, const RankGroups& nodes);
+  Status reach_others(Communicator& ranks, const RankGroups& nodes, double timeout_s);
   Status expose();
   Result<std::vector<RemoteNodes::Addresses>> exchange_addresses(Communicator& ranks);
 
   Parts parts_;
+  std::unique_ptr<NodeTable> table_;  ///< null: all ranks are on this node
   std::unique_ptr<RemoteNodes> remote_;
   bool ordered_ = false;
   std::optional<Board> mine_;

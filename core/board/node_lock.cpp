@@ -48,7 +48,7 @@ int lock_until(pthread_mutex_t& mutex, std::chrono::steady_clock::time_point dea
 }  // namespace
 
 // What a rank that died had begun is not known to be whole: nobody shall go on with it.
-Status NodeLock::lock(double timeout_s) {
+Status NodeLock::lock(double timeout_s, std::string_view what) {
   using Seconds = std::chrono::duration<double>;
   using Clock = std::chrono::steady_clock;
   const int failed =
@@ -59,11 +59,10 @@ Status NodeLock::lock(double timeout_s) {
   if (failed == 0) return {};
   if (failed == EOWNERDEAD) ::pthread_mutex_unlock(&mutex_);  // not made consistent
   if (failed == EOWNERDEAD || failed == ENOTRECOVERABLE)
-    return fail(Code::kPeer, "MPI atomic mode: a rank has died in the middle of a transfer");
-  return fail(Code::kPeer,
-              fmt::format("MPI atomic mode: another rank did not end its transfer within {} s "
-                          "(timeout=)",
-                          timeout_s));
+    return fail(Code::kPeer, fmt::format("a rank of this node has died in the middle of {}", what));
+  return fail(Code::kPeer, fmt::format("another rank of this node did not end {} within {} s "
+                                       "(timeout=)",
+                                       what, timeout_s));
 }
 
 }  // namespace bento

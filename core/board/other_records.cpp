@@ -280,7 +280,7 @@ void OtherRecords::remove(DatasetNumber dataset) {
 void OtherRecords::next_epoch() {
   epoch_ = LogHead::after(epoch_);
   counter_ = ~node_->counter.load();
-  if (remote_ != nullptr) remote_->forget();
+  if (remote_ != nullptr) remote_->next_epoch(epoch_);
   index_ = Index();
   times_.clear();
   gaps_.clear();

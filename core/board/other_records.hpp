@@ -42,7 +42,7 @@ class OtherRecords {
                Metadata metadata);
 
   /// Reads what is new. If nothing is, costs next to nothing within the node, and one small fetch
-  /// from each other one. Errors: kCorrupt, kNoSpace, kPeer.
+  /// if there are others. Errors: kCorrupt, kNoSpace, kPeer.
   Status catch_up() {
     const std::uint64_t now = node_->counter.load(std::memory_order_acquire);
     if (now != counter_) BENTO_TRY(read_logs(now));

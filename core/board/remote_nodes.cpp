@@ -13,29 +13,35 @@ namespace bento {
 
 namespace {
 
-constexpr std::uint64_t kUnknown = ~std::uint64_t{0};
-
 std::span<std::byte> bytes_of(std::span<std::uint64_t> words) {
   return std::as_writable_bytes(words);
 }
 
 }  // namespace
 
-RemoteNodes::RemoteNodes(RemoteMemory& memory, const RankGroups& nodes, std::uint32_t mine,
-                         std::vector<Addresses> all)
-    : memory_(&memory), addresses_(std::move(all)), place_of_(addresses_.size(), 0) {
+RemoteNodes::RemoteNodes(RemoteMemory& memory, NodeTable& table, const RankGroups& nodes,
+                         std::uint32_t mine, std::vector<Addresses> all)
+    : memory_(&memory),
+      table_(&table),
+      addresses_(std::move(all)),
+      place_of_(addresses_.size(), 0),
+      node_of_(addresses_.size(), 0) {
   const std::vector<std::uint32_t> group_of = nodes.groups();
   const std::uint32_t own = group_of[mine];
-  std::vector<std::size_t> node_of(nodes.count());
+  std::vector<std::uint32_t> place_of_node(nodes.count());
   for (std::uint32_t group = 0; group < nodes.count(); ++group) {
     if (group == own) continue;
-    node_of[group] = nodes_.size();
+    place_of_node[group] = static_cast<std::uint32_t>(nodes_.size());
     Node& node = nodes_.emplace_back();
+    node.number = group;
     node.leader = nodes.leader_of(group);
     node.heads = addresses_[node.leader].heads;
   }
-  for (std::uint32_t rank = 0; rank < addresses_.size(); ++rank)
-    if (group_of[rank] != own) nodes_[node_of[group_of[rank]]].ranks.push_back(rank);
+  for (std::uint32_t rank = 0; rank < addresses_.size(); ++rank) {
+    if (group_of[rank] == own) continue;
+    node_of_[rank] = place_of_node[group_of[rank]];
+    nodes_[node_of_[rank]].ranks.push_back(rank);
+  }
   for (Node& node : nodes_) {
     node.first = rank_at_.size();
     for (const std::uint32_t rank : node.ranks) {
@@ -44,16 +50,26 @@ RemoteNodes::RemoteNodes(RemoteMemory& memory, const RankGroups& nodes, std::uin
     }
   }
   words_.resize(rank_at_.size());
-  noted_.assign(rank_at_.size(), kUnknown);
+  noted_.assign(rank_at_.size(), LogHead().word());
   heads_.resize(rank_at_.size() * kHeadWords);
+}
+
+bool RemoteNodes::mark_stale(std::span<const NodeTable::Entry> entries) {
+  bool any = false;
+  for (Node& node : nodes_) {
+    node.stale = node.unread != 0 || node.count != entries[node.number].count;
+    any = any || node.stale;
+  }
+  return any;
 }
 
 Status RemoteNodes::fetch_words() {
   std::vector<RemotePart> parts;
   for (const Node& node : nodes_) {
+    if (!node.stale) continue;
     const std::size_t count = node.ranks.size();
     parts.push_back({node.leader, node.heads + words_offset(static_cast<std::uint32_t>(count)),
-                     std::as_writable_bytes(std::span(words_).subspan(node.first, count))});
+                     bytes_of(std::span(words_).subspan(node.first, count))});
   }
   return memory_->fetch(parts);
 }
@@ -76,11 +92,14 @@ bool RemoteNodes::mark_changed() {
   changed_.clear();
   for (Node& node : nodes_) {
     node.changed = false;
+    if (!node.stale) continue;
+    node.unread = 0;
     for (std::size_t i = 0; i < node.ranks.size(); ++i) {
-      if (words_[node.first + i].log == noted_[node.first + i]) continue;
-      node.changed = true;
+      if (words_[node.first + i] == noted_[node.first + i]) continue;
+      ++node.unread;
       changed_.push_back(node.ranks[i]);
     }
+    node.changed = node.unread != 0;
   }
   return !changed_.empty();
 }
@@ -89,40 +108,50 @@ bool RemoteNodes::mark_changed() {
 bool RemoteNodes::torn() const {
   return std::ranges::any_of(changed_, [this](std::uint32_t rank) {
     const std::size_t at = place_of_[rank];
-    const LogHead before = LogHead::of(words_[at].log);
+    const LogHead before = LogHead::of(words_[at]);
     const LogHead after = LogHead::of(head_word(at, offsetof(RankHead, log)));
     return before.epoch == after.epoch && before.bytes > after.bytes;
   });
 }
 
-// The heads are fetched after the words that say what is new: whatever a rank had told before it
-// published that, such as the layout, is in them.
+// What the table counts was in the words before, so these are fetched after it. And the heads are
+// fetched after the words that say what is new: whatever a rank had told before it published that,
+// such as the layout, is in them.
 Result<std::span<const std::uint32_t>> RemoteNodes::look() {
+  BENTO_ASSIGN(const auto entries, table_->look());
+  changed_.clear();
+  if (!mark_stale(entries)) return std::span<const std::uint32_t>();
   do {
     BENTO_TRY(fetch_words());
-    if (!mark_changed()) return std::span<const std::uint32_t>();
+    if (!mark_changed()) break;
     BENTO_TRY(fetch_heads(true));
   } while (torn());
+  for (Node& node : nodes_)
+    if (node.stale) node.count = entries[node.number].count;
   return std::span<const std::uint32_t>(changed_);
 }
 
-Result<std::uint64_t> RemoteNodes::latest_time() {
-  BENTO_TRY(fetch_words());
-  std::uint64_t latest = 0;
-  for (const Word& word : words_) latest = std::max(latest, word.time_ns);
-  return latest;
-}
-
 LogHead RemoteNodes::found(std::uint32_t rank) const {
-  return LogHead::of(words_[place_of_[rank]].log);
+  return LogHead::of(words_[place_of_[rank]]);
 }
 
 void RemoteNodes::note(std::uint32_t rank) {
-  noted_[place_of_[rank]] = words_[place_of_[rank]].log;
+  const std::size_t at = place_of_[rank];
+  if (noted_[at] == words_[at]) return;
+  noted_[at] = words_[at];
+  --nodes_[node_of_[rank]].unread;
 }
 
-void RemoteNodes::forget() {
-  std::ranges::fill(noted_, kUnknown);
+// A rank that is in that epoch before this one is: its log was looked at, and left.
+void RemoteNodes::next_epoch(std::uint32_t epoch) {
+  for (Node& node : nodes_) {
+    for (std::size_t i = 0; i < node.ranks.size(); ++i) {
+      std::uint64_t& noted = noted_[node.first + i];
+      if (noted != kUnknown && LogHead::of(noted).epoch != epoch) continue;
+      noted = kUnknown;
+      node.count = kUnknown;
+    }
+  }
 }
 
 Status RemoteNodes::fetch(std::uint32_t rank, std::uint64_t address, std::uint64_t from,
@@ -145,22 +174,23 @@ Result<std::span<const std::byte>> RemoteNodes::log(std::uint32_t rank, std::uin
   return std::span<const std::byte>(bytes_);
 }
 
-// Its generation is fetched when the bytes have come: it grows before they are written over.
+// Its generation is fetched when the bytes have come: it grows before they are written over. The
+// log says by then where they are, which the table may not show yet.
 Result<std::span<const std::byte>> RemoteNodes::area(std::uint32_t rank, const BufferPlace& place,
                                                      std::uint64_t bytes) {
   BENTO_TRY(
       fetch(rank, addresses_[rank].parts[1 + place.area], place.offset, place.offset + bytes));
-  const std::size_t at = place_of_[rank];
-  const auto node = std::ranges::find_if(nodes_, [at](const Node& one) {
-    return at >= one.first && at < one.first + one.ranks.size();
-  });
+  Node& node = nodes_[node_of_[rank]];
   std::array<std::uint64_t, 1> now{};
-  const std::uint64_t address = node->heads + rank_heads_offset() +
-                                (at - node->first) * sizeof(RankHead) +
+  const std::uint64_t address = node.heads + rank_heads_offset() +
+                                (place_of_[rank] - node.first) * sizeof(RankHead) +
                                 offsetof(RankHead, generation) + place.area * sizeof(now);
-  const RemotePart generation{node->leader, address, bytes_of(now)};
+  const RemotePart generation{node.leader, address, bytes_of(now)};
   BENTO_TRY(memory_->fetch({&generation, 1}));
-  if (now[0] != place.generation) bytes_.clear();
+  if (now[0] != place.generation) {
+    bytes_.clear();
+    node.count = kUnknown;
+  }
   return std::span<const std::byte>(bytes_);
 }
 

@@ -44,6 +44,18 @@ Status ask(RemoteMemory& memory, const RestProbe::Place& place, milliseconds tim
                           place.rank));
 }
 
+// Others write to rank 0's memory only.
+Status ask_zero(RemoteMemory& memory, const RestProbe& probe, milliseconds time) {
+  const RestProbe::Place& zero = probe.nodes[0];
+  BENTO_TRY(ask(memory, zero, time));
+  const double within_s = std::chrono::duration<double>(time).count();
+  const auto round = static_cast<std::uint32_t>(time.count());
+  BENTO_ASSIGN(const bool arrived, probe.table->try_put(zero.address, round, within_s));
+  if (arrived) return {};
+  return fail(Code::kUnsupported,
+              "MPI does not write to the memory of rank 0 while that makes no call of it");
+}
+
 /// Until all that are asked have answered at rest, or not in any round. Collective.
 template <class Ask>
 Status try_rounds(Communicator& ranks, const RestProbe& probe, bool rests, const Ask& ask_in) {
@@ -68,7 +80,7 @@ Status probe_at_rest(Communicator& ranks, RemoteMemory& memory, const RestProbe&
   const bool first = probe.at_rest != nullptr;
   const bool zero = ranks.rank() == 0;
   BENTO_TRY(try_rounds(ranks, probe, zero, [&](milliseconds time) {
-    return first ? ask(memory, probe.nodes[0], time) : Status{};
+    return first ? ask_zero(memory, probe, time) : Status{};
   }));
   return try_rounds(ranks, probe, first && !zero, [&](milliseconds time) -> Status {
     for (std::size_t node = 1; zero && node < probe.nodes.size(); ++node)

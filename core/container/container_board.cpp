@@ -21,6 +21,12 @@
 
 namespace bento {
 
+namespace {
+/// Ranks on several nodes that share what they write without having been asked to. Each of them
+/// keeps some 130 bytes for each of the others.
+constexpr int kSharedByDefault = 65536;
+}  // namespace
+
 // Collective. What only this rank's node can tell is what its clock shows; on one node all have the
 // same.
 Status Container::set_clock() {
@@ -53,9 +59,9 @@ Status Container::doubt_clock() {
 Result<Boards::Opened> Container::boards_of_ranks() {
   if (nodes_.count() > 1) {
     Boards::Opened none;
-    if (!state_.options.must_share) {
-      none.why = fmt::format("the ranks are on {} nodes, and visible=write was not asked for",
-                             nodes_.count());
+    if (!state_.options.must_share && comm_->size() > kSharedByDefault) {
+      none.why = fmt::format("{} ranks are on {} nodes, and visible=write was not asked for",
+                             comm_->size(), nodes_.count());
       return none;
     }
     if (state_.options.spread) {
@@ -74,7 +80,7 @@ Result<Boards::Opened> Container::boards_of_ranks() {
     return dataset < state_.next_dataset && state_.index.find(dataset) == nullptr;
   };
   metadata.extents = [this] { return std::span<const ExtentEvent>(state_.pending.extents); };
-  return Boards::open(*comm_, nodes_, std::move(metadata));
+  return Boards::open(*comm_, nodes_, state_.options.timeout_s, std::move(metadata));
 }
 
 // A failure that all ranks have, of an open: nobody will read what this rank has exposed.
@@ -117,14 +123,15 @@ Status Container::order_behind_others() {
   return {};
 }
 
-// Each rank of several nodes has a clock of its own. So a rank shows its time before it looks at
-// what others have written, and one that has published passes the times that it finds: who was not
-// seen is told of later.
+// Each node has a clock of its own. So a rank shows its time before it looks at what others have
+// written, and one that has published passes the times that it finds: who was not seen is told of
+// later.
 Result<std::uint64_t> Container::seen_until() {
   if (boards_ == nullptr || nodes_.count() == 1) return state_.clock.now_ns();
   BENTO_TRY(order_behind_others());
   const std::uint64_t now = state_.clock.now_ns();
   boards_->mine().set_time(now);
+  BENTO_TRY(boards_->show());
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return now;
 }
@@ -139,14 +146,16 @@ Status Container::tell_of_members() {
   const std::uint64_t now = state_.clock.now_ns();
   member_writes_.told(now);
   boards_->mine().set_time(now);
-  return {};
+  return nodes_.count() > 1 ? boards_->show() : Status{};
 }
 
+// In this order: what is shown to other nodes was published, and has a time by then.
 Status Container::publish() {
   if (boards_ == nullptr || inherited()) return {};
   boards_->set_ordered(false);
   boards_->mine().set_time(state_.clock.now_ns());
   BENTO_TRY(boards_->mine().publish());
+  if (boards_->mine().take_unshown()) BENTO_TRY(boards_->show());
   BENTO_TRY(tell_of_members());
   boards_->mine().set_reached(state_.collective);
   return {};
@@ -195,7 +204,7 @@ Status Container::set_atomic(bool atomic) {
 
 Status Container::begin_atomic() {
   if (boards_ != nullptr && atomic_depth_ == 0)
-    BENTO_TRY(boards_->lock().lock(state_.options.timeout_s));
+    BENTO_TRY(boards_->lock().lock(state_.options.timeout_s, "a transfer in MPI atomic mode"));
   ++atomic_depth_;
   return {};
 }

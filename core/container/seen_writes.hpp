@@ -15,9 +15,9 @@
 namespace bento {
 
 /// Tries it: the first rank of each node writes to a file beside `path`, which all of them have
-/// open and have read before, and reads what the others wrote. Rank 0 makes the file and removes
-/// it. Collective; four messages up and down a tree. Errors, equal on all ranks: kUnsupported (it
-/// is not so, or cannot be tried), kPeer.
+/// open and have read before, and reads what node 0 and the next node wrote. Rank 0 makes the file
+/// and removes it. Collective; four messages up and down a tree. Errors, equal on all ranks:
+/// kUnsupported (it is not so, or cannot be tried), kPeer.
 Status nodes_see_writes(Communicator& ranks, const RankGroups& nodes, const FileOpener& opener,
                         const std::string& path);
 

@@ -104,7 +104,8 @@ void encode(ByteWriter& out, const DbVar& var) {
   for (const std::uint64_t value : {var.dptr, var.fptr, var.chunksize, var.containersize})
     number(value);
   view(var.hash);
-  static_assert(3 * sizeof(std::uint32_t) + 1 + sizeof var.pad + 4 * sizeof(std::uint64_t) + sizeof var.hash ==
+  static_assert(3 * sizeof(std::uint32_t) + 1 + sizeof var.pad + 4 * sizeof(std::uint64_t) +
+                    sizeof var.hash ==
                 kDbVarBytes);
   out.bytes(bytes);
 }

@@ -11,17 +11,21 @@ namespace bento::test {
 
 namespace {
 
-// As a network adapter reads: beside whatever the owner does, and aligned words whole.
+bool is_word(const std::byte* at) {
+  return reinterpret_cast<std::uintptr_t>(at) % 8 == 0;
+}
+
+// As a network adapter reads and writes: beside whatever the owner does, and aligned words whole.
 #ifdef __SANITIZE_THREAD__
 __attribute__((no_sanitize("thread")))
 #endif
 void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) {
   while (bytes > 0) {
-    const bool aligned = reinterpret_cast<std::uintptr_t>(from) % 8 == 0 && bytes >= 8;
+    const bool aligned = is_word(from) && is_word(to) && bytes >= 8;
     const std::size_t step = aligned ? 8 : 1;
     if (aligned) {
-      const std::uint64_t word = *reinterpret_cast<const volatile std::uint64_t*>(from);
-      std::memcpy(to, &word, 8);
+      *reinterpret_cast<volatile std::uint64_t*>(to) =
+          *reinterpret_cast<const volatile std::uint64_t*>(from);
     } else {
       *to = *const_cast<const volatile std::byte*>(from);
     }
@@ -42,6 +46,9 @@ class ThreadMemory final : public RemoteMemory {
     return {};
   }
   Status fetch(std::span<const RemotePart> parts) override { return group_.fetch(rank_, parts); }
+  Status put(std::uint32_t rank, std::uint64_t address, std::span<const std::byte> bytes) override {
+    return group_.put(rank_, rank, address, bytes);
+  }
   [[nodiscard]] Status settled() const override { return {}; }
   void close() override { group_.close(rank_); }
 
@@ -91,16 +98,49 @@ void RemoteRanks::close(int rank) {
   exposed_.erase(rank);
 }
 
+Status RemoteRanks::inside(std::uint32_t rank, std::uint64_t address, std::size_t bytes) {
+  const bool found = std::ranges::any_of(exposed_[static_cast<int>(rank)], [&](auto& one) {
+    return address >= one.first && address + bytes <= one.first + one.second;
+  });
+  if (found) return {};
+  return fail(Code::kInternal,
+              fmt::format("{} bytes at {:#x} are not exposed by rank {}", bytes, address, rank));
+}
+
+// With the lock.
+void RemoteRanks::arrive(int rank) {
+  std::vector<OnItsWay>& all = on_their_way_[rank];
+  for (OnItsWay& one : all) {
+    if (one.fetches-- > 1) continue;
+    copy_words(reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(one.address)),
+               one.bytes.data(), one.bytes.size());
+    one.bytes.clear();
+  }
+  std::erase_if(all, [](const OnItsWay& one) { return one.bytes.empty(); });
+}
+
+Status RemoteRanks::put(int rank, std::uint32_t to, std::uint64_t address,
+                        std::span<const std::byte> bytes) {
+  unsigned fetches = 0;
+  if (before_put_) {
+    BENTO_ASSIGN(fetches, before_put_(rank));
+  }
+  const std::scoped_lock lock(mutex_);
+  BENTO_TRY(inside(to, address, bytes.size()));
+  on_their_way_[rank].push_back({fetches, address, {bytes.begin(), bytes.end()}});
+  if (fetches == 0) arrive(rank);
+  return {};
+}
+
 Status RemoteRanks::fetch(int rank, std::span<const RemotePart> parts) {
   if (before_fetch_) BENTO_TRY(before_fetch_(rank, parts));
+  {
+    const std::scoped_lock lock(mutex_);
+    arrive(rank);
+  }
   for (const RemotePart& part : parts) {
     const std::scoped_lock lock(mutex_);
-    const bool inside = std::ranges::any_of(exposed_[static_cast<int>(part.rank)], [&](auto& one) {
-      return part.address >= one.first && part.address + part.into.size() <= one.first + one.second;
-    });
-    if (!inside)
-      return fail(Code::kInternal, fmt::format("{} bytes at {:#x} are not exposed by rank {}",
-                                               part.into.size(), part.address, part.rank));
+    BENTO_TRY(inside(part.rank, part.address, part.into.size()));
     copy_words(part.into.data(),
                reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(part.address)),
                part.into.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Threads as ranks of several nodes, which read each other's memory without help.
+/// Threads as ranks of several nodes, which read and write each other's memory without help.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,18 @@
 
 namespace bento::test {
 
-/// What the ranks have exposed, and what a test wants of fetches. Must outlive all.
+/// What the ranks have exposed, and what a test wants of fetches and puts. Must outlive all.
 class RemoteRanks {
  public:
   using Fetch = std::function<Status(int rank, std::span<const RemotePart> parts)>;
+  using Put = std::function<Result<unsigned>(int rank)>;
   explicit RemoteRanks(int nodes) : nodes_(nodes) {}
 
   /// Is called before each fetch; its error is that of the fetch.
   void before_fetch(Fetch hook) { before_fetch_ = std::move(hook); }
+  /// Is called before each put; the result says before which of the following fetches of that rank
+  /// it arrives, 0: at once.
+  void before_put(Put hook) { before_put_ = std::move(hook); }
   /// A rank of this group by way of `ranks`, which must outlive it.
   [[nodiscard]] std::unique_ptr<Communicator> communicator(Communicator& ranks);
 
@@ -34,9 +38,20 @@ class RemoteRanks {
   void expose(int rank, std::byte* begin, std::uint64_t bytes);
   void close(int rank);
   Status fetch(int rank, std::span<const RemotePart> parts);
+  Status put(int rank, std::uint32_t to, std::uint64_t address, std::span<const std::byte> bytes);
+  /// With the lock.
+  Status inside(std::uint32_t rank, std::uint64_t address, std::size_t bytes);
+  void arrive(int rank);
 
   int nodes_;
   Fetch before_fetch_;
+  Put before_put_;
+  struct OnItsWay {
+    unsigned fetches = 0;
+    std::uint64_t address = 0;
+    std::vector<std::byte> bytes;
+  };
+  std::map<int, std::vector<OnItsWay>> on_their_way_;
   std::mutex mutex_;
   std::map<int, std::vector<std::pair<std::uint64_t, std::uint64_t>>> exposed_;
 };

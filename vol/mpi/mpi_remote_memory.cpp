@@ -29,10 +29,8 @@ bool one_memory(MPI_Win window) {
          found != 0 && *model == MPI_WIN_UNIFIED;
 }
 
-std::string names(std::span<const RemotePart> parts) {
-  const std::string first = fmt::format("rank {}", parts.front().rank);
-  if (parts.front().rank == parts.back().rank) return first;
-  return fmt::format("{} and others", first);
+std::string names(std::uint32_t first_rank, bool and_others) {
+  return fmt::format("rank {}{}", first_rank, and_others ? " and others" : "");
 }
 
 }  // namespace
@@ -73,10 +71,14 @@ Status MpiRemoteMemory::expose(std::byte* begin, std::uint64_t bytes) {
               fmt::format("MPI cannot make {} bytes of memory readable for other ranks", bytes));
 }
 
+Status MpiRemoteMemory::alive(std::uint32_t rank, std::uint64_t address) const {
+  const auto process = here_.find(rank);
+  if (process == here_.end() || has_memory(process->second, address)) return {};
+  return fail(Code::kPeer, fmt::format("rank {} has died: its memory is gone", rank));
+}
+
 Status MpiRemoteMemory::begin(const RemotePart& part, std::byte* into) {
-  const auto process = here_.find(part.rank);
-  if (process != here_.end() && !has_memory(process->second, part.address))
-    return fail(Code::kPeer, fmt::format("rank {} has died: its memory cannot be read", part.rank));
+  BENTO_TRY(alive(part.rank, part.address));
   for (std::size_t at = 0; at < part.into.size(); at += kPieceBytes) {
     const auto piece = static_cast<int>(std::min(kPieceBytes, part.into.size() - at));
     MPI_Request request = mpi_constants().request_null;
@@ -89,7 +91,7 @@ Status MpiRemoteMemory::begin(const RemotePart& part, std::byte* into) {
   return {};
 }
 
-Status MpiRemoteMemory::finish(std::span<const RemotePart> parts) {
+Status MpiRemoteMemory::finish(std::uint32_t first_rank, bool and_others) {
   const double until = timeout_s_ > 0 ? now_s() + timeout_s_ : 0;
   Backoff backoff(Backoff::kShortestNapSeconds);
   for (;;) {
@@ -97,10 +99,13 @@ Status MpiRemoteMemory::finish(std::span<const RemotePart> parts) {
     const bool failed = MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done,
                                     MPI_STATUSES_IGNORE) != MPI_SUCCESS;
     if (done != 0 && !failed) return {};
-    if (failed) return fail(Code::kPeer, fmt::format("MPI cannot read memory of {}", names(parts)));
+    if (failed)
+      return fail(Code::kPeer,
+                  fmt::format("MPI cannot reach memory of {}", names(first_rank, and_others)));
     if (backoff.is_late(until))
-      return fail(Code::kPeer, fmt::format("memory of {} could not be read within {} s (timeout=)",
-                                           names(parts), timeout_s_));
+      return fail(Code::kPeer,
+                  fmt::format("memory of {} could not be reached within {} s (timeout=)",
+                              names(first_rank, and_others), timeout_s_));
     backoff.pause();
   }
 }
@@ -118,7 +123,8 @@ Status MpiRemoteMemory::fetch(std::span<const RemotePart> parts) {
     if (done) done = begin(part, landing_->data() + at);
     at += part.into.size();
   }
-  if (done && !requests_.empty()) done = finish(parts);
+  if (done && !requests_.empty())
+    done = finish(parts.front().rank, parts.front().rank != parts.back().rank);
   if (!done) {
     (void)landing_.release();  // MPI may still write there
     return broken(done.error().text);
@@ -130,6 +136,24 @@ Status MpiRemoteMemory::fetch(std::span<const RemotePart> parts) {
   }
   if (landing_->size() > kKeptBytes) std::vector<std::byte>().swap(*landing_);
   return {};
+}
+
+Status MpiRemoteMemory::put(std::uint32_t rank, std::uint64_t address,
+                            std::span<const std::byte> bytes) {
+  BENTO_TRY(usable());
+  leaving_->assign(bytes.begin(), bytes.end());
+  const auto count = static_cast<int>(bytes.size());
+  MPI_Request request = mpi_constants().request_null;
+  Status done = alive(rank, address);
+  if (done && MPI_Rput(leaving_->data(), count, mpi_constants().byte, static_cast<int>(rank),
+                       static_cast<MPI_Aint>(address), count, mpi_constants().byte, window_,
+                       &request) != MPI_SUCCESS)
+    done = fail(Code::kPeer, fmt::format("MPI cannot write to memory of rank {}", rank));
+  requests_.assign(1, request);
+  if (done) done = finish(rank, false);
+  if (done) return {};
+  (void)leaving_.release();  // MPI may still read there
+  return broken(done.error().text);
 }
 
 Status MpiRemoteMemory::settled() const {

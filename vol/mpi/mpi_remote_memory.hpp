@@ -33,6 +33,7 @@ class MpiRemoteMemory final : public RemoteMemory {
 
   Status expose(std::byte* begin, std::uint64_t bytes) override;
   Status fetch(std::span<const RemotePart> parts) override;
+  Status put(std::uint32_t rank, std::uint64_t address, std::span<const std::byte> bytes) override;
   [[nodiscard]] Status settled() const override;
   void close() override;
 
@@ -41,8 +42,9 @@ class MpiRemoteMemory final : public RemoteMemory {
       : window_(window), timeout_s_(timeout_s), here_(std::move(here)) {}
 
   Status usable() const;
+  [[nodiscard]] Status alive(std::uint32_t rank, std::uint64_t address) const;
   Status begin(const RemotePart& part, std::byte* into);
-  Status finish(std::span<const RemotePart> parts);
+  Status finish(std::uint32_t first_rank, bool and_others);
   tl::unexpected<Error> broken(std::string why);
 
   HomeProcess home_;  ///< a forked child makes no MPI call
@@ -52,6 +54,8 @@ class MpiRemoteMemory final : public RemoteMemory {
   std::string broken_;  ///< why no further call is tried; empty while all is well
   /// MPI writes here and not where the caller wants it: it may still do so after the deadline.
   std::unique_ptr<std::vector<std::byte>> landing_ = std::make_unique<std::vector<std::byte>>();
+  /// And reads here what it puts, for the same reason.
+  std::unique_ptr<std::vector<std::byte>> leaving_ = std::make_unique<std::vector<std::byte>>();
   std::vector<MPI_Request> requests_;
 };
 

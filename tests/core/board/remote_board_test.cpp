@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Two ranks, as threads, on different nodes: what a read fetches, and what may come between.
+/// Ranks, as threads, on different nodes: what a read fetches, what a write puts, and what may come
+/// between.
 #include <array>
 #include <atomic>
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include "core/base/hash.hpp"
+#include "core/board/node_table.hpp"
 #include "core/board/remote_nodes.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/support/matchers.hpp"
@@ -58,12 +61,14 @@ Result<std::uint64_t> read_row(Container& container, std::uint64_t at) {
   return values[0];
 }
 
-/// What rank 0 reads, and what rank 1 does meanwhile: in order, as the test says when.
+/// What one rank reads, and what the other one writes meanwhile: in order, as the test says when.
+/// The table of nodes is in rank 0's memory, so that it matters which of the two that is.
 struct Play {
-  explicit Play(int nodes = 2) : remote(nodes) {}
+  explicit Play(int reading_rank = 0) : reading(reading_rank) {}
 
   MemoryFileSystem disk;
-  RemoteRanks remote;
+  RemoteRanks remote{2};
+  int reading;
   std::uint64_t buffer_bytes = 64u << 10;
   std::uint64_t declared = 1u << 20;  ///< little: all gathers in memory until a commit
   /// Nobody has made a call of all since the open: others cannot be behind with one.
@@ -84,13 +89,14 @@ struct Play {
       if (!all_are_here) container->note_collective("create", {});
       (void)container->declare({}, 8, 2, 0);
       container->declared(declared);
-      if (comm->rank() == 1) {
+      const bool reads = comm->rank() == reading;
+      if (!reads) {
         BENTO_TRY(write_row(*container, 0, 5));
         BENTO_TRY(container->publish());
       }
       BENTO_TRY(barrier(*comm));
-      Status played = comm->rank() == 0 ? reader(*container) : writer(*container);
-      if (comm->rank() == 0 || !played) turn = 100;  // nobody waits for who has failed
+      Status played = reads ? reader(*container) : writer(*container);
+      if (reads || !played) turn = 100;  // nobody waits for who has failed
       BENTO_TRY(std::move(played));
       BENTO_TRY(barrier(*comm));
       return container->close();
@@ -108,12 +114,14 @@ Status expect(Container& container, std::uint64_t at, std::uint64_t value) {
 
 }  // namespace
 
-TEST_CASE("board: a read with nothing new costs one small fetch from each other node",
-          "[core][board]") {
-  Play play;
+// On rank 0's node the table is memory like any other.
+TEST_CASE("board: a read with nothing new costs one fetch of 16 bytes a node", "[core][board]") {
+  const int reading = GENERATE(0, 1);
+  CAPTURE(reading);
+  Play play(reading);
   std::vector<std::size_t> fetched;
   play.remote.before_fetch([&](int rank, std::span<const RemotePart> parts) -> Status {
-    if (rank == 0 && play.watched)
+    if (rank == reading && play.watched)
       for (const RemotePart& part : parts) fetched.push_back(part.into.size());
     return {};
   });
@@ -126,16 +134,27 @@ TEST_CASE("board: a read with nothing new costs one small fetch from each other 
         return found;
       },
       [](Container&) -> Status { return {}; });
-  CHECK(fetched == std::vector<std::size_t>{sizeof(PublishedWord)});
+  std::vector<std::size_t> wanted;
+  if (reading != 0) wanted.push_back(2 * sizeof(NodeEntry));
+  CHECK(fetched == wanted);
 }
 
-// It must not be earlier than what it has heard of, whatever the clocks of nodes show.
-TEST_CASE("board: a write costs one small fetch from each other node", "[core][board]") {
-  Play play;
-  std::atomic<int> fetches{0};
-  play.remote.before_fetch([&](int rank, std::span<const RemotePart>) -> Status {
-    if (rank == 1 && play.watched) ++fetches;
+// It must not be earlier than what it has heard of, whatever the clocks of nodes show; and be in
+// the table before it returns.
+TEST_CASE("board: a write costs two fetches of 16 bytes a node, and a put", "[core][board]") {
+  const int reading = GENERATE(0, 1);
+  CAPTURE(reading);
+  Play play(reading);
+  std::atomic<std::uint64_t> fetches{0};
+  std::atomic<std::uint64_t> puts{0};
+  play.remote.before_fetch([&](int rank, std::span<const RemotePart> parts) -> Status {
+    if (rank != reading && play.watched)
+      fetches += parts[0].into.size() == 2 * sizeof(NodeEntry) ? 1 : 1000;
     return {};
+  });
+  play.remote.before_put([&](int) -> Result<unsigned> {
+    if (play.watched) ++puts;
+    return 0U;
   });
   play.run([&](Container& container) -> Status { return expect(container, 0, 5); },
            [&](Container& container) -> Status {
@@ -147,17 +166,60 @@ TEST_CASE("board: a write costs one small fetch from each other node", "[core][b
              play.watched = false;
              return {};
            });
-  CHECK(fetches == kRowsThatFill - 1);
+  const std::uint64_t writes = reading == 0 ? kRowsThatFill - 1 : 0;
+  CHECK(fetches == 2 * writes);
+  CHECK(puts == writes);
+}
+
+// A put that MPI calls done may still be on its way.
+TEST_CASE("board: a write returns when others find it, however long the way is", "[core][board]") {
+  Play play;
+  play.remote.before_put([&](int) -> Result<unsigned> { return play.watched ? 200U : 0U; });
+  play.run(
+      [&](Container& container) -> Status {
+        play.await(1);
+        return expect(container, 1, 6);
+      },
+      [&](Container& container) -> Status {
+        play.watched = true;
+        BENTO_TRY(write_row(container, 1, 6));
+        BENTO_TRY(container.publish());
+        play.turn = 1;
+        return {};
+      });
+}
+
+TEST_CASE("board: a write that cannot be told to other nodes fails, and so do all later ones",
+          "[core][board]") {
+  Play play;
+  int wrong = 0;
+  play.remote.before_put([&](int) -> Result<unsigned> {
+    if (play.watched.exchange(false)) return fail(Code::kPeer, "gone");
+    return 0U;
+  });
+  play.run([&](Container& container) -> Status { return expect(container, 0, 5); },
+           [&](Container& container) -> Status {
+             play.watched = true;
+             for (std::uint64_t at = 1; at < 3; ++at) {
+               BENTO_TRY(write_row(container, at, 6));
+               const Status told = container.publish();
+               if (!told && told.error().code == Code::kPeer) ++wrong;
+             }
+             return {};
+           });
+  CHECK(wrong == 2);
 }
 
 // The record is in the writer's buffer when it is found, and in the file when it is fetched: its
 // place in the buffer has other bytes then.
 TEST_CASE("board: what leaves a buffer of another node while it is fetched is read from the file",
           "[core][board]") {
-  Play play;
+  const int reading = GENERATE(0, 1);
+  CAPTURE(reading);
+  Play play(reading);
   std::atomic<int> moved{0};
   play.remote.before_fetch([&](int rank, std::span<const RemotePart> parts) -> Status {
-    if (rank != 0 || !play.watched || parts[0].into.size() != kRow * 8) return {};
+    if (rank != reading || !play.watched || parts[0].into.size() != kRow * 8) return {};
     play.watched = false;
     play.turn = 1;
     play.await(2);
@@ -365,16 +427,52 @@ TEST_CASE("board: a rank of another node that throws away what it has written ov
   CHECK(known == 30);
 }
 
-TEST_CASE("board: what was noted of a rank of another node can be forgotten", "[core][board]") {
+// The bytes of an area are gone, and where they are is not in the table yet: its owner is in the
+// middle of a call.
+TEST_CASE("board: a log is read when an area of another node has changed, whatever the table says",
+          "[core][board]") {
+  Play play;
+  std::atomic<int> put{0};
+  play.remote.before_put([&](int) -> Result<unsigned> {
+    if (!play.watched) return 0U;
+    ++put;
+    return 1000U;
+  });
+  play.run(
+      [&](Container& container) -> Status {
+        BENTO_TRY(expect(container, 0, 5));  // its place in the area is known
+        play.watched = true;
+        play.turn = 1;
+        while (put == 0) std::this_thread::yield();
+        BENTO_TRY(expect(container, 0, 5));
+        play.watched = false;
+        return {};
+      },
+      [&](Container& container) -> Status {
+        play.await(1);
+        for (std::uint64_t at = 1; at < kRowsThatFill; ++at) BENTO_TRY(write_row(container, at, 6));
+        return container.publish();
+      });
+  CHECK(put == 1);
+}
+
+TEST_CASE(
+    "board: what was noted of ranks of another node holds in the next epoch but for those "
+    "that came first",
+    "[core][board]") {
   constexpr std::uint32_t kThere = 1;
   RemoteRanks remote(2);
   alignas(64) std::array<std::byte, 1024> memory{};
-  REQUIRE(head_bytes(1) <= memory.size());
+  alignas(64) std::array<std::byte, 1024> table{};
+  REQUIRE(head_bytes(1, 0) <= memory.size());
   auto& head = *reinterpret_cast<RankHead*>(memory.data() + rank_heads_offset());
-  auto& word = *reinterpret_cast<PublishedWord*>(memory.data() + words_offset(1));
+  auto& word = *reinterpret_cast<LogWord*>(memory.data() + words_offset(1));
+  auto& own_node = *reinterpret_cast<NodeHead*>(table.data());
+  auto* const entries = reinterpret_cast<NodeEntry*>(table.data() + table_offset(1));
   const auto publish = [&](LogHead log) {
     head.log = log.word();
-    word.log = log.word();
+    word = log.word();
+    ++entries[kThere].count;
   };
   const auto results = run_ranks(2, [&](Communicator& threads) -> Status {
     const std::shared_ptr<Communicator> comm = remote.communicator(threads);
@@ -390,7 +488,11 @@ TEST_CASE("board: what was noted of a rank of another node can be forgotten", "[
     BENTO_TRY(barrier(*comm));
     std::vector<RemoteNodes::Addresses> addresses(2);
     addresses[kThere].heads = reinterpret_cast<std::uintptr_t>(memory.data());
-    RemoteNodes others(*window, nodes, 0, std::move(addresses));
+    NodeTable::Place place;
+    place.here = {entries, 2};
+    place.nodes = 2;
+    NodeTable all(*window, own_node, place);
+    RemoteNodes others(*window, all, nodes, 0, std::move(addresses));
     std::vector<std::size_t> changed;
     const auto look = [&]() -> Status {
       BENTO_ASSIGN(const auto found, others.look());
@@ -403,14 +505,16 @@ TEST_CASE("board: what was noted of a rank of another node can be forgotten", "[
     publish({0, 20});
     BENTO_TRY(look());
     BENTO_TRY(look());
-    publish({1, 20});  // as long, in the next epoch
+    others.next_epoch(1);
+    BENTO_TRY(look());
+    publish({2, 20});  // as long, and in an epoch that this rank is not in yet
     BENTO_TRY(look());
     BENTO_TRY(look());
-    others.forget();
+    others.next_epoch(2);
     BENTO_TRY(look());
     BENTO_TRY(look());
     BENTO_TRY(barrier(*comm));
-    const std::vector<std::size_t> wanted{1, 0, 1, 0, 1, 0, 1, 0};
+    const std::vector<std::size_t> wanted{0, 0, 1, 0, 0, 1, 0, 1, 0};
     return changed == wanted ? Status{} : Status(fail(Code::kInternal, "not as it was noted"));
   });
   for (const auto& status : results) require_ok(status);
