@@ -173,7 +173,12 @@ Status Boards::reach_others(Communicator& ranks, const RankGroups& nodes, double
       probe.nodes.push_back({leader, addresses[leader].heads + offsetof(NodeHead, at_rest)});
     }
     if (leads()) probe.at_rest = &node().at_rest;
-    BENTO_TRY(probe_at_rest(ranks, *parts_.remote, probe));
+    Status before = agree(ranks, ranks.reaches_at_rest(nodes.identity())
+                                     ? Status{}
+                                     : fail(Code::kUnsupported, "not tried yet"));
+    if (!before && before.error().code != Code::kUnsupported) return before;
+    if (!before) BENTO_TRY(probe_at_rest(ranks, *parts_.remote, probe));
+    ranks.note_reaches_at_rest(nodes.identity());
     remote_ = std::make_unique<RemoteNodes>(*parts_.remote, *table_, nodes,
                                             static_cast<std::uint32_t>(ranks.rank()),
                                             std::move(addresses));

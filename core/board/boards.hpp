@@ -32,7 +32,7 @@ class Boards {
   /// Those of ranks on several nodes need memory that can be read from afar while its owner makes
   /// no call, which is tried here. Collective; a message down a tree for the way to meet, and one
   /// up and down for whether all have come; with several nodes as many again for where their memory
-  /// lies, and what probe_at_rest() costs. Who waits for other nodes later does so for `timeout_s`,
+  /// lies, and at the first time between these nodes what probe_at_rest() costs. Who waits for other nodes later does so for `timeout_s`,
   /// 0 for ever. Errors: kPeer.
   static Result<Opened> open(Communicator& ranks, const RankGroups& nodes, double timeout_s,
                              OtherRecords::Metadata metadata);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/hash.hpp"
 #include "core/comm/node.hpp"
 #include "core/comm/remote_memory.hpp"
 
@@ -54,6 +55,12 @@ class Communicator {
   virtual Result<std::unique_ptr<RemoteMemory>> open_remote_memory() {
     return fail(Code::kUnsupported, "ranks do not read each other's memory");
   }
+
+  /// Was the memory of ranks on these nodes (RankGroups::identity()) found to be reached while they
+  /// make no call? What one group of ranks of a process has found, later ones need not try again.
+  /// Not collective.
+  [[nodiscard]] virtual bool reaches_at_rest(const Hash128&) const { return false; }
+  virtual void note_reaches_at_rest(const Hash128&) {}
 
   /// Names the node that this rank runs on: equal on the ranks that share it (core/comm/node.hpp),
   /// different elsewhere. Not collective.

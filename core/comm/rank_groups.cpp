@@ -63,6 +63,7 @@ Result<RankGroups> RankGroups::make(Communicator& ranks, const Hash128& key) {
   BENTO_ASSIGN(const Bytes told, ranks.broadcast(merged));
   BENTO_ASSIGN(const auto runs, decode(told));
   RankGroups groups;
+  groups.identity_ = hash128(told);
   std::map<Hash128, std::uint32_t> numbers;
   std::uint32_t rank = 0;
   for (const auto& run : runs) {

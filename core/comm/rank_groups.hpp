@@ -30,12 +30,15 @@ class RankGroups {
   [[nodiscard]] std::uint32_t group_of(std::uint32_t rank) const;
   /// The group of each rank.
   [[nodiscard]] std::vector<std::uint32_t> groups() const;
+  /// Equal where the ranks have the same keys in the same order.
+  [[nodiscard]] const Hash128& identity() const { return identity_; }
   /// The lowest rank of a group.
   [[nodiscard]] std::uint32_t leader_of(std::uint32_t group) const { return leaders_[group]; }
 
  private:
   std::vector<Run> runs_;
   std::vector<std::uint32_t> leaders_;
+  Hash128 identity_{};
 };
 
 }  // namespace bento

@@ -78,6 +78,15 @@ class NodeCommunicator final : public Communicator {
   Result<std::unique_ptr<RemoteMemory>> open_remote_memory() override {
     return std::unique_ptr<RemoteMemory>(std::make_unique<ThreadMemory>(group_, rank()));
   }
+  [[nodiscard]] bool reaches_at_rest(const Hash128& nodes) const override {
+    const std::scoped_lock lock(group_.mutex_);
+    const auto found = group_.reached_.find(rank());
+    return found != group_.reached_.end() && found->second == nodes;
+  }
+  void note_reaches_at_rest(const Hash128& nodes) override {
+    const std::scoped_lock lock(group_.mutex_);
+    if (group_.remembers_) group_.reached_[rank()] = nodes;
+  }
 
  private:
   RemoteRanks& group_;

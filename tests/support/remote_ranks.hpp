@@ -29,6 +29,8 @@ class RemoteRanks {
   /// Is called before each put; the result says before which of the following fetches of that rank
   /// it arrives, 0: at once.
   void before_put(Put hook) { before_put_ = std::move(hook); }
+  /// What was found of the memory of ranks at rest is remembered from now on.
+  void remember() { remembers_ = true; }
   /// A rank of this group by way of `ranks`, which must outlive it.
   [[nodiscard]] std::unique_ptr<Communicator> communicator(Communicator& ranks);
 
@@ -44,6 +46,8 @@ class RemoteRanks {
   void arrive(int rank);
 
   int nodes_;
+  bool remembers_ = false;
+  std::map<int, Hash128> reached_;
   Fetch before_fetch_;
   Put before_put_;
   struct OnItsWay {

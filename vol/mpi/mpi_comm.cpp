@@ -358,6 +358,23 @@ Result<std::unique_ptr<RemoteMemory>> MpiCommunicator::open_remote_memory() {
   return MpiRemoteMemory::open(comm_, timeout_s_, std::move(here));
 }
 
+namespace {
+// Of all communicators: how MPI reaches a rank depends on where that is. Never destroyed: files may
+// be opened after static destructors have run.
+std::set<Hash128>& reached_at_rest() {
+  static auto* const nodes = new std::set<Hash128>;
+  return *nodes;
+}
+}  // namespace
+
+bool MpiCommunicator::reaches_at_rest(const Hash128& nodes) const {
+  return reached_at_rest().contains(nodes);
+}
+
+void MpiCommunicator::note_reaches_at_rest(const Hash128& nodes) {
+  reached_at_rest().insert(nodes);
+}
+
 // Collective.
 Result<std::map<std::uint32_t, pid_t>> MpiCommunicator::processes_here() {
   const std::string space = process_space();

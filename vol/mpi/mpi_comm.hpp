@@ -37,6 +37,8 @@ class MpiCommunicator final : public Communicator {
   Result<Bytes> broadcast(std::span<const std::byte> payload) override;
   void progress() override;
   Result<std::unique_ptr<RemoteMemory>> open_remote_memory() override;
+  [[nodiscard]] bool reaches_at_rest(const Hash128& nodes) const override;
+  void note_reaches_at_rest(const Hash128& nodes) override;
 
  private:
   /// A message under way: as many requests as it has pieces. MPI reads the buffer until all are

@@ -520,6 +520,33 @@ TEST_CASE(
   for (const auto& status : results) require_ok(status);
 }
 
+// A rank that has not found it out yet needs the others for it.
+TEST_CASE("board: whether memory is read without its owner's help is tried once", "[core][board]") {
+  const int forgetful = GENERATE(-1, 0, 1);
+  CAPTURE(forgetful);
+  const MemoryFileSystem disk;
+  RemoteRanks remote(2);
+  remote.remember();
+  std::atomic<int> tried{0};
+  remote.before_put([&](int) -> Result<unsigned> {  // nothing is written: only a trial puts
+    ++tried;
+    return 0U;
+  });
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto results = run_ranks(2, [&](Communicator& threads) -> Status {
+      const std::shared_ptr<Communicator> comm = remote.communicator(threads);
+      if (turn == 2 && comm->rank() == forgetful) comm->note_reaches_at_rest(Hash128{});
+      BENTO_ASSIGN(auto container, Container::create(fmt::format("box{}", turn), false,
+                                                     options_of(disk, 64u << 10), comm));
+      return container->close();
+    });
+    for (const auto& status : results) require_ok(status);
+    if (turn == 0) CHECK(tried > 0);
+    if (turn == 0) tried = 0;
+  }
+  CHECK((tried > 0) == (forgetful >= 0));
+}
+
 // Such a fetch comes to its end when the owner of the memory makes its next call.
 TEST_CASE("board: memory that is read only with its owner's help is not used", "[core][board]") {
   for (const int asleep : {0, 1}) {
