@@ -17,7 +17,7 @@ namespace {
 /// right number of elements? Where the library counts wrongly there was a stride in that dimension,
 /// and it stays in the form, also when the blocks have become a single one. (Only
 /// H5Scombine_hyperslab() could take it away. If the wrong form has as many elements then as were
-/// selected, it is not noticed.) Every transfer asks this: no more calls than needed.
+/// selected, it is not noticed.)
 bool is_plainly_right(hid_t space, hssize_t selected) {
   // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): set by the call
   std::array<hsize_t, kMaxRank> start;

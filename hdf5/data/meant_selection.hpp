@@ -28,8 +28,8 @@ class MeantSelection {
   /// kInvalidArgument (the selection's offset moves it below 0), kUnsupported (the library has lost
   /// a part of it).
   static Result<MeantSelection> of(hid_t space);
-  /// The same of a selection of hyperslabs, of so many elements: two calls of the library if it is
-  /// an ordinary one.
+  /// The same of a selection of hyperslabs, of so many elements. Who knows that it is a
+  /// single_block() need not ask.
   static Result<MeantSelection> of_hyperslabs(hid_t space, hssize_t selected);
 
   /// With the elements that were selected: `space` itself, if that has them. Extent and offset are

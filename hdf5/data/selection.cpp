@@ -38,6 +38,22 @@ Result<Box> bounds_of(hid_t space, const Dims& extent) {
   return box;
 }
 
+// Where the library takes a union for other elements there was a stride, which stays in the form
+// also when that has become a single block (MeantSelection). Every transfer asks this: no more
+// calls than needed. What fills its bounds has a regular form, so it is not asked whether it has
+// one; if it had none, the library would print that it was asked in vain.
+Result<std::optional<Box>> single_block(hid_t space, const Dims& extent, std::uint64_t selected) {
+  BENTO_ASSIGN(const Box bounds, bounds_of(space, extent));
+  if (bounds.elements() != selected) return std::nullopt;
+  std::array<hsize_t, kMaxRank>
+      stride;  // NOLINT(cppcoreguidelines-pro-type-member-init): set by the call
+  if (H5Sget_regular_hyperslab(space, nullptr, stride.data(), nullptr, nullptr) < 0)
+    return std::nullopt;
+  for (unsigned d = 0; d < extent.rank(); ++d)
+    if (stride[d] != 1) return std::nullopt;
+  return bounds;
+}
+
 namespace {
 
 // Sequences of the library's selection iterator, cut at the ends of rows. They come in selection
@@ -119,10 +135,10 @@ Result<std::optional<RegularSelection>> regular_of(hid_t space) {
 namespace {
 
 /// Of a MeantSelection, of so many elements.
-Result<SelectionShape> shape_of_meant(hid_t space, H5S_sel_type kind, std::uint64_t elements) {
+Result<SelectionShape> shape_of_meant(hid_t space, const Dims& extent, H5S_sel_type kind,
+                                      std::uint64_t elements) {
   SelectionShape shape;
   shape.elements = elements;
-  BENTO_ASSIGN(const Dims extent, extent_of(space));
   if (extent.rank() == 0 || kind == H5S_SEL_ALL) {
     set_box(shape, Box::whole(extent));
     return shape;
@@ -159,9 +175,16 @@ Result<SelectionShape> shape_of(hid_t space) {
   if (elements == 0) return shape;
   const H5S_sel_type kind = H5Sget_select_type(space);
   const auto count = static_cast<std::uint64_t>(elements);
-  if (kind != H5S_SEL_HYPERSLABS) return shape_of_meant(space, kind, count);
+  BENTO_ASSIGN(const Dims extent, extent_of(space));
+  if (kind != H5S_SEL_HYPERSLABS) return shape_of_meant(space, extent, kind, count);
+  BENTO_ASSIGN(const auto block, single_block(space, extent, count));
+  if (block) {
+    shape.elements = count;
+    set_box(shape, *block);
+    return shape;
+  }
   BENTO_ASSIGN(const MeantSelection meant, MeantSelection::of_hyperslabs(space, elements));
-  return shape_of_meant(meant.get(), kind, count);
+  return shape_of_meant(meant.get(), extent, kind, count);
 }
 
 Status for_each_box(const SelectionShape& shape, std::size_t element_bytes,

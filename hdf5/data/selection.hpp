@@ -24,6 +24,10 @@ Result<Dims> extent_of(hid_t space);
 /// counts. Errors: kInvalidArgument (it leaves the extent).
 Result<Box> bounds_of(hid_t space, const Dims& extent);
 
+/// The selection of `space`, of hyperslabs with so many elements, if it is one block for certain:
+/// an ordinary one, which no MeantSelection need be made of. Errors: those of bounds_of().
+Result<std::optional<Box>> single_block(hid_t space, const Dims& extent, std::uint64_t selected);
+
 /// What a selection covers, in one of three forms, cheapest first.
 struct SelectionShape {
   enum class Form { kEmpty, kBox, kRegular, kRuns } form = Form::kEmpty;

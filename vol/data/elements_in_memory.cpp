@@ -16,23 +16,38 @@ ElementsInMemory ElementsInMemory::run(std::uint64_t elements, std::uint64_t fir
 }
 
 Result<ElementsInMemory> ElementsInMemory::of(hid_t space) {
-  ElementsInMemory made(static_cast<std::uint64_t>(H5Sget_select_npoints(space)));
+  const hssize_t selected = H5Sget_select_npoints(space);
   const H5S_sel_type kind = H5Sget_select_type(space);
-  if (kind == H5S_SEL_ALL || made.elements_ == 0) {
+  ElementsInMemory made(static_cast<std::uint64_t>(selected));
+  made.space_ = space;
+  if (kind == H5S_SEL_ALL || selected == 0) {
     made.first_ = 0;
     return made;
   }
   BENTO_ASSIGN(const Dims extent, extent_of(space));
-  BENTO_ASSIGN(const Box bounds, bounds_of(space, extent));
-  if (kind != H5S_SEL_HYPERSLABS || bounds.elements() != made.elements_) return made;
-  const Box whole = Box::whole(extent);
-  if (is_contiguous_in(whole, bounds)) {
-    made.first_ = row_major_offset(whole, bounds);
-  } else {
-    made.box_ = bounds;
-    made.extent_ = whole;
+  if (kind != H5S_SEL_HYPERSLABS) {
+    BENTO_TRY(bounds_of(space, extent));
+    return made;
   }
+  BENTO_ASSIGN(const auto block, single_block(space, extent, made.elements_));
+  if (block) {
+    made.place(*block, Box::whole(extent));
+    return made;
+  }
+  BENTO_ASSIGN(made.meant_, MeantSelection::of_hyperslabs(space, selected));
+  made.space_ = made.meant_.get();
+  BENTO_ASSIGN(const Box bounds, bounds_of(made.space_, extent));
+  if (bounds.elements() == made.elements_) made.place(bounds, Box::whole(extent));
   return made;
+}
+
+void ElementsInMemory::place(const Box& box, const Box& extent) {
+  if (is_contiguous_in(extent, box)) {
+    first_ = row_major_offset(extent, box);
+  } else {
+    box_ = box;
+    extent_ = extent;
+  }
 }
 
 void ElementsInMemory::gather(const void* buffer, std::size_t element_bytes, std::uint64_t begin,

@@ -13,6 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "core/geometry/box.hpp"
+#include "hdf5/data/meant_selection.hpp"
 
 namespace bento::vol {
 
@@ -20,10 +21,12 @@ class ElementsInMemory {
  public:
   /// Of `elements` elements in one run of the buffer, from element `first` on.
   static ElementsInMemory run(std::uint64_t elements, std::uint64_t first);
-  /// As the selection of `space` says, which is a MeantSelection. Errors: kInvalidArgument (it
-  /// leaves the extent).
+  /// As the selection of `space` was meant (MeantSelection); `space` must outlive this. Errors:
+  /// kInvalidArgument (it leaves the extent), those of MeantSelection::of.
   static Result<ElementsInMemory> of(hid_t space);
 
+  /// Whose selection this is, for the library's own functions; of a run there is none.
+  [[nodiscard]] hid_t space() const { return space_; }
   [[nodiscard]] std::uint64_t elements() const { return elements_; }
   /// Are they one run of the buffer? Its first element, if so.
   [[nodiscard]] const std::optional<std::uint64_t>& first() const { return first_; }
@@ -39,7 +42,12 @@ class ElementsInMemory {
  private:
   explicit ElementsInMemory(std::uint64_t elements) : elements_(elements) {}
 
+  /// Notes a selection that is a box.
+  void place(const Box& box, const Box& extent);
+
   std::uint64_t elements_;
+  hid_t space_ = H5I_INVALID_HID;
+  MeantSelection meant_;  ///< if `space_` had to be made
   std::optional<std::uint64_t> first_;
   std::optional<Box> box_;  ///< else: the selection
   Box extent_;              ///< of the buffer, then

@@ -10,7 +10,6 @@
 
 #include "core/base/verified_reads.hpp"
 #include "hdf5/base/error_bridge.hpp"
-#include "hdf5/data/meant_selection.hpp"
 #include "hdf5/data/selection.hpp"
 #include "vol/data/box_data.hpp"
 #include "vol/data/data_transform.hpp"
@@ -27,8 +26,6 @@ namespace {
 struct Plan {
   SelectionShape shape;  ///< of the file side
   ElementsInMemory memory = ElementsInMemory::run(0, 0);
-  MeantSelection meant_memory;        ///< what `memory` was made of, if of a selection
-  hid_t mem_space = H5I_INVALID_HID;  ///< its space
 };
 
 /// Bytes that are written before they are read.
@@ -119,9 +116,7 @@ Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferAr
     return plan;
   }
   const hid_t memory = args.mem_space == H5S_ALL ? args.file_space : args.mem_space;
-  BENTO_ASSIGN(plan.meant_memory, of_side("memory selection", MeantSelection::of(memory)));
-  plan.mem_space = plan.meant_memory.get();
-  BENTO_ASSIGN(plan.memory, of_side("memory selection", ElementsInMemory::of(plan.mem_space)));
+  BENTO_ASSIGN(plan.memory, of_side("memory selection", ElementsInMemory::of(memory)));
   if (plan.memory.elements() != plan.shape.elements)
     return fail(Code::kInvalidArgument,
                 fmt::format("memory selection has {} elements, file selection {}",
@@ -135,8 +130,8 @@ Status gather(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const voi
     plan.memory.gather(buffer, mem_bytes, 0, plan.shape.elements, packed);
     return {};
   }
-  if (H5Dgather(plan.mem_space, buffer, mem_type, plan.shape.elements * mem_bytes, packed, nullptr,
-                nullptr) < 0)
+  if (H5Dgather(plan.memory.space(), buffer, mem_type, plan.shape.elements * mem_bytes, packed,
+                nullptr, nullptr) < 0)
     return fail(Code::kInternal, "H5Dgather failed on the memory selection");
   return {};
 }
@@ -160,7 +155,7 @@ Status scatter(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const st
     return {};
   }
   ScatterSource source{packed, plan.shape.elements * mem_bytes};
-  if (H5Dscatter(give_all, &source, mem_type, plan.mem_space, buffer) < 0)
+  if (H5Dscatter(give_all, &source, mem_type, plan.memory.space(), buffer) < 0)
     return fail(Code::kInternal, "H5Dscatter failed on the memory selection");
   return {};
 }
@@ -285,8 +280,8 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a write of elements");
   if (state.variable) {
     BENTO_TRY(refuse_transform(types));
-    BENTO_TRY(
-        write_variable({object, state, args, plan.shape, plan.memory, plan.mem_space}, buffer));
+    BENTO_TRY(write_variable({object, state, args, plan.shape, plan.memory, plan.memory.space()},
+                             buffer));
     return count * state.element_bytes;
   }
 
@@ -334,7 +329,7 @@ Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const T
   if (state.variable) {
     BENTO_TRY(refuse_transform(types));
     BENTO_TRY(
-        read_variable({object, state, args, plan.shape, plan.memory, plan.mem_space}, buffer));
+        read_variable({object, state, args, plan.shape, plan.memory, plan.memory.space()}, buffer));
     return count * state.element_bytes;
   }
 
@@ -347,7 +342,7 @@ Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const T
                                [&] { return read_packed(object, state, plan.shape, to); }));
   } else if (in_strips) {
     BENTO_TRY(read_of_one_step(state.file->container(), [&] {
-      return read_in_strips(object, state, types, plan.memory, plan.mem_space, plan.shape.box,
+      return read_in_strips(object, state, types, plan.memory, plan.memory.space(), plan.shape.box,
                             buffer);
     }));
   } else {
