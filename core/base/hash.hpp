@@ -6,7 +6,9 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -14,6 +16,15 @@ namespace bento {
 
 /// Canonical (big-endian) form of an XXH3-128 value, as stored on disk.
 using Hash128 = std::array<std::byte, 16>;
+
+/// By words. The comparison that std::array has goes byte by byte, and an index that is read
+/// compares at every page.
+constexpr bool operator==(const Hash128& a, const Hash128& b) {
+  using Words = std::array<std::uint64_t, 2>;
+  const auto left = std::bit_cast<Words>(a);
+  const auto right = std::bit_cast<Words>(b);
+  return ((left[0] ^ right[0]) | (left[1] ^ right[1])) == 0;
+}
 
 /// Hash of one buffer. Thread-safe.
 Hash128 hash128(std::span<const std::byte> bytes);

@@ -40,22 +40,17 @@ class ByteReader {
     return read<std::uint64_t>().map([](std::uint64_t v) { return static_cast<std::int64_t>(v); });
   }
 
-  /// Unsigned LEB128, at most 10 bytes. Most of what an index is read for are these.
+  /// Unsigned LEB128, at most 10 bytes. Most of what an index is read for are these, and most of
+  /// them have one byte.
   Result<std::uint64_t> varint() {
-    std::uint64_t value = 0;
-    std::size_t at = offset_;
-    for (unsigned shift = 0; shift < 64 && at < bytes_.size(); shift += 7) {
-      const auto byte = std::to_integer<std::uint64_t>(bytes_[at++]);
-      const std::uint64_t part = byte & 0x7Fu;
-      if (shift == 63 && part > 1) return too_long(at);
-      value |= part << shift;
-      if ((byte & 0x80u) != 0) continue;
-      offset_ = at;
-      return value;
+    if (offset_ < bytes_.size()) {
+      const auto byte = std::to_integer<std::uint64_t>(bytes_[offset_]);
+      if (byte < 0x80u) {
+        ++offset_;
+        return byte;
+      }
     }
-    if (at - offset_ == kMostVarintBytes) return too_long(at);
-    offset_ = at;
-    return missing(1);  // the bytes end in the middle of it
+    return long_varint();
   }
 
   /// A view of the next `count` bytes; it lives as long as the buffer under this reader.
@@ -102,6 +97,23 @@ class ByteReader {
   [[nodiscard]] tl::unexpected<Error> missing(std::uint64_t count) const {
     return fail(Code::kCorrupt, fmt::format("{}: {} bytes wanted at byte {}, {} left", what_, count,
                                             offset_, remaining()));
+  }
+
+  Result<std::uint64_t> long_varint() {
+    std::uint64_t value = 0;
+    std::size_t at = offset_;
+    for (unsigned shift = 0; shift < 64 && at < bytes_.size(); shift += 7) {
+      const auto byte = std::to_integer<std::uint64_t>(bytes_[at++]);
+      const std::uint64_t part = byte & 0x7Fu;
+      if (shift == 63 && part > 1) return too_long(at);
+      value |= part << shift;
+      if ((byte & 0x80u) != 0) continue;
+      offset_ = at;
+      return value;
+    }
+    if (at - offset_ == kMostVarintBytes) return too_long(at);
+    offset_ = at;
+    return missing(1);  // the bytes end in the middle of it
   }
 
   template <class T>

@@ -5,6 +5,7 @@
 /// otherwise.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +16,15 @@ namespace bento {
 
 /// Appends `value` as unsigned LEB128.
 inline void put_varint(std::vector<std::byte>& out, std::uint64_t value) {
-  for (; value >= 0x80u; value >>= 7) out.push_back(static_cast<std::byte>(value | 0x80u));
-  out.push_back(static_cast<std::byte>(value));
+  if (value < 0x80u) {
+    out.push_back(static_cast<std::byte>(value));
+    return;
+  }
+  std::array<std::byte, 10> bytes;  // NOLINT(cppcoreguidelines-pro-type-member-init): as used
+  std::size_t count = 0;
+  for (; value >= 0x80u; value >>= 7) bytes[count++] = static_cast<std::byte>(value | 0x80u);
+  bytes[count++] = static_cast<std::byte>(value);
+  out.insert(out.end(), bytes.data(), bytes.data() + count);
 }
 
 class ByteWriter {

@@ -151,12 +151,18 @@ Status Catalogue::check_large(const CatalogueRef& ref, std::string_view what) {
 
 Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::string_view what,
                                                std::uint64_t most) {
+  std::vector<std::byte> bytes;
+  BENTO_TRY(read_into(ref, what, bytes, most));
+  return bytes;
+}
+
+Status Catalogue::read_into(const CatalogueRef& ref, std::string_view what,
+                            std::vector<std::byte>& bytes, std::uint64_t most) {
   // What waits may lie behind the end of the file.
   if (waits(ref.position, ref.bytes)) {
     const auto from = gathered_.begin() + static_cast<std::ptrdiff_t>(ref.position - gathered_at_);
-    std::vector<std::byte> bytes(from, from + static_cast<std::ptrdiff_t>(ref.bytes));
-    BENTO_TRY(check_hash(hash128(bytes), ref, what));
-    return bytes;
+    bytes.assign(from, from + static_cast<std::ptrdiff_t>(ref.bytes));
+    return check_hash(hash128(bytes), ref, what);
   }
   // A file that has become smaller is found out when it is read.
   if (ref.bytes > kSmallBytes || !check_inside(ref.position, ref.bytes, file_bytes_, what)) {
@@ -167,10 +173,9 @@ Result<std::vector<std::byte>> Catalogue::read(const CatalogueRef& ref, std::str
     return fail(Code::kCorrupt, fmt::format("'{}': {} of {} bytes, it can have {} at most",
                                             file_.path(), what, ref.bytes, most));
   BENTO_TRY(check_large(ref, what));
-  std::vector<std::byte> bytes(static_cast<std::size_t>(ref.bytes));
+  bytes.resize(static_cast<std::size_t>(ref.bytes));
   BENTO_TRY(transfer_read(ref.position, bytes));
-  BENTO_TRY(check_hash(hash128(bytes), ref, what));
-  return bytes;
+  return check_hash(hash128(bytes), ref, what);
 }
 
 // The first page begins as an HDF5 file does.

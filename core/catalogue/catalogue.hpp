@@ -30,6 +30,9 @@ class Catalogue {
   /// too large, checksum), kIo.
   Result<std::vector<std::byte>> read(const CatalogueRef& ref, std::string_view what,
                                       std::uint64_t most = kMaxBlobBytes);
+  /// The same into `bytes`, whose memory is used again.
+  Status read_into(const CatalogueRef& ref, std::string_view what, std::vector<std::byte>& bytes,
+                   std::uint64_t most = kMaxBlobBytes);
 
   /// From now on what is written waits in memory for what is written beside it, and comes into the
   /// file with it: when other bytes come, when some of it is read, at the latest by

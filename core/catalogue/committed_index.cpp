@@ -70,6 +70,10 @@ Result<Blob> CatalogueBlobs::read(const BlobRef& ref) {
   return std::make_shared<const std::vector<std::byte>>(std::move(bytes));
 }
 
+Status CatalogueBlobs::read_into(const BlobRef& ref, std::vector<std::byte>& bytes) {
+  return catalogue_.read_into(catalogue_ref(ref), "index blob", bytes);
+}
+
 Result<std::uint64_t> CatalogueBlobs::stored_bytes() {
   BENTO_TRY(write_gathered());
   return catalogue_.file_bytes();
@@ -185,15 +189,21 @@ Result<CommittedIndex> CommittedIndex::open(File& file, const FilePlan& plan,
   File& from = ahead != nullptr ? *opened.file_ : file;
   opened.blobs_ = std::make_unique<CatalogueBlobs>(Catalogue(from, plan));
   opened.cache_ = std::make_unique<CachedSource>(*opened.blobs_);
+  opened.passing_ = std::make_unique<PassingSource>(*opened.cache_);
   BENTO_ASSIGN(opened.index_, StepIndex::open(*opened.cache_, blob_ref(root), step));
   return opened;
 }
 
-// Few questions come to these limits, and only then do the files have to be looked at.
 Result<StepLookup> CommittedIndex::look_up(DatasetNumber dataset, const Box& selection,
                                            std::optional<ValueRange> values) {
   FindOptions options;
   options.values = values;
+  return look_up(dataset, selection, std::move(options));
+}
+
+// Few questions come to these limits, and only then do the files have to be looked at.
+Result<StepLookup> CommittedIndex::look_up(DatasetNumber dataset, const Box& selection,
+                                           FindOptions options) {
   if (!room_) return index_->find(dataset, selection, options);
   options.budget = {kFewVisits, kFewFound, kFewBoxes};
   auto found = index_->find(dataset, selection, options);
@@ -264,9 +274,12 @@ Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& sele
     out.uncovered.push_back(selection);
     return out;
   }
-  BENTO_ASSIGN(const auto records, remember(dataset, queries_[dataset], *rank));
+  Queries& queries = queries_[dataset];
+  BENTO_ASSIGN(const auto records, remember(dataset, queries, *rank));
   if (records) return records->find(selection);
-  BENTO_ASSIGN(StepLookup found, look_up(dataset, selection));
+  FindOptions options;
+  if (queries.times == 1) options.through = passing_.get();
+  BENTO_ASSIGN(StepLookup found, look_up(dataset, selection, std::move(options)));
   return take_seen(std::move(found));
 }
 

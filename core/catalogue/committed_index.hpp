@@ -26,6 +26,7 @@ class CatalogueBlobs final : public SegmentSource, public SegmentSink {
   explicit CatalogueBlobs(Catalogue catalogue, CatalogueSpace* space = nullptr)
       : catalogue_(std::move(catalogue)), space_(space) {}
   Result<Blob> read(const BlobRef& ref) override;
+  Status read_into(const BlobRef& ref, std::vector<std::byte>& bytes) override;
   Result<BlobRef> append(std::span<const std::byte> bytes) override;
   Result<std::uint64_t> stored_bytes() override;
   /// As Catalogue's.
@@ -100,12 +101,14 @@ class CommittedIndex {
     unsigned times = 0;
     std::shared_ptr<const DatasetRecords> records;
   };
+  Result<StepLookup> look_up(DatasetNumber dataset, const Box& selection, FindOptions options);
   Result<std::shared_ptr<const DatasetRecords>> remember(DatasetNumber dataset, Queries& queries,
                                                          unsigned rank);
 
   std::unique_ptr<FileAhead> file_;  ///< if it is read ahead
   std::unique_ptr<CatalogueBlobs> blobs_;
   std::unique_ptr<CachedSource> cache_;
+  std::unique_ptr<PassingSource> passing_;  ///< for the first question about a dataset
   std::optional<StepIndex> index_;
   std::unordered_map<DatasetNumber, Queries> queries_;
   Room room_;

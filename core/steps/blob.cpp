@@ -26,6 +26,12 @@ Result<BlobRef> get_ref(ByteReader& in) {
   return ref;
 }
 
+Status SegmentSource::read_into(const BlobRef& ref, std::vector<std::byte>& bytes) {
+  BENTO_ASSIGN(const Blob blob, read(ref));
+  bytes.assign(blob->begin(), blob->end());
+  return {};
+}
+
 Result<Blob> OnceSource::read(const BlobRef& ref) {
   given_ += ref.bytes;
   if (given_ > limit_ && !asked_) {
@@ -78,6 +84,19 @@ Result<Blob> CachedSource::read(const BlobRef& ref) {
   held_ += blob->size();
   while (held_ > limit_) drop(*oldest_);
   return blob;
+}
+
+Blob CachedSource::known(const BlobRef& ref) const {
+  const auto found = by_position_.find(ref.position);
+  return found != by_position_.end() && found->second.ref == ref ? found->second.blob : Blob();
+}
+
+Result<Blob> PassingSource::read(const BlobRef& ref) {
+  if (Blob known = cache_.known(ref)) return known;
+  if (ref.bytes > kSmallBytes) return cache_.below().read(ref);
+  if (!spare_ || spare_.use_count() != 1) spare_ = std::make_shared<std::vector<std::byte>>();
+  BENTO_TRY(cache_.below().read_into(ref, *spare_));
+  return Blob(spare_);
 }
 
 Result<Blob> MemoryBlobs::read(const BlobRef& ref) {

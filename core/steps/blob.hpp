@@ -43,6 +43,8 @@ class SegmentSource {
   /// The bytes that `ref` names, with the right checksum. Must hold the size against what is stored
   /// before it allocates. Errors: kCorrupt (outside, checksum), kIo.
   virtual Result<Blob> read(const BlobRef& ref) = 0;
+  /// The same into `bytes`, whose memory is used again. Errors: as read().
+  virtual Status read_into(const BlobRef& ref, std::vector<std::byte>& bytes);
   /// How many bytes there may be in all: the apparent size of what stores the blobs.
   virtual Result<std::uint64_t> stored_bytes() = 0;
 };
@@ -81,6 +83,9 @@ class CachedSource : public SegmentSource {
   Result<Blob> read(const BlobRef& ref) override;
   Result<std::uint64_t> stored_bytes() override { return below_.stored_bytes(); }
   [[nodiscard]] std::size_t held_bytes() const { return held_; }
+  /// What is kept of it; null if nothing is.
+  [[nodiscard]] Blob known(const BlobRef& ref) const;
+  [[nodiscard]] SegmentSource& below() const { return below_; }
 
  private:
   /// In a list by when it was used last.
@@ -100,6 +105,22 @@ class CachedSource : public SegmentSource {
   Entry* newest_ = nullptr;
   Entry* oldest_ = nullptr;
   std::unordered_map<std::uint64_t, Entry> by_position_;
+};
+
+/// For blobs that are likely to be read once, as those of a dataset that is asked for the first
+/// time: gives what the cache has, and keeps nothing else. To keep them costs as much as to read
+/// them where there are many small datasets.
+class PassingSource : public SegmentSource {
+ public:
+  explicit PassingSource(CachedSource& cache) : cache_(cache) {}
+  Result<Blob> read(const BlobRef& ref) override;
+  Result<std::uint64_t> stored_bytes() override { return cache_.stored_bytes(); }
+
+ private:
+  static constexpr std::uint64_t kSmallBytes = 16u << 10;  ///< memory that is used again
+
+  CachedSource& cache_;
+  std::shared_ptr<std::vector<std::byte>> spare_;  ///< of the last blob, for the next one
 };
 
 /// One growing buffer; for tests and benchmarks, and for whoever builds an index in memory.

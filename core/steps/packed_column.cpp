@@ -10,6 +10,11 @@
 namespace bento {
 
 void put_packed(ByteWriter& out, std::span<const std::uint64_t> values) {
+  if (values.size() == 1) {  // as in all columns of a single record
+    out.varint(values.front());
+    out.u16(0);
+    return;
+  }
   std::uint64_t base = values.empty() ? 0 : values.front();
   for (const auto value : values) base = std::min(base, value);
   std::uint64_t used = 0;
@@ -40,8 +45,9 @@ void put_packed(ByteWriter& out, std::span<const std::uint64_t> values) {
 
 Status get_packed(ByteReader& in, std::span<std::uint64_t> values) {
   BENTO_ASSIGN(const std::uint64_t base, in.varint());
-  BENTO_ASSIGN(const unsigned bits, in.u8());
-  BENTO_ASSIGN(const unsigned shift, in.u8());
+  BENTO_ASSIGN(const unsigned both, in.u16());
+  const unsigned bits = both & 0xFFu;
+  const unsigned shift = both >> 8;
   if (bits > 64 || shift > 63 || bits + shift > 64)
     return fail(Code::kCorrupt, fmt::format("packed column: {} bits shifted by {}", bits, shift));
   if (bits == 0) {

@@ -70,9 +70,10 @@ class PagedArray {
     return nullptr;
   }
 
+  using Change = std::pair<std::uint64_t, Entry>;
   /// Stores `changes`, by ascending key without repetition; each page is written once.
   Result<Root> put(SegmentSource& source, SegmentSink& sink, Root root,
-                   const std::vector<std::pair<std::uint64_t, Entry>>& changes) const {
+                   std::span<const Change> changes) const {
     if (changes.empty()) return root;
     while (root.levels == 0 || !in_reach(root.levels, changes.back().first)) {
       if (root.ref.bytes != 0) {
@@ -176,32 +177,39 @@ class PagedArray {
     Summary summary;  ///< inner pages; made from the entry in leaves
     Entry entry;      ///< leaves
   };
-  /// kSlots of them, of which only those in use take memory: they are large, and most pages of most
-  /// datasets have one.
+  /// kSlots of them, of which only those that were asked for take memory: they are large, and most
+  /// pages of most datasets have one, which needs no allocation.
   class Page {
    public:
     const Slot& operator[](unsigned at) const {
       static const Slot none{};
-      return place_[at] == kNone ? none : slots_[place_[at]];
+      return has(at) ? in_place(place_[at]) : none;
     }
     Slot& operator[](unsigned at) {
-      if (place_[at] == kNone) {
-        place_[at] = static_cast<std::uint8_t>(slots_.size());
-        slots_.emplace_back();
+      if (!has(at)) {
+        const std::size_t before = empty() ? 0 : 1 + others_.size();
+        place_[at] = static_cast<std::uint8_t>(before);
+        if (before > 0) others_.emplace_back();
+        there_ = static_cast<std::uint16_t>(there_ | 1u << at);
       }
-      return slots_[place_[at]];
+      return place_[at] == 0 ? first_ : others_[place_[at] - 1u];
     }
-    void reserve(int slots) { slots_.reserve(static_cast<std::size_t>(slots)); }
-    [[nodiscard]] bool empty() const { return slots_.empty(); }
+    void reserve(int slots) {
+      if (slots > 1) others_.reserve(static_cast<std::size_t>(slots) - 1);
+    }
+    [[nodiscard]] bool empty() const { return there_ == 0; }
+    /// A bit for each slot that was asked for: all others are not used.
+    [[nodiscard]] unsigned there() const { return there_; }
 
    private:
-    static constexpr std::uint8_t kNone = kSlots;
-    std::array<std::uint8_t, kSlots> place_ = [] {
-      std::array<std::uint8_t, kSlots> places{};
-      places.fill(kNone);
-      return places;
-    }();
-    std::vector<Slot> slots_;
+    [[nodiscard]] bool has(unsigned at) const { return (there_ >> at & 1u) != 0; }
+    [[nodiscard]] const Slot& in_place(unsigned place) const {
+      return place == 0 ? first_ : others_[place - 1];
+    }
+    std::uint16_t there_ = 0;
+    std::array<std::uint8_t, kSlots> place_{};  ///< of those that are there
+    Slot first_;
+    std::vector<Slot> others_;
   };
 
   static bool in_reach(unsigned levels, std::uint64_t key) {
@@ -214,15 +222,14 @@ class PagedArray {
   // u8 level, u16 bits of the slots in use, then each: an entry, or a reference and a summary.
   Result<BlobRef> store(SegmentSink& sink, const Page& page, unsigned level) const {
     ByteWriter out;
-    unsigned used = 0;
-    for (unsigned i = 0; i < kSlots; ++i)
-      if (page[i].used) used |= 1u << i;
+    unsigned used = page.there();
+    for (unsigned left = used; left != 0; left &= left - 1)
+      if (!page[static_cast<unsigned>(std::countr_zero(left))].used) used &= ~(left & (0 - left));
     out.buffer().reserve(kUsualSlotBytes * (1 + static_cast<std::size_t>(std::popcount(used))));
     out.u8(static_cast<std::uint8_t>(level));
     out.u16(static_cast<std::uint16_t>(used));
-    for (unsigned i = 0; i < kSlots; ++i) {
-      const Slot& slot = page[i];
-      if (!slot.used) continue;
+    for (unsigned left = used; left != 0; left &= left - 1) {
+      const Slot& slot = page[static_cast<unsigned>(std::countr_zero(left))];
       if (level == 0) {
         traits_.put_entry(out, slot.entry);
       } else {
@@ -243,14 +250,14 @@ class PagedArray {
                   fmt::format("step index page of level {} where {} was expected", stored, level));
     Page page;
     page.reserve(std::popcount(used));
-    for (unsigned i = 0; i < kSlots; ++i) {
-      if ((used >> i & 1u) == 0) continue;
-      page[i].used = true;
+    for (unsigned left = used; left != 0; left &= left - 1) {
+      Slot& slot = page[static_cast<unsigned>(std::countr_zero(left))];
+      slot.used = true;
       if (level == 0) {
-        BENTO_ASSIGN(page[i].entry, traits_.get_entry(in));
+        BENTO_ASSIGN(slot.entry, traits_.get_entry(in));
       } else {
-        BENTO_ASSIGN(page[i].ref, get_ref(in));
-        BENTO_ASSIGN(page[i].summary, traits_.get_summary(in));
+        BENTO_ASSIGN(slot.ref, get_ref(in));
+        BENTO_ASSIGN(slot.summary, traits_.get_summary(in));
       }
     }
     if (in.remaining() != 0)
@@ -261,8 +268,8 @@ class PagedArray {
 
   Result<Slot> finish(SegmentSink& sink, const Page& page, unsigned level) const {
     Slot slot;
-    for (unsigned i = 0; i < kSlots; ++i) {
-      const Slot& below = page[i];
+    for (unsigned left = page.there(); left != 0; left &= left - 1) {
+      const Slot& below = page[static_cast<unsigned>(std::countr_zero(left))];
       if (!below.used) continue;
       const Summary summary = level == 0 ? traits_.summary_of(below.entry) : below.summary;
       if (slot.used)
@@ -277,7 +284,6 @@ class PagedArray {
     return slot;
   }
 
-  using Change = std::pair<std::uint64_t, Entry>;
   Result<Slot> put_below(SegmentSource& source, SegmentSink& sink, const BlobRef& ref,
                          unsigned level, const Change* begin, const Change* end) const {
     Page page;
@@ -349,7 +355,9 @@ class PagedArray {
   Result<bool> down(SegmentSource& source, const BlobRef& ref, unsigned level, std::uint64_t last,
                     std::uint64_t base, const Enter& enter, const Visit& visit) const {
     BENTO_ASSIGN(const Page page, load(source, ref, level));
-    for (unsigned i = kSlots; i-- > 0;) {
+    for (unsigned left = page.there(); left != 0;) {
+      const auto i = static_cast<unsigned>(std::bit_width(left)) - 1;
+      left &= ~(1u << i);
       const std::uint64_t first_key = base | std::uint64_t{i} << (4 * level);
       if (!page[i].used || first_key > last) continue;
       if (level == 0) {

@@ -247,6 +247,14 @@ Result<RecordRun> RecordRun::decode(ByteReader& in, unsigned width) {
     }
     run.symbol_hashes_.push_back(hash);
   }
+  if (symbols == 0) {  // a single record, as most small datasets have, has no list
+    BENTO_ASSIGN(const std::uint64_t tokens, in.varint());
+    if (tokens != 0) return fail(Code::kCorrupt, "step index: a run that repeats nothing");
+    run.records_ = 1;
+    run.token_count_ = 1;
+    run.last_ = run.first_;
+    return run;
+  }
   Row shift{};
   run.records_ = 0;
   BENTO_TRY(run.decode_list(in, run.list_, shift, run.records_, 0));

@@ -92,7 +92,8 @@ Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
   step.covers = written.volume != 0 && written.volume == written.bounds.elements() &&
                 (!anything_older || contains(written.bounds, older.bounds));
   const SegmentArray array(SegmentTraits{entry.declaration.rank});
-  BENTO_ASSIGN(entry.steps, array.put(source, sink, entry.steps, {{commit.step.number(), step}}));
+  const SegmentArray::Change added{commit.step.number(), std::move(step)};
+  BENTO_ASSIGN(entry.steps, array.put(source, sink, entry.steps, std::span(&added, 1)));
   if (commit.keep != 0 && !first) BENTO_TRY(forget_steps(source, sink, oldest, entry));
   return {};
 }
@@ -154,7 +155,7 @@ Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, cons
 
   StepCommitted result;
   const DatasetArray datasets;
-  std::vector<std::pair<std::uint64_t, DatasetEntry>> entries;
+  std::vector<DatasetArray::Change> entries;
   entries.reserve(changes.size());
   ByteWriter step_blob;
   step_blob.varint(commit.payload.size());
@@ -181,7 +182,8 @@ Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, cons
   BENTO_ASSIGN(root.datasets, datasets.put(source, sink, root.datasets, entries));
   BENTO_ASSIGN(const BlobRef step_ref, sink.append(step_blob.view()));
   const StepArray steps;
-  BENTO_ASSIGN(root.steps, steps.put(source, sink, root.steps, {{commit.step.number(), step_ref}}));
+  const StepArray::Change added{commit.step.number(), step_ref};
+  BENTO_ASSIGN(root.steps, steps.put(source, sink, root.steps, std::span(&added, 1)));
   BENTO_ASSIGN(root.steps, steps.drop_before(source, sink, root.steps, root.oldest.number()));
   result.oldest = root.oldest;
   BENTO_ASSIGN(result.root, sink.append(encode(root)));

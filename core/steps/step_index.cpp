@@ -242,7 +242,8 @@ Result<StepLookup> StepIndex::find(DatasetNumber number, const Box& selection,
                 fmt::format("a selection of {} dimensions, or one beyond 2^62, in dataset {}, "
                             "which has {}",
                             selection.rank(), number, rank));
-  return find_in_steps(*source_, *found, as_of_, selection, std::move(options));
+  SegmentSource& source = options.through != nullptr ? *options.through : *source_;
+  return find_in_steps(source, *found, as_of_, selection, std::move(options));
 }
 
 }  // namespace bento

@@ -36,6 +36,8 @@ struct FindOptions {
   /// neither list; they still hide what is older.
   std::optional<ValueRange> values;
   QueryBudget budget;
+  /// Through which pages of records are read; null: as all of the index.
+  SegmentSource* through = nullptr;
 };
 
 /// Of the steps of `dataset` up to `as_of`, the latest write winning; `selection` has as many
