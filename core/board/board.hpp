@@ -43,6 +43,10 @@ class Board {
 
   // The bytes of small records.
 
+  /// Bytes that may gather in an area.
+  [[nodiscard]] std::uint64_t most_gathered() const {
+    return word_ == nullptr ? kMostBoardBytes : kMostExposedBytes / 4;
+  }
   /// `bytes` bytes of the area in use. Valid until the next call. Throws std::bad_alloc.
   std::byte* reach(std::uint64_t bytes);
   [[nodiscard]] const std::byte* data() const { return areas_[area_].data(); }

@@ -41,7 +41,10 @@
 
 namespace bento {
 
-/// Bytes of a log or of an area at most, and of all that one rank has.
+/// Bytes of a log or of an area at most, and of all that one rank has. Where there are ranks on
+/// other nodes: of a log or an area there. All of it has addresses then from the beginning on, as
+/// what others read must not move; so it may not be too much for a program with many files.
+inline constexpr std::uint64_t kMostExposedBytes = std::uint64_t{1} << 34;
 inline constexpr std::uint64_t kMostBoardBytes = std::uint64_t{1} << 38;
 inline constexpr std::uint64_t kRankBoardBytes = std::uint64_t{1} << 40;
 

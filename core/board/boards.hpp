@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/program_call.hpp"
 #include "core/board/board.hpp"
 #include "core/board/node_table.hpp"
 #include "core/board/other_records.hpp"
@@ -32,8 +33,8 @@ class Boards {
   /// Those of ranks on several nodes need memory that can be read from afar while its owner makes
   /// no call, which is tried here. Collective; a message down a tree for the way to meet, and one
   /// up and down for whether all have come; with several nodes as many again for where their memory
-  /// lies, and at the first time between these nodes what probe_at_rest() costs. Who waits for other nodes later does so for `timeout_s`,
-  /// 0 for ever. Errors: kPeer.
+  /// lies, and at the first time between these nodes what probe_at_rest() costs. Who waits for
+  /// other nodes later does so for `timeout_s`, 0 for ever. Errors: kPeer.
   static Result<Opened> open(Communicator& ranks, const RankGroups& nodes, double timeout_s,
                              OtherRecords::Metadata metadata);
   /// What others may still read stays mapped where close() was not called.
@@ -50,9 +51,12 @@ class Boards {
   /// Ranks of other nodes find what this one has published, and its time, when this returns.
   /// Errors: kPeer.
   Status show();
-  /// Was that asked since the last publish() of the container?
-  [[nodiscard]] bool ordered() const { return ordered_; }
-  void set_ordered(bool ordered) { ordered_ = ordered; }
+  /// Was that asked in this call of the program, and nothing published since?
+  [[nodiscard]] bool ordered() const { return ordered_in_ == ProgramCall::number(); }
+  void set_ordered(bool ordered) {
+    ordered_in_.reset();
+    if (ordered) ordered_in_ = ProgramCall::number();
+  }
   /// Of transfers in MPI's atomic mode, where all ranks are on one node.
   [[nodiscard]] NodeLock& lock();
   /// After a commit or an exchange.
@@ -88,7 +92,7 @@ class Boards {
   Parts parts_;
   std::unique_ptr<NodeTable> table_;  ///< null: all ranks are on this node
   std::unique_ptr<RemoteNodes> remote_;
-  bool ordered_ = false;
+  std::optional<std::uint64_t> ordered_in_;  ///< number of the call
   std::optional<Board> mine_;
   std::optional<OtherRecords> others_;
 };

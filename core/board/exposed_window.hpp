@@ -21,13 +21,18 @@ class ExposedWindow {
   /// Before anything else. Errors: kNoSpace (so many addresses are not to be had).
   Status begin(RemoteMemory& remote) {
     remote_ = &remote;
-    return window_.reach(kMostBoardBytes);
+    return window_.reach(kMostExposedBytes);
   }
   [[nodiscard]] std::uint64_t address() const {
     return reinterpret_cast<std::uintptr_t>(window_.data());
   }
 
-  Status reach(std::uint64_t bytes) { return window_.reach(bytes); }
+  Status reach(std::uint64_t bytes) {
+    if (remote_ == nullptr || bytes <= kMostExposedBytes) return window_.reach(bytes);
+    return fail(Code::kNoSpace,
+                "what was written since the last flush is more than other nodes can be shown "
+                "(16 GiB)");
+  }
   [[nodiscard]] std::byte* data() const { return window_.data(); }
   void give_back(std::uint64_t bytes) {
     if (remote_ == nullptr) window_.give_back(bytes);

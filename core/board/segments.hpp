@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kFirstSegmentBytes = std::uint64_t{256} << 10;
 inline std::uint64_t segment_end(std::uint64_t offset) {
   std::uint64_t end = kFirstSegmentBytes;
   while (end <= offset) end *= 4;
-  return std::min(end, kMostBoardBytes);
+  return std::min(end, kMostExposedBytes);
 }
 
 }  // namespace bento

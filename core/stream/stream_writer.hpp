@@ -7,6 +7,7 @@
 /// never communicates. Source: docs/format.md, "A rank's stream".
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -44,6 +45,7 @@ class StreamWriter {
   void share(Board* board) {
     board_ = board;
     buffer_.share(board);
+    buffer_bytes_ = std::min(buffer_bytes_, board->most_gathered());
   }
   /// Other ranks write, too: remembers when the parts of records that grow were written, until they
   /// are committed.

@@ -505,6 +505,35 @@ def other_clocks():
     print("right")
 
 
+def after_copies():
+    """Rank 0, whose clock is behind, writes over what rank 1 has written, after a copy in which it has written, too."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    with h5py.File("copies.h5", "w", driver="mpio", comm=comm) as file:
+        source = file.create_dataset("source", (100,), "i4")
+        data = file.create_dataset("data", (40,), "i4")
+        if comm.rank == 0:
+            source[...] = 1
+        comm.barrier()
+        time.sleep(0.5)
+        for turn in range(4):
+            file.copy("source", f"copy {turn}")
+            for rank in (1, 0):
+                comm.barrier()
+                if comm.rank == rank:
+                    data[...] = np.full(40, 10 * turn + rank)
+            comm.barrier()
+            found = set(data[...].tolist())
+            assert found == {10 * turn}, f"rank {comm.rank}, turn {turn}: {found}"
+            comm.barrier()
+        file.flush()
+        assert set(data[...].tolist()) == {30}
+    print("right")
+
+
 def close_writes():
     """Ranks of two nodes write the same elements, no further apart than a clock has drifted; their own; and with a flush between."""
     import h5py
@@ -663,6 +692,9 @@ def test_nodes():
     found = run(command_on_nodes(clocks, "--run-clocks"), env_of_nodes(4))
     check(found.out.count("right") == len(clocks) and "wrote the same elements" not in found.err, found.tail())
     say("4 nodes, whose clocks are worth nothing: the later write of each element")
+    found = run(command_on_nodes(("0", "0:400000"), "--run-copies"), env_of_nodes(2))
+    check(found.out.count("right") == 2 and "wrote the same elements" not in found.err, found.tail())
+    say("2 nodes: the later write of each element after copies")
     begin = first
     for nodes in (2, 3):
         for ranks in (2, 3, 5):
@@ -701,7 +733,7 @@ def test():
 
 
 if __name__ == "__main__":
-    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "ahead": ahead, "children": children, "commits": commits, "computing": computing}
+    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "ahead": ahead, "children": children, "commits": commits, "computing": computing, "copies": after_copies}
     if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs and sys.argv[1].startswith("--run-"):
         programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)

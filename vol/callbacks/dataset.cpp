@@ -315,12 +315,16 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* given, hid_t dxpl, void
       DatasetState* const here[] = {state};
       BENTO_TRY(alone.begin_after_meeting(here));
       bool answered = false;
-      BENTO_TRY(read_beside_writer(1, &obj, [&]() -> Status {
+      Status done = read_beside_writer(1, &obj, [&]() -> Status {
         BENTO_ASSIGN(DatasetState* const now, resolve(object));
         BENTO_ASSIGN(answered, diverted_optional(object, *now, args, dxpl));
         return {};
-      }));
-      if (answered) return state->file->container().publish();
+      });
+      // Also what there is of a chunk whose write failed.
+      Status published = answered || !done ? state->file->container().publish() : Status{};
+      BENTO_TRY(std::move(done));
+      BENTO_TRY(std::move(published));
+      if (answered) return {};
     }
     if (state->home == Home::kSkeleton && args->op_type == H5VL_NATIVE_DATASET_GET_OFFSET) {
       // The native code knows where it lies in the skeleton, which is another file.

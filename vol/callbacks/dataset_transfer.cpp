@@ -327,13 +327,16 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
   return {};
 }
 
-// Also what there is of a write that failed, as natively.
+// Also what there is of a write that failed, as natively; and in other files if it fails in one.
 Status publish(std::size_t count, void* dset[]) {
+  Status first_failure;
   for (std::size_t i = 0; i < count; ++i) {
-    BENTO_ASSIGN(DatasetState* const state, resolve(static_cast<Object*>(dset[i])));
-    if (state->home == Home::kDiverted) BENTO_TRY(state->file->container().publish());
+    const auto state = resolve(static_cast<Object*>(dset[i]));
+    Status done = state ? Status{} : fail(state.error());
+    if (done && (*state)->home == Home::kDiverted) done = (*state)->file->container().publish();
+    if (first_failure && !done) first_failure = std::move(done);
   }
-  return {};
+  return first_failure;
 }
 
 Status write_and_publish(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[],

@@ -10,6 +10,7 @@
 
 #include <hdf5.h>
 
+#include "core/base/program_call.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "vol/file/commit_timer.hpp"
 #include "vol/file/flush.hpp"
@@ -20,7 +21,10 @@ namespace bento::vol {
 /// Callbacks that are under way in this process. HDF5 lets in one thread at a time.
 class CallDepth {
  public:
-  CallDepth() { ++depth(), ++count(); }
+  CallDepth() {
+    ++count();
+    if (++depth() == 1) ProgramCall::begin();
+  }
   ~CallDepth() { --depth(); }
   CallDepth(const CallDepth&) = delete;
   CallDepth& operator=(const CallDepth&) = delete;
