@@ -41,10 +41,11 @@
 
 namespace bento {
 
-/// Bytes of a log or of an area at most, and of all that one rank has. Where there are ranks on
-/// other nodes: of a log or an area there. All of it has addresses then from the beginning on, as
-/// what others read must not move; so it may not be too much for a program with many files.
+/// Bytes of a log or of an area at most where there are ranks on other nodes. All of it has
+/// addresses from the beginning on, as what others read must not move, and a program may have many
+/// files.
 inline constexpr std::uint64_t kMostExposedBytes = std::uint64_t{1} << 34;
+/// The same elsewhere, and of all that one rank has.
 inline constexpr std::uint64_t kMostBoardBytes = std::uint64_t{1} << 38;
 inline constexpr std::uint64_t kRankBoardBytes = std::uint64_t{1} << 40;
 
@@ -80,6 +81,7 @@ struct NodeEntry {
 };
 static_assert(sizeof(NodeEntry) == 2 * sizeof(std::uint64_t));
 
+/// To `value`, unless it is larger already.
 inline void raise(std::atomic<std::uint64_t>& word, std::uint64_t value) {
   std::uint64_t old = word.load();
   while (old < value && !word.compare_exchange_weak(old, value)) {

@@ -47,9 +47,7 @@ Result<std::optional<std::uint32_t>> OtherRecords::behind(std::uint64_t collecti
 // A writer that finds that somebody has looked lets the counter grow; so this rank says that it
 // looks before it does. The largest count stays: others may have looked at a later one.
 Status OtherRecords::read_logs(std::uint64_t counter) {
-  std::uint64_t seen = node_->seen.load();
-  while (seen < counter && !node_->seen.compare_exchange_weak(seen, counter)) {
-  }
+  raise(node_->seen, counter);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   for (std::size_t i = 0; i < heads_.size(); ++i) BENTO_TRY(read_log(others_[i]));
   counter_ = counter;

@@ -62,8 +62,8 @@ class RemoteNodes {
     std::size_t first = 0;  ///< of its ranks in the tables
     std::uint64_t heads = 0;
     std::uint32_t number = 0;
-    std::uint64_t count =
-        kUnknown;            ///< of its entry in the table, when its words were fetched last
+    /// Of its entry in the table, when its words were fetched last.
+    std::uint64_t count = kUnknown;
     std::size_t unread = 0;  ///< ranks that were found changed and not noted since
     bool stale = false;      ///< its words are to be fetched
     bool changed = false;

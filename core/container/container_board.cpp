@@ -146,7 +146,7 @@ Status Container::tell_of_members() {
   const std::uint64_t now = state_.clock.now_ns();
   member_writes_.told(now);
   boards_->mine().set_time(now);
-  return nodes_.count() > 1 ? boards_->show() : Status{};
+  return boards_->show();
 }
 
 // In this order: what is shown to other nodes was published, and has a time by then.

@@ -198,15 +198,20 @@ class PagedArray {
       if (slots > 1) others_.reserve(static_cast<std::size_t>(slots) - 1);
     }
     [[nodiscard]] bool empty() const { return there_ == 0; }
-    /// A bit for each slot that was asked for: all others are not used.
-    [[nodiscard]] unsigned there() const { return there_; }
+    /// A bit for each slot that is used.
+    [[nodiscard]] unsigned used() const {
+      unsigned bits = 0;
+      for (unsigned left = there_; left != 0; left = without_lowest(left))
+        if ((*this)[lowest(left)].used) bits |= 1u << lowest(left);
+      return bits;
+    }
 
    private:
     [[nodiscard]] bool has(unsigned at) const { return (there_ >> at & 1u) != 0; }
     [[nodiscard]] const Slot& in_place(unsigned place) const {
       return place == 0 ? first_ : others_[place - 1];
     }
-    std::uint16_t there_ = 0;
+    std::uint16_t there_ = 0;                   ///< a bit for each slot that was asked for
     std::array<std::uint8_t, kSlots> place_{};  ///< of those that are there
     Slot first_;
     std::vector<Slot> others_;
@@ -215,6 +220,10 @@ class PagedArray {
   static bool in_reach(unsigned levels, std::uint64_t key) {
     return levels >= kMaxLevels || key >> (4 * levels) == 0;
   }
+  // Of bits that stand for slots.
+  static unsigned lowest(unsigned bits) { return static_cast<unsigned>(std::countr_zero(bits)); }
+  static unsigned without_lowest(unsigned bits) { return bits & (bits - 1); }
+
   static unsigned digit(std::uint64_t key, unsigned level) {
     return static_cast<unsigned>(key >> (4 * level) & 0xFu);
   }
@@ -222,14 +231,12 @@ class PagedArray {
   // u8 level, u16 bits of the slots in use, then each: an entry, or a reference and a summary.
   Result<BlobRef> store(SegmentSink& sink, const Page& page, unsigned level) const {
     ByteWriter out;
-    unsigned used = page.there();
-    for (unsigned left = used; left != 0; left &= left - 1)
-      if (!page[static_cast<unsigned>(std::countr_zero(left))].used) used &= ~(left & (0 - left));
+    const unsigned used = page.used();
     out.buffer().reserve(kUsualSlotBytes * (1 + static_cast<std::size_t>(std::popcount(used))));
     out.u8(static_cast<std::uint8_t>(level));
     out.u16(static_cast<std::uint16_t>(used));
-    for (unsigned left = used; left != 0; left &= left - 1) {
-      const Slot& slot = page[static_cast<unsigned>(std::countr_zero(left))];
+    for (unsigned left = used; left != 0; left = without_lowest(left)) {
+      const Slot& slot = page[lowest(left)];
       if (level == 0) {
         traits_.put_entry(out, slot.entry);
       } else {
@@ -250,8 +257,8 @@ class PagedArray {
                   fmt::format("step index page of level {} where {} was expected", stored, level));
     Page page;
     page.reserve(std::popcount(used));
-    for (unsigned left = used; left != 0; left &= left - 1) {
-      Slot& slot = page[static_cast<unsigned>(std::countr_zero(left))];
+    for (unsigned left = used; left != 0; left = without_lowest(left)) {
+      Slot& slot = page[lowest(left)];
       slot.used = true;
       if (level == 0) {
         BENTO_ASSIGN(slot.entry, traits_.get_entry(in));
@@ -268,9 +275,8 @@ class PagedArray {
 
   Result<Slot> finish(SegmentSink& sink, const Page& page, unsigned level) const {
     Slot slot;
-    for (unsigned left = page.there(); left != 0; left &= left - 1) {
-      const Slot& below = page[static_cast<unsigned>(std::countr_zero(left))];
-      if (!below.used) continue;
+    for (unsigned left = page.used(); left != 0; left = without_lowest(left)) {
+      const Slot& below = page[lowest(left)];
       const Summary summary = level == 0 ? traits_.summary_of(below.entry) : below.summary;
       if (slot.used)
         traits_.add(slot.summary, summary);
@@ -355,11 +361,11 @@ class PagedArray {
   Result<bool> down(SegmentSource& source, const BlobRef& ref, unsigned level, std::uint64_t last,
                     std::uint64_t base, const Enter& enter, const Visit& visit) const {
     BENTO_ASSIGN(const Page page, load(source, ref, level));
-    for (unsigned left = page.there(); left != 0;) {
+    for (unsigned left = page.used(); left != 0;) {
       const auto i = static_cast<unsigned>(std::bit_width(left)) - 1;
       left &= ~(1u << i);
       const std::uint64_t first_key = base | std::uint64_t{i} << (4 * level);
-      if (!page[i].used || first_key > last) continue;
+      if (first_key > last) continue;
       if (level == 0) {
         BENTO_ASSIGN(const bool going, visit(first_key, page[i].entry));
         if (!going) return false;
