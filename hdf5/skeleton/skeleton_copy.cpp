@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "core/bytes/byte_writer.hpp"
 #include "hdf5/base/native_connector.hpp"
+#include "hdf5/base/small_cache.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 
@@ -16,8 +19,8 @@ namespace {
 
 class SkeletonCopy final : public SkeletonHost {
  public:
-  SkeletonCopy(const std::string& path, const PagedImage& image)
-      : name_("skeleton of " + path), image_(image) {
+  SkeletonCopy(const std::string& path, PagedImage image)
+      : name_("skeleton of " + path), image_(std::move(image)) {
     static std::atomic<std::uint64_t> next{1};
     identity_ = {~std::uint64_t{0}, next++, 0};  // no file of the system has this device
   }
@@ -41,6 +44,7 @@ Result<FileHandle> open_host(const std::shared_ptr<SkeletonHost>& host) {
   if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 ||
       set_fapl_skeleton(list.get(), host) < 0)
     return fail(Code::kInternal, "the skeleton's driver is refused");
+  BENTO_TRY(keep_cache_small(list.get()));
   FileHandle file(H5Fopen(host->name().c_str(), H5F_ACC_RDONLY, list.get()));
   if (!file.valid()) return fail(Code::kInternal, "the skeleton cannot be opened");
   return file;
@@ -55,7 +59,10 @@ Result<FileHandle> open_skeleton_copy(const std::string& path, const PagedImage&
 Result<SkeletonWithData> SkeletonWithData::open(const std::string& path, const PagedImage& image,
                                                 std::uint64_t most) {
   SkeletonWithData opened;
-  opened.host_ = std::make_shared<SkeletonCopy>(path, image);
+  std::vector<std::byte> bytes;
+  bytes.reserve(static_cast<std::size_t>(image.size() + most));  // it is not copied once more
+  bytes.assign(image.bytes().begin(), image.bytes().end());
+  opened.host_ = std::make_shared<SkeletonCopy>(path, PagedImage(std::move(bytes)));
   opened.data_at_ = image.size();
   BENTO_ASSIGN(opened.file_, open_host(opened.host_));
   opened.host_->image().resize(image.size() + most);

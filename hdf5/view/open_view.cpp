@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/small_cache.hpp"
 
 namespace bento::vol {
 
@@ -20,6 +21,7 @@ Status OpenView::create(const std::string& name, hid_t like, ObjectTimes times) 
   if ((view_->base() != 0 && H5Pset_userblock(creation.get(), view_->base()) < 0) ||
       set_fapl_view(access.get(), view_) < 0)
     return fail(Code::kInternal, fmt::format("{}: its driver is refused", name));
+  BENTO_TRY(keep_cache_small(access.get()));
   if (like >= 0) {
     const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
     BENTO_TRY(copy_group_properties(root.get(), creation.get(), times));

@@ -25,6 +25,8 @@ namespace {
 constexpr std::uint64_t kWriteThroughBytes = 256u << 10;
 // Nor is more than this of smaller pieces, which values of variable length come in.
 constexpr std::uint64_t kSmallInMemory = 16u << 20;
+// Regions in memory become no larger by what is added: a growing one would be copied as a whole.
+constexpr std::uint64_t kLargestRegion = 1u << 20;
 // No file reaches so far.
 constexpr std::uint64_t kNowhere = static_cast<std::uint64_t>(1) << 60;
 // Fewer bytes than this are skipped between pieces.
@@ -104,7 +106,7 @@ void ViewFile::keep_in_memory(std::uint64_t address, std::uint64_t bytes) {
     // Side by side with the region before, up to the bytes that alignment skipped.
     auto& [start, last] = *regions_.rbegin();
     if (!last.memory.empty() && address >= start + last.bytes &&
-        address - (start + last.bytes) < kAlignment) {
+        address - (start + last.bytes) < kAlignment && last.bytes + bytes <= kLargestRegion) {
       last.memory.resize(static_cast<std::size_t>(address + bytes - start));
       last.bytes = last.memory.size();
       return;

@@ -3,7 +3,8 @@
 /// \file
 /// How HDF5 comes into the connector: every callback knows whether another one is under way, which
 /// is so when a program calls HDF5 from a callback of its own or from an iteration. A call that
-/// changes a file, and is no such inner one, first commits the file if `commit=SECONDS` says so.
+/// changes a file, and is no such inner one, first commits the file if `commit=SECONDS` says so,
+/// and lets go of metadata of which the library keeps too much.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "vol/file/commit_timer.hpp"
 #include "vol/file/flush.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/unflushed_changes.hpp"
 
 namespace bento::vol {
 
@@ -59,9 +61,11 @@ struct Entry<Callback, Changes, R (*)(A...)> {
   }
   static R change(A... args) noexcept {
     const CallDepth call;
-    if (call.outermost() && CommitTimer::any()) {
+    if (call.outermost() && (CommitTimer::any() || UnflushedChanges::any())) {
       const herr_t done = guard<herr_t>("commit", [&]() -> Status {
-        return flush_if_due(static_cast<Object*>(Changes(args...)));
+        auto* const object = static_cast<Object*>(Changes(args...));
+        BENTO_TRY(flush_if_due(object));
+        return shrink_cache_if_due(object);
       });
       if (done < 0) return failure_value<R>();
     }

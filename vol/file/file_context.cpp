@@ -49,6 +49,7 @@ FileContext::FileContext(std::string name, OpenSettings settings, UserAccess acc
     : name_(std::move(name)),
       settings_(std::move(settings)),
       timer_(container->writable() ? config().commit : 0),
+      unflushed_(container->writable() && access.parallel),
       identity_(identity_here(container->path(), *container, settings_,
                               cached && cached->spread != nullptr)),
       access_(std::move(access)),
@@ -78,9 +79,11 @@ std::string FileContext::path_of(DatasetNumber dataset) const {
   return {};
 }
 
-std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container) {
-  std::map<TokenBytes, DatasetNumber> numbers;
-  for (const auto& dataset : container.datasets()) numbers[dataset.token] = dataset.number;
+NumbersByToken numbers_of(const Container& container) {
+  NumbersByToken numbers;
+  const auto datasets = container.datasets();
+  numbers.reserve(datasets.size());
+  for (const auto& dataset : datasets) numbers[dataset.token] = dataset.number;
   return numbers;
 }
 

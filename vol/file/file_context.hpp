@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include <hdf5.h>
 
@@ -26,6 +27,7 @@
 #include "hdf5/skeleton/host.hpp"
 #include "vol/file/cached_file.hpp"
 #include "vol/file/commit_timer.hpp"
+#include "vol/file/unflushed_changes.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
@@ -40,9 +42,25 @@ inline TokenBytes token_bytes(const H5O_token_t& token) {
   return bytes;
 }
 
+/// For tables by token. A native token begins with the object's address, the rest is zeros.
+struct TokenHash {
+  std::size_t operator()(const TokenBytes& token) const noexcept {
+    std::uint64_t words[2];
+    std::memcpy(words, token.data(), sizeof words);
+    const std::uint64_t mixed = (words[0] ^ words[1] << 1) * 0x9e3779b97f4a7c15u;
+    return static_cast<std::size_t>(mixed ^ mixed >> 32);
+  }
+};
+struct SameToken {
+  bool operator()(const TokenBytes& a, const TokenBytes& b) const noexcept {
+    return std::memcmp(a.data(), b.data(), sizeof a) == 0;
+  }
+};
+using NumbersByToken = std::unordered_map<TokenBytes, DatasetNumber, TokenHash, SameToken>;
+
 /// Numbers of all datasets by token. A later one may have been given the object address of a
 /// deleted one: the larger number holds.
-std::map<TokenBytes, DatasetNumber> numbers_of(const Container& container);
+NumbersByToken numbers_of(const Container& container);
 
 /// The page buffer that a file access list asks for.
 struct PageBuffer {
@@ -122,6 +140,7 @@ class FileContext final : public SkeletonHost {
   /// Errors: kPermission, kNoSpace, kIo; on rank 0 alone.
   Status note_flushed();
   [[nodiscard]] CommitTimer& timer() { return timer_; }
+  [[nodiscard]] UnflushedChanges& unflushed() { return unflushed_; }
   /// What was decoded of the records as they are now.
   [[nodiscard]] DecodedCache& decoded() {
     decoded_.keep_only(container_->content_version());
@@ -149,6 +168,7 @@ class FileContext final : public SkeletonHost {
 
   /// Collective without communication; see Container::note_collective.
   void note_collective(std::string_view what, std::string_view detail) {
+    unflushed_.add();
     container_->note_collective(what, detail);
   }
 
@@ -198,6 +218,7 @@ class FileContext final : public SkeletonHost {
   std::string name_;
   OpenSettings settings_;
   CommitTimer timer_;
+  UnflushedChanges unflushed_;
   FileIdentity identity_;
   UserAccess access_;
   std::shared_ptr<Communicator> comm_;
@@ -210,7 +231,7 @@ class FileContext final : public SkeletonHost {
   RegionAddresses region_addresses_;
   RegionHeap regions_;
   std::map<SkeletonReference, std::vector<std::byte>> written_regions_;
-  std::map<TokenBytes, DatasetNumber> numbers_;
+  NumbersByToken numbers_;
   std::map<DatasetNumber, std::uint64_t>
       declared_;  ///< bytes of this session's datasets, all ranks together
   std::uint64_t declared_total_ = 0;

@@ -236,7 +236,7 @@ class Lister {
   Container& container_;
   hid_t file_;
   const ListOptions& options_;
-  std::map<TokenBytes, DatasetNumber> numbers_;
+  NumbersByToken numbers_;
   std::map<TokenBytes, std::string>
       seen_;  ///< hard links: of each object the path it is listed with
   std::vector<ListedObject> list_;
