@@ -55,6 +55,15 @@ bool has_region_reference(hid_t type) {
   });
 }
 
+bool is_new_reference(hid_t type) {
+  return type >= 0 && H5Tget_class(type) == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF_OBJ) <= 0 &&
+         H5Tequal(type, H5T_STD_REF_DSETREG) <= 0;
+}
+
+bool has_new_reference(hid_t type) {
+  return any_part(type, is_new_reference);
+}
+
 bool has_compound(hid_t type) {
   return any_part(type, [](hid_t part) { return H5Tget_class(part) == H5T_COMPOUND; });
 }

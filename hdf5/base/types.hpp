@@ -14,6 +14,10 @@ bool has_variable_length(hid_t type);
 bool has_reference(hid_t type);
 /// Does it contain references to regions of the old type, H5T_STD_REF_DSETREG?
 bool has_region_reference(hid_t type);
+/// Does it contain references of HDF5 1.12, H5T_STD_REF?
+bool has_new_reference(hid_t type);
+/// Is it one? False for an invalid id.
+bool is_new_reference(hid_t type);
 /// Does it contain a compound type? Then a conversion may leave members of the destination as they
 /// are.
 bool has_compound(hid_t type);

@@ -102,6 +102,10 @@ Result<ByteReader> open_record(std::span<const std::byte> stored) {
   return in;
 }
 
+Error no_references() {
+  return {Code::kUnsupported, "a reference of HDF5 1.12, where none can be followed", 0};
+}
+
 Error no_regions() {
   return {Code::kUnsupported, "a reference to a region, where none can be followed", 0};
 }
@@ -164,14 +168,25 @@ void VariableElements::add_fixed(std::size_t offset, std::size_t bytes, Layout& 
   out.parts.push_back(std::move(part));
 }
 
+Status VariableElements::describe_reference(hid_t type, std::size_t offset, Layout& out) {
+  Part part;
+  part.offset = offset;
+  part.count = H5Tget_size(type);
+  part.kind = H5Tequal(type, H5T_STD_REF_OBJ) > 0       ? Part::Kind::kObject
+              : H5Tequal(type, H5T_STD_REF_DSETREG) > 0 ? Part::Kind::kRegion
+                                                        : Part::Kind::kReference;
+  if (part.kind == Part::Kind::kRegion && part.count != kRegionReferenceBytes)
+    return fail(Code::kUnsupported,
+                "references to regions of a file with other sizes of addresses");
+  if (part.kind == Part::Kind::kReference && part.count != kReferenceBytes)
+    return fail(Code::kUnsupported, "references of a kind that this version does not know");
+  out.parts.push_back(std::move(part));
+  return {};
+}
+
 Status VariableElements::describe(hid_t type, std::size_t offset, Layout& out) {
   const H5T_class_t kind = H5Tget_class(type);
-  const bool region = kind == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF_DSETREG) > 0;
-  if (kind == H5T_REFERENCE && H5Tequal(type, H5T_STD_REF_OBJ) <= 0 &&
-      !(region && H5Tget_size(type) == kRegionReferenceBytes))
-    return fail(Code::kUnsupported,
-                "of references, records can hold those of types H5T_STD_REF_OBJ and "
-                "H5T_STD_REF_DSETREG only");
+  if (kind == H5T_REFERENCE) return describe_reference(type, offset, out);
   if (kind == H5T_COMPOUND) {
     const int members = H5Tget_nmembers(type);
     for (int i = 0; i < members; ++i) {
@@ -184,10 +199,7 @@ Status VariableElements::describe(hid_t type, std::size_t offset, Layout& out) {
   }
   Part part;
   part.offset = offset;
-  if (kind == H5T_REFERENCE) {
-    part.kind = region ? Part::Kind::kRegion : Part::Kind::kReference;
-    part.count = H5Tget_size(type);
-  } else if (kind == H5T_STRING && H5Tis_variable_str(type) > 0) {
+  if (kind == H5T_STRING && H5Tis_variable_str(type) > 0) {
     part.kind = Part::Kind::kString;
   } else if (kind == H5T_VLEN ||
              (kind == H5T_ARRAY &&
@@ -219,11 +231,14 @@ Status VariableElements::put(const Layout& layout, const std::byte* element, Sin
     const std::byte* const at = element + part.offset;
     switch (part.kind) {
       case Part::Kind::kFixed:
-      case Part::Kind::kReference:
+      case Part::Kind::kObject:
         sink.bytes(at, part.count);
         break;
       case Part::Kind::kRegion:
         BENTO_TRY(put_region(at, sink));
+        break;
+      case Part::Kind::kReference:
+        BENTO_TRY(put_reference(at, sink));
         break;
       case Part::Kind::kString: {
         const auto* const text = value_at<const char*>(at);
@@ -271,6 +286,19 @@ Status VariableElements::put_region(const std::byte* reference, Sink& sink) cons
   return {};
 }
 
+template <class Sink>
+Status VariableElements::put_reference(const std::byte* reference, Sink& sink) const {
+  if (is_null_reference(reference)) {
+    sink.varint(0);
+    return {};
+  }
+  if (references_ == nullptr) return fail(no_references());
+  BENTO_ASSIGN(const auto stored, references_->get(reference));
+  sink.varint(stored.size());
+  sink.bytes(stored.data(), stored.size());
+  return {};
+}
+
 Result<std::uint64_t> VariableElements::encoded_bytes(const std::byte* element) const {
   CountingSink sink;
   BENTO_TRY(put(layout_, element, sink));
@@ -290,7 +318,7 @@ std::size_t VariableElements::least_bytes(const Layout& layout) {
   std::size_t bytes = 0;
   for (const Part& part : layout.parts) {
     const bool stored_as_it_is =
-        part.kind == Part::Kind::kFixed || part.kind == Part::Kind::kReference;
+        part.kind == Part::Kind::kFixed || part.kind == Part::Kind::kObject;
     if (stored_as_it_is)
       bytes += part.count;
     else if (part.kind == Part::Kind::kArray)
@@ -308,13 +336,16 @@ Status VariableElements::decode(const Layout& layout, ByteReader& in, std::byte*
     std::byte* const at = element + part.offset;
     switch (part.kind) {
       case Part::Kind::kFixed:
-      case Part::Kind::kReference: {
+      case Part::Kind::kObject: {
         BENTO_ASSIGN(const auto bytes, in.bytes(part.count));
         std::memcpy(at, bytes.data(), bytes.size());
         break;
       }
       case Part::Kind::kRegion:
         BENTO_TRY(decode_region(in, at));
+        break;
+      case Part::Kind::kReference:
+        BENTO_TRY(decode_reference(in, at));
         break;
       case Part::Kind::kString: {
         BENTO_ASSIGN(const std::uint64_t coded, in.varint());
@@ -365,14 +396,23 @@ Status VariableElements::decode_region(ByteReader& in, std::byte* reference) con
   return regions_->put(region, reference);
 }
 
+Status VariableElements::decode_reference(ByteReader& in, std::byte* reference) const {
+  BENTO_ASSIGN(const std::uint64_t length, in.varint());
+  if (length == 0) return {};
+  BENTO_ASSIGN(const auto stored, in.bytes(length));
+  if (references_ == nullptr) return fail(no_references());
+  return references_->put(stored, reference);
+}
+
 Status VariableElements::skip(const Layout& layout, ByteReader& in) {
   for (const Part& part : layout.parts) {
     switch (part.kind) {
       case Part::Kind::kFixed:
-      case Part::Kind::kReference:
+      case Part::Kind::kObject:
         BENTO_TRY(in.skip(part.count));
         break;
-      case Part::Kind::kRegion: {
+      case Part::Kind::kRegion:
+      case Part::Kind::kReference: {
         BENTO_ASSIGN(const std::uint64_t length, in.varint());
         BENTO_TRY(in.skip(length));
         break;
@@ -459,10 +499,20 @@ void VariableElements::release(const Layout& layout, std::byte* element, const F
   }
 }
 
+bool VariableElements::is_reference(const Part& part) {
+  return part.kind == Part::Kind::kObject || part.kind == Part::Kind::kRegion ||
+         part.kind == Part::Kind::kReference;
+}
+
+bool VariableElements::has_new_references(const Layout& layout) {
+  return std::ranges::any_of(layout.parts, [](const Part& part) {
+    return part.kind == Part::Kind::kReference || has_new_references(part.base);
+  });
+}
+
 bool VariableElements::has_references(const Layout& layout) {
   return std::ranges::any_of(layout.parts, [](const Part& part) {
-    return part.kind == Part::Kind::kReference || part.kind == Part::Kind::kRegion ||
-           has_references(part.base);
+    return is_reference(part) || has_references(part.base);
   });
 }
 
@@ -503,7 +553,7 @@ void VariableElements::clear_references(std::byte* elements, std::size_t count) 
 void VariableElements::clear_references(const Layout& layout, std::byte* element) {
   for (const Part& part : layout.parts) {
     std::byte* const at = element + part.offset;
-    if (part.kind == Part::Kind::kReference || part.kind == Part::Kind::kRegion) {
+    if (is_reference(part)) {
       std::memset(at, 0, part.count);
     } else if (has_references(part.base)) {
       const hvl_t sequence =

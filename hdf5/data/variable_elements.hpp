@@ -18,6 +18,7 @@
 #include "core/bytes/byte_reader.hpp"
 #include "core/geometry/box.hpp"
 #include "core/records/record.hpp"
+#include "hdf5/data/reference_values.hpp"
 #include "hdf5/data/region_values.hpp"
 
 namespace bento::vol {
@@ -50,11 +51,13 @@ using VisitRegion = std::function<Status(std::byte* reference)>;
 class VariableElements {
  public:
   /// `type` as H5Dget_type gives it: variable-length parts are pointers. Errors: kUnsupported
-  /// (references of HDF5 1.12, and those of files with other sizes of addresses), kInternal.
+  /// (references to regions of files with other sizes of addresses), kInternal.
   static Result<VariableElements> of(hid_t type);
   /// Where the references to regions in memory lead; must outlive its use. Without it only null
   /// ones can be encoded or decoded.
   void use_regions(RegionValues* regions) { regions_ = regions; }
+  /// The same for references of HDF5 1.12.
+  void use_references(ReferenceValues* references) { references_ = references; }
 
   /// Of one element in memory.
   [[nodiscard]] std::size_t element_bytes() const { return layout_.bytes; }
@@ -76,6 +79,8 @@ class VariableElements {
 
   [[nodiscard]] bool has_references() const { return has_references(layout_); }
   [[nodiscard]] bool has_regions() const { return has_regions(layout_); }
+  /// References of HDF5 1.12?
+  [[nodiscard]] bool has_new_references() const { return has_new_references(layout_); }
   /// Makes the references of `count` elements null.
   void clear_references(std::byte* elements, std::size_t count) const;
   /// Visits the references to regions in `count` elements, those in sequences too; null ones not.
@@ -93,14 +98,22 @@ class VariableElements {
     [[nodiscard]] bool fixed() const;
   };
   struct Part {
-    /// kReference: an object's address in the skeleton, which all ranks share.
-    enum class Kind { kFixed, kReference, kRegion, kString, kSequence, kArray } kind = Kind::kFixed;
+    enum class Kind {
+      kFixed,
+      kObject,     ///< an object's address in the skeleton, which all ranks share
+      kRegion,     ///< what RegionValues knows
+      kReference,  ///< of HDF5 1.12, what ReferenceValues knows
+      kString,
+      kSequence,
+      kArray
+    } kind = Kind::kFixed;
     std::size_t offset = 0;
-    std::size_t count = 0;  ///< kFixed, kReference, kRegion: bytes; kArray: elements
+    std::size_t count = 0;  ///< of kArray elements, of fixed size and of references bytes
     Layout base;            ///< kSequence, kArray
   };
 
   static Status describe(hid_t type, std::size_t offset, Layout& out);
+  static Status describe_reference(hid_t type, std::size_t offset, Layout& out);
   static void add_fixed(std::size_t offset, std::size_t bytes, Layout& out);
   /// To a sink that takes the bytes, or counts them.
   template <class Sink>
@@ -112,17 +125,23 @@ class VariableElements {
   template <class Sink>
   Status put_region(const std::byte* reference, Sink& sink) const;
   Status decode_region(ByteReader& in, std::byte* reference) const;
+  template <class Sink>
+  Status put_reference(const std::byte* reference, Sink& sink) const;
+  Status decode_reference(ByteReader& in, std::byte* reference) const;
   static Status skip(const Layout& layout, ByteReader& in);
   /// What an element takes in a record at least, never 0.
   static std::size_t least_bytes(const Layout& layout);
   static void release(const Layout& layout, std::byte* element, const FreeValue& free);
+  static bool is_reference(const Part& part);
   static bool has_references(const Layout& layout);
   static bool has_regions(const Layout& layout);
+  static bool has_new_references(const Layout& layout);
   static void clear_references(const Layout& layout, std::byte* element);
   static Status for_each_region(const Layout& layout, std::byte* element, const VisitRegion& visit);
 
   Layout layout_;
   RegionValues* regions_ = nullptr;
+  ReferenceValues* references_ = nullptr;
 };
 
 }  // namespace bento::vol

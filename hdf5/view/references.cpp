@@ -11,6 +11,7 @@
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/types.hpp"
+#include "hdf5/data/stored_reference.hpp"
 
 namespace bento::vol {
 
@@ -58,7 +59,7 @@ Status ReferenceTranslator::translate_one(hid_t type, std::byte* element, Region
       if (object < 0 || region < 0) return unreadable();
       if (object > 0) return translate_object(element);
       if (region > 0) return regions == Regions::kAreNew ? Status{} : translate_region(element);
-      return translate_new_style(element);
+      return regions == Regions::kAreNew ? Status{} : translate_new_style(element);
     }
     case H5T_COMPOUND: {
       const int members = H5Tget_nmembers(type);
@@ -141,6 +142,24 @@ Status ReferenceTranslator::put(std::span<const std::byte> region, std::byte* re
   if (H5VLblob_put(H5VLobject(to_), native_connector(), fresh.data(), fresh.size(), reference,
                    nullptr) < 0)
     return fail(Code::kInternal, "a region reference cannot be made");
+  return {};
+}
+
+Status ReferenceTranslator::make_new(std::span<const std::byte> stored, std::byte* reference) {
+  BENTO_ASSIGN(const StoredReference old, decode_reference(stored));
+  H5O_token_t token{};
+  std::memcpy(&token, &old.address, sizeof old.address);
+  H5R_ref_t fresh;
+  std::memset(&fresh, 0, sizeof fresh);
+  const H5O_token_t* const copy = objects_.find(token);
+  if (copy == nullptr) {
+    ++dropped_;
+  } else {
+    const ObjectHandle target(H5Oopen_by_token(to_, *copy));
+    if (!target.valid()) return fail(Code::kInternal, "a reference cannot be made");
+    BENTO_TRY(make_reference(target.get(), old, fresh));
+  }
+  std::memcpy(reference, &fresh, sizeof fresh);
   return {};
 }
 

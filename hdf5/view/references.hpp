@@ -55,13 +55,17 @@ class ReferenceTranslator final : public RegionValues {
   enum class Regions { kTranslate, kAreNew };
   /// Replaces the references in `count` elements of `type` (as in memory) at `buffer`. One whose
   /// object has no copy becomes a null reference, and dropped() counts it. `regions`: are those to
-  /// regions (H5T_STD_REF_DSETREG) of the old file, or made by put()? Errors: kInternal.
+  /// regions (H5T_STD_REF_DSETREG), and those of HDF5 1.12, of the old file, or made by put() and
+  /// make_new()? Errors: kInternal.
   Status translate(hid_t type, void* buffer, std::size_t count,
                    Regions regions = Regions::kTranslate);
   /// Always an error: nothing here has references in memory.
   Result<std::vector<std::byte>> get(const std::byte* reference) override;
   /// Null, and dropped() counts it, if the dataset has no copy.
   Status put(std::span<const std::byte> region, std::byte* reference) override;
+  /// Makes a reference of HDF5 1.12 (H5R_ref_t) of one in a record of the old file; null, and
+  /// dropped() counts it, if its object has no copy. Errors: kCorrupt, kInternal.
+  Status make_new(std::span<const std::byte> stored, std::byte* reference);
   [[nodiscard]] std::size_t dropped() const { return dropped_; }
 
  private:

@@ -3,17 +3,36 @@
 //
 // Copies of datasets of variable-length elements. Memory holds one record at a time.
 #include <algorithm>
+#include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "hdf5/base/handle.hpp"
+#include "hdf5/data/reference_places.hpp"
 #include "hdf5/view/diverted_dataset.hpp"
 #include "hdf5/view/spaces.hpp"
 
 namespace bento::vol {
 
 namespace {
+
+/// Makes the references of HDF5 1.12 in the copy.
+class CopiedReferences final : public ReferenceValues {
+ public:
+  explicit CopiedReferences(ReferenceTranslator* translator) : translator_(translator) {}
+  Result<std::span<const std::byte>> get(const std::byte*) override {
+    return fail(Code::kInternal, "references are made here, not read");
+  }
+  Status put(std::span<const std::byte> stored, std::byte* reference) override {
+    return translator_->make_new(stored, reference);
+  }
+
+ private:
+  ReferenceTranslator* translator_;
+};
 
 class VariableCopy {
  public:
@@ -24,9 +43,14 @@ class VariableCopy {
         from_(from),
         to_(to),
         references_(references),
+        new_references_(references),
         space_(H5Scopy(from.space.get())) {
     from.variable->use_regions(references);
+    if (references != nullptr) from.variable->use_references(&new_references_);
   }
+  ~VariableCopy() { from_.variable->use_references(nullptr); }
+  VariableCopy(const VariableCopy&) = delete;
+  VariableCopy& operator=(const VariableCopy&) = delete;
 
   Status run() {
     if (!space_.valid()) return copy_failure(from_.path, "its extent is unreadable");
@@ -73,12 +97,29 @@ class VariableCopy {
     }
     arena_.clear();
     elements_.assign(part.elements() * from_.variable->element_bytes(), std::byte{0});
-    BENTO_TRY(from_.variable->decode(record.box, stored_, part, part, elements_.data(),
-                                     [this](std::size_t bytes) { return arena_.allocate(bytes); }));
-    if (references_ != nullptr)
-      BENTO_TRY(references_->translate(from_.type.get(), elements_.data(), part.elements(),
-                                       ReferenceTranslator::Regions::kAreNew));
-    return write(part);
+    Status done =
+        from_.variable->decode(record.box, stored_, part, part, elements_.data(),
+                               [this](std::size_t bytes) { return arena_.allocate(bytes); });
+    if (done && references_ != nullptr)
+      done = references_->translate(from_.type.get(), elements_.data(), part.elements(),
+                                    ReferenceTranslator::Regions::kAreNew);
+    if (done) done = write(part);
+    BENTO_TRY(destroy_references(part.elements()));
+    return done;
+  }
+
+  // They hold on to the file.
+  Status destroy_references(std::size_t count) {
+    if (!from_.variable->has_new_references()) return {};
+    BENTO_ASSIGN(const auto places, ReferencePlaces::of(from_.type.get(), from_.type.get()));
+    const ErrorStackKeeper keep;
+    return places.visit(elements_.data(), count,
+                        [](std::byte* at, ReferencePlaces::Stored) -> Status {
+                          H5R_ref_t reference;
+                          std::memcpy(&reference, at, sizeof reference);
+                          if (!is_null_reference(at)) H5Rdestroy(&reference);
+                          return {};
+                        });
   }
 
   Status write(const Box& part) {
@@ -95,6 +136,7 @@ class VariableCopy {
   const DivertedDataset& from_;
   hid_t to_;
   ReferenceTranslator* references_;
+  CopiedReferences new_references_;
   SpaceHandle space_;
   std::size_t number_ = 0;
   std::vector<std::byte> stored_;  ///< of the record with this number

@@ -12,6 +12,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "hdf5/base/handle.hpp"
+#include "hdf5/data/held_references.hpp"
 
 using namespace bento;
 using namespace bento::vol;
@@ -174,16 +175,55 @@ TEST_CASE("variable elements: no memory for a value is an error") {
   }
 }
 
-TEST_CASE("variable elements: of references not those of HDF5 1.12") {
+TEST_CASE("variable elements: references to objects are fixed in size") {
   const TypeHandle objects(H5Tvlen_create(H5T_STD_REF_OBJ));
   const auto elements = VariableElements::of(objects.get());
   REQUIRE(elements);
   CHECK(elements->has_references());
   CHECK_FALSE(elements->has_regions());
+  CHECK_FALSE(elements->has_new_references());
+}
+
+TEST_CASE("variable elements: of references of HDF5 1.12 that is stored what they stand for") {
   const TypeHandle lists(H5Tvlen_create(H5T_STD_REF));
-  const auto refused = VariableElements::of(lists.get());
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().code == Code::kUnsupported);
+  auto elements = VariableElements::of(lists.get());
+  REQUIRE(elements);
+  CHECK(elements->has_references());
+  CHECK(elements->has_new_references());
+  CHECK_FALSE(elements->has_regions());
+  std::array<std::byte, 2 * kReferenceBytes> two{};  // the second is null
+  HeldReferences from;
+  REQUIRE(from.put(std::vector<std::byte>(20, std::byte{5}), two.data()));
+  const hvl_t list{2, two.data()};
+  const auto* const element = reinterpret_cast<const std::byte*>(&list);
+  const auto nowhere = elements->encoded_bytes(element);
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().code == Code::kUnsupported);
+  elements->use_references(&from);
+  const auto stored = encoded(*elements, element, 1);
+  CHECK(elements->encoded_bytes(element).value() == stored.size() - 1);
+  HeldReferences to;
+  elements->use_references(&to);
+  hvl_t found{};
+  auto* const back = reinterpret_cast<std::byte*>(&found);
+  REQUIRE(elements->decode(row(0, 1), stored, row(0, 1), row(0, 1), back, allocate));
+  REQUIRE(found.len == 2);
+  const auto* const references = static_cast<const std::byte*>(found.p);
+  const auto held = to.get(references);
+  REQUIRE(held);
+  CHECK(std::ranges::equal(*held, std::vector<std::byte>(20, std::byte{5})));
+  CHECK(is_null_reference(references + kReferenceBytes));
+  elements->clear_references(back, 1);
+  CHECK(is_null_reference(references));
+  elements->release(back, 1, give_back);
+  CHECK(allocated == 0);
+  for (std::size_t length = 0; length < stored.size(); ++length) {
+    const std::vector<std::byte> cut(stored.begin(),
+                                     stored.begin() + static_cast<std::ptrdiff_t>(length));
+    CHECK_FALSE(elements->decode(row(0, 1), cut, row(0, 1), row(0, 1), back, allocate));
+    elements->release(back, 1, give_back);
+  }
+  CHECK(allocated == 0);
 }
 
 namespace {

@@ -5,12 +5,15 @@
 /// skeleton; raw data of fixed-size types is diverted.
 #include <cstdio>
 #include <optional>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/meant_selection.hpp"
+#include "hdf5/data/reference_places.hpp"
+#include "hdf5/data/reference_values.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 #include "vol/callbacks/atomic_transfer.hpp"
@@ -49,6 +52,23 @@ bool takes_variable(FileContext& file, hid_t type) {
       file.access().parallel || (file.keeps_regions() && has_region_reference(type));
   return wanted && file.container().root().version >= kFormatVersion &&
          VariableElements::of(type).has_value();
+}
+
+/// Fill values lie in the skeleton, where such references are others than in records.
+Status refuse_reference_fill(hid_t dcpl, hid_t type) {
+  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
+  if (!has_new_reference(type) || H5Pfill_value_defined(dcpl, &defined) < 0 ||
+      defined != H5D_FILL_VALUE_USER_DEFINED)
+    return {};
+  BENTO_ASSIGN(const auto places, ReferencePlaces::of(type, type));
+  std::vector<std::byte> element(H5Tget_size(type));
+  if (H5Pget_fill_value(dcpl, type, element.data()) < 0)
+    return fail(Code::kInternal, "the fill value is unreadable");
+  return places.visit(element.data(), 1, [](std::byte* at, ReferencePlaces::Stored) -> Status {
+    if (is_null_reference(at)) return {};
+    return fail(Code::kUnsupported,
+                "a fill value that is a reference of HDF5 1.12, in a file of a parallel program");
+  });
 }
 
 /// Stored where? Everything with a simple or scalar extent, whatever its layout, is diverted;
@@ -131,6 +151,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     divert = divertable(*destination.container, type, space, dcpl, layout);
     if (divert) {
       BENTO_ASSIGN(list, creation_list(dcpl, layout));
+      BENTO_TRY(refuse_reference_fill(dcpl, type));
       if (is_variable(type)) list.flags |= kVariableElements;
     }
   }

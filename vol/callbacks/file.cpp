@@ -27,6 +27,7 @@
 #include "vol/file/native_of_ranks.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/own_connector.hpp"
+#include "vol/file/reference_call.hpp"
 #include "vol/file/spread_cache.hpp"
 #include "vol/file/stats.hpp"
 #include "vol/file/striping_use.hpp"
@@ -259,6 +260,7 @@ herr_t file_get(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req) 
     if (H5VLfile_get(object->under, object->under_vol_id, args, dxpl, req) < 0)
       return fail(native_failed("file get"));
     if (args->op_type == H5VL_FILE_GET_CONT_INFO) RegionCall::sizes_were_asked(object);
+    if (args->op_type == H5VL_FILE_GET_NAME) ReferenceTarget::name_was_asked(object);
     if (args->op_type != H5VL_FILE_GET_FAPL && args->op_type != H5VL_FILE_GET_INTENT) return {};
     const auto context = context_of(object);
     if (!context) return {};

@@ -10,6 +10,7 @@
 #include "vol/data/dataset_copy.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/object.hpp"
+#include "vol/file/reference_call.hpp"
 #include "vol/file/refresh.hpp"
 #include "vol/file/reserved_name.hpp"
 #include "vol/file/swmr.hpp"
@@ -67,6 +68,7 @@ herr_t object_copy(void* source, const H5VL_loc_params_t* from, const char* sour
 
 herr_t object_get(void* obj, const H5VL_loc_params_t* loc, H5VL_object_get_args_t* args, hid_t dxpl,
                   void** req) noexcept {
+  if (ReferenceTarget::answers_type(*loc, *args)) return 0;
   const herr_t done = H5VLobject_get(at(obj)->under, loc, at(obj)->under_vol_id, args, dxpl, req);
   if (done >= 0 && args->op_type == H5VL_OBJECT_GET_FILE) RegionCall::file_was_asked();
   return done;
@@ -74,6 +76,7 @@ herr_t object_get(void* obj, const H5VL_loc_params_t* loc, H5VL_object_get_args_
 
 herr_t object_specific(void* obj, const H5VL_loc_params_t* loc, H5VL_object_specific_args_t* args,
                        hid_t dxpl, void** req) noexcept {
+  if (KnownAddress::answers_lookup(*args)) return 0;
   return hand_on("object specific", [&] {
     if (args->op_type == H5VL_OBJECT_CHANGE_REF_COUNT) {
       const bool up = args->args.change_rc.delta > 0;

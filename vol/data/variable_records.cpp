@@ -191,6 +191,7 @@ Status for_each_written(DatasetState& from, const Box& box, const WriteElements&
     elements.resize(piece.part.elements() * from.element_bytes);
     BENTO_TRY(read_of_one_step(container, [&] {
       arena.clear();
+      from.references.clear();
       return decode_piece(from, written.records[piece.record], piece.part, piece.part,
                           elements.data(),
                           [&arena](std::size_t bytes) { return arena.allocate(bytes); });

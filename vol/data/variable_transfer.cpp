@@ -4,9 +4,14 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
+#include <utility>
 #include <vector>
 
+#include "hdf5/base/types.hpp"
+#include "hdf5/data/reference_places.hpp"
 #include "hdf5/data/variable_scratch.hpp"
+#include "vol/data/program_references.hpp"
 #include "vol/data/strips.hpp"
 #include "vol/data/variable_records.hpp"
 
@@ -117,6 +122,59 @@ class ProgramElements {
   std::vector<std::byte> all_;
 };
 
+/// What a transfer does with references of HDF5 1.12.
+class TransferredReferences {
+ public:
+  static Result<std::unique_ptr<TransferredReferences>> of(const VariableTransfer& transfer) {
+    ReferencePlaces places;
+    if (transfer.state.variable->has_references()) {
+      BENTO_ASSIGN(places, ReferencePlaces::of(transfer.args.mem_type, transfer.state.type->id()));
+    }
+    return std::make_unique<TransferredReferences>(transfer, std::move(places));
+  }
+  TransferredReferences(const VariableTransfer& transfer, ReferencePlaces places)
+      : held_(transfer.state.references),
+        places_(std::move(places)),
+        program_(transfer.object, *transfer.state.file) {
+    held_.clear();
+  }
+  ~TransferredReferences() { held_.clear(); }
+  TransferredReferences(const TransferredReferences&) = delete;
+  TransferredReferences& operator=(const TransferredReferences&) = delete;
+
+  /// Are there none in what the program has?
+  [[nodiscard]] bool none() const { return places_.none(); }
+  /// Of the next elements; those before are done with.
+  void next() { held_.clear(); }
+  Status take(std::byte* elements, std::size_t count) {
+    return none() ? Status{} : program_.take(places_, elements, count, held_);
+  }
+  Status give(std::byte* elements, std::size_t count) {
+    return none() ? Status{} : program_.give(places_, elements, count, held_);
+  }
+
+ private:
+  HeldReferences& held_;
+  ReferencePlaces places_;
+  ProgramReferences program_;
+};
+
+/// The types between which elements are converted while their references are held.
+struct ConvertedTypes {
+  HeldTypes held;  ///< invalid where there are none
+  hid_t memory;
+  hid_t file;
+
+  static Result<ConvertedTypes> of(const VariableTransfer& transfer) {
+    ConvertedTypes types{{}, transfer.args.mem_type, transfer.state.type->id()};
+    if (!has_new_reference(types.memory) && !has_new_reference(types.file)) return types;
+    BENTO_ASSIGN(types.held, held_types(types.memory, types.file));
+    types.memory = types.held.memory.get();
+    types.file = types.held.file.get();
+    return types;
+  }
+};
+
 bool same_types(const VariableTransfer& transfer) {
   return H5Tequal(transfer.args.mem_type, transfer.state.type->id()) > 0;
 }
@@ -177,6 +235,8 @@ Status read_confirmed(const VariableTransfer& transfer, const SelectionShape& sh
 Status read_converted(const VariableTransfer& transfer, void* buffer) {
   const std::size_t mem_bytes = H5Tget_size(transfer.args.mem_type);
   BENTO_ASSIGN(const PlistHandle list, values_list(transfer.args.dxpl));
+  BENTO_ASSIGN(const ConvertedTypes types, ConvertedTypes::of(transfer));
+  BENTO_ASSIGN(const auto references, TransferredReferences::of(transfer));
   ProgramElements before(transfer, mem_bytes);
   ProgramElements after(transfer, mem_bytes);
   ValueArena arena;
@@ -184,16 +244,17 @@ Status read_converted(const VariableTransfer& transfer, void* buffer) {
   return for_each_strip(
       transfer.shape, [&](const SelectionShape& part, std::uint64_t begin) -> Status {
         arena.clear();
+        references->next();
         std::vector<std::byte> found;
         BENTO_TRY(read_confirmed(transfer, part, found, owner));
-        BENTO_ASSIGN(VariableScratch scratch,
-                     VariableScratch::make(transfer.state.type->id(), part.elements));
-        BENTO_TRY(scratch.write(transfer.state.type->id(), found.data()));
+        BENTO_ASSIGN(VariableScratch scratch, VariableScratch::make(types.file, part.elements));
+        BENTO_TRY(scratch.write(types.file, found.data()));
         // Members that the file type lacks keep their value in memory.
         std::vector<std::byte> given(part.elements * mem_bytes);
         if (transfer.state.type->compound())
           BENTO_TRY(before.gather(buffer, begin, part.elements, given.data()));
-        BENTO_TRY(scratch.read(transfer.args.mem_type, given.data(), list.get()));
+        BENTO_TRY(scratch.read(types.memory, given.data(), list.get()));
+        BENTO_TRY(references->give(given.data(), part.elements));
         return after.scatter(given.data(), begin, part.elements, buffer);
       });
 }
@@ -230,23 +291,26 @@ Status write_converted(const VariableTransfer& transfer, const void* buffer) {
   ProgramElements program(transfer, mem_bytes);
   ValueArena arena;
   BENTO_ASSIGN(const PlistHandle list, arena_list(arena));
+  BENTO_ASSIGN(const ConvertedTypes types, ConvertedTypes::of(transfer));
+  BENTO_ASSIGN(const auto references, TransferredReferences::of(transfer));
   const ValueOwner owner{allocate_in(arena), [](void*) {}};
-  return for_each_strip(transfer.shape,
-                        [&](const SelectionShape& part, std::uint64_t begin) -> Status {
-                          arena.clear();
-                          std::vector<std::byte> given(part.elements * mem_bytes);
-                          BENTO_TRY(program.gather(buffer, begin, part.elements, given.data()));
-                          BENTO_ASSIGN(VariableScratch scratch,
-                                       VariableScratch::make(state.type->id(), part.elements));
-                          std::vector<std::byte> elements(part.elements * state.element_bytes);
-                          if (written != nullptr && written->partial) {
-                            BENTO_TRY(read_confirmed(transfer, part, elements, owner));
-                            BENTO_TRY(scratch.write(state.type->id(), elements.data()));
-                          }
-                          BENTO_TRY(scratch.write(transfer.args.mem_type, given.data()));
-                          BENTO_TRY(scratch.read(state.type->id(), elements.data(), list.get()));
-                          return write_packed(transfer, part, elements.data(), written);
-                        });
+  return for_each_strip(
+      transfer.shape, [&](const SelectionShape& part, std::uint64_t begin) -> Status {
+        arena.clear();
+        references->next();
+        std::vector<std::byte> given(part.elements * mem_bytes);
+        BENTO_TRY(program.gather(buffer, begin, part.elements, given.data()));
+        BENTO_TRY(references->take(given.data(), part.elements));
+        BENTO_ASSIGN(VariableScratch scratch, VariableScratch::make(types.file, part.elements));
+        std::vector<std::byte> elements(part.elements * state.element_bytes);
+        if (written != nullptr && written->partial) {
+          BENTO_TRY(read_confirmed(transfer, part, elements, owner));
+          BENTO_TRY(scratch.write(types.file, elements.data()));
+        }
+        BENTO_TRY(scratch.write(types.memory, given.data()));
+        BENTO_TRY(scratch.read(types.file, elements.data(), list.get()));
+        return write_packed(transfer, part, elements.data(), written);
+      });
 }
 
 }  // namespace
@@ -255,13 +319,16 @@ Status write_variable(const VariableTransfer& transfer, const void* buffer) {
   if (!same_types(transfer)) return write_converted(transfer, buffer);
   DatasetState& state = transfer.state;
   const WrittenMembers* const written = state.all_members();
-  if (const auto& first = transfer.memory.first())
+  BENTO_ASSIGN(const auto references, TransferredReferences::of(transfer));
+  const auto& first = transfer.memory.first();
+  if (first && references->none())
     return write_packed(transfer, transfer.shape,
                         static_cast<const std::byte*>(buffer) + *first * state.element_bytes,
                         written);
   ProgramElements program(transfer, state.element_bytes);
   std::vector<std::byte> elements(transfer.shape.elements * state.element_bytes);
   BENTO_TRY(program.gather(buffer, 0, transfer.shape.elements, elements.data()));
+  BENTO_TRY(references->take(elements.data(), transfer.shape.elements));
   return write_packed(transfer, transfer.shape, elements.data(), written);
 }
 
@@ -269,13 +336,19 @@ Status read_variable(const VariableTransfer& transfer, void* buffer) {
   if (!same_types(transfer)) return read_converted(transfer, buffer);
   BENTO_ASSIGN(const ProgramMemory memory, ProgramMemory::of(transfer.args.dxpl));
   const ValueOwner owner{memory.allocate(), memory.free()};
+  BENTO_ASSIGN(const auto references, TransferredReferences::of(transfer));
   ProgramElements program(transfer, transfer.state.element_bytes);
   std::vector<std::byte> found;
-  return for_each_strip(transfer.shape,
-                        [&](const SelectionShape& part, std::uint64_t begin) -> Status {
-                          BENTO_TRY(read_confirmed(transfer, part, found, owner));
-                          return program.scatter(found.data(), begin, part.elements, buffer);
-                        });
+  return for_each_strip(
+      transfer.shape, [&](const SelectionShape& part, std::uint64_t begin) -> Status {
+        references->next();
+        BENTO_TRY(read_confirmed(transfer, part, found, owner));
+        if (Status given = references->give(found.data(), part.elements); !given) {
+          transfer.state.variable->release(found.data(), part.elements, owner.free);
+          return given;
+        }
+        return program.scatter(found.data(), begin, part.elements, buffer);
+      });
 }
 
 namespace {
@@ -304,6 +377,12 @@ Result<std::uint64_t> variable_buffer_bytes(Object* object, DatasetState& state,
   if (selected < 0) return fail(Code::kInvalidArgument, "the selection is unreadable");
   std::vector<std::byte> elements(static_cast<std::size_t>(selected) * H5Tget_size(type));
   BENTO_TRY(transfer_read(object, state, {type, H5S_BLOCK, space, list.get()}, elements.data()));
+  if (has_new_reference(type)) {  // which hold on to the file
+    const auto count = static_cast<hsize_t>(selected);
+    const SpaceHandle all(H5Screate_simple(1, &count, nullptr));
+    if (H5Treclaim(type, all.get(), list.get(), elements.data()) < 0)
+      return fail(Code::kInternal, "references cannot be given back");
+  }
   return counted.bytes;
 }
 

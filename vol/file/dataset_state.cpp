@@ -121,8 +121,7 @@ Result<const char*> refused_in_parallel(const Object* object, hid_t type, hid_t 
   BENTO_ASSIGN(const SpaceHandle space, native_space(object));
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL) return nullptr;
   if (has_variable_length(type) || has_reference(type))
-    return "Parallel IO does not support writing VL datatypes or references of serial programs, or "
-           "references of type H5T_STD_REF, yet";
+    return "Parallel IO does not support writing VL datatypes or references of serial programs yet";
   if (H5Pget_layout(dcpl) == H5D_CONTIGUOUS && H5Pget_external_count(dcpl) > 0) return nullptr;
   return "this dataset was copied from an ordinary file, so its values lie in the container's "
          "metadata, which ranks cannot write in parallel: write it in a serial program, or create "
@@ -178,6 +177,7 @@ Result<DatasetState*> resolve(Object* object) {
       if ((state->flags & kVariableElements) != 0) {
         BENTO_ASSIGN(auto variable, VariableElements::of(state->type->id()));
         if (variable.has_regions()) variable.use_regions(&state->file->regions());
+        variable.use_references(&state->references);
         state->variable = std::make_unique<VariableElements>(std::move(variable));
       }
       if (state->element_bytes != dataset->element_bytes)

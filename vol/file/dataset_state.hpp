@@ -17,6 +17,7 @@
 #include "core/geometry/box.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/data/filter_scratch.hpp"
+#include "hdf5/data/held_references.hpp"
 #include "hdf5/data/value_range.hpp"
 #include "hdf5/data/variable_elements.hpp"
 #include "vol/file/element_type.hpp"
@@ -46,6 +47,8 @@ struct DatasetState {
   std::shared_ptr<ElementType> type;  ///< not null where `file` is not
   /// kDiverted: how elements of variable length are stored; null for those of fixed size.
   std::unique_ptr<VariableElements> variable;
+  /// Those that `variable` reads or writes now.
+  HeldReferences references;
   const char* refuses_parallel = nullptr;  ///< kSkeleton: why ranks cannot write it, if so
   /// kVirtual, once it was needed: see vol/data/virtual_dataset.hpp.
   std::shared_ptr<VirtualDataset> mapped;
