@@ -55,6 +55,17 @@ Result<StoredReference> decode_reference(std::span<const std::byte> stored) {
   return reference;
 }
 
+int dimensions_of(hid_t object) {
+  if (H5Iget_type(object) != H5I_DATASET) return -1;
+  const SpaceHandle space(H5Dget_space(object));
+  return H5Sget_simple_extent_ndims(space.get());
+}
+
+bool fits_dimensions(const StoredReference& reference, int dimensions) {
+  return reference.kind != StoredReference::Kind::kRegion ||
+         H5Sget_simple_extent_ndims(reference.region.get()) == dimensions;
+}
+
 Status make_reference(hid_t location, const StoredReference& reference, H5R_ref_t& made) {
   herr_t done = -1;
   switch (reference.kind) {

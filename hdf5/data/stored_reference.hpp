@@ -30,6 +30,12 @@ Result<std::vector<std::byte>> encode_reference(const StoredReference& reference
 /// Errors: kCorrupt.
 Result<StoredReference> decode_reference(std::span<const std::byte> stored);
 
+/// Number of dimensions of an open dataset, -1 of other objects.
+int dimensions_of(hid_t object);
+/// Can it be one to an object with so many dimensions? The library does not look when it follows a
+/// reference to a region.
+bool fits_dimensions(const StoredReference& reference, int dimensions);
+
 /// Makes it in memory, of the object that `location` is, at whatever address that lies. Errors:
 /// kInternal.
 Status make_reference(hid_t location, const StoredReference& reference, H5R_ref_t& made);

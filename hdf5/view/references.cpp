@@ -145,20 +145,26 @@ Status ReferenceTranslator::put(std::span<const std::byte> region, std::byte* re
   return {};
 }
 
-Status ReferenceTranslator::make_new(std::span<const std::byte> stored, std::byte* reference) {
+Status ReferenceTranslator::make_new(std::span<const std::byte> stored, std::byte* reference,
+                                     LastCopy& last) {
   BENTO_ASSIGN(const StoredReference old, decode_reference(stored));
-  H5O_token_t token{};
-  std::memcpy(&token, &old.address, sizeof old.address);
   H5R_ref_t fresh;
   std::memset(&fresh, 0, sizeof fresh);
-  const H5O_token_t* const copy = objects_.find(token);
-  if (copy == nullptr) {
-    ++dropped_;
-  } else {
-    const ObjectHandle target(H5Oopen_by_token(to_, *copy));
-    if (!target.valid()) return fail(Code::kInternal, "a reference cannot be made");
-    BENTO_TRY(make_reference(target.get(), old, fresh));
+  if (!last.object.valid() || last.from != old.address) {
+    H5O_token_t token{};
+    std::memcpy(&token, &old.address, sizeof old.address);
+    const H5O_token_t* const copy = objects_.find(token);
+    last = {};
+    if (copy != nullptr) {
+      last = {old.address, ObjectHandle(H5Oopen_by_token(to_, *copy)), -1};
+      if (!last.object.valid()) return fail(Code::kInternal, "a reference cannot be made");
+      last.dimensions = dimensions_of(last.object.get());
+    }
   }
+  if (last.object.valid() && fits_dimensions(old, last.dimensions))
+    BENTO_TRY(make_reference(last.object.get(), old, fresh));
+  else
+    ++dropped_;
   std::memcpy(reference, &fresh, sizeof fresh);
   return {};
 }

@@ -14,6 +14,7 @@
 #include <hdf5.h>
 
 #include "core/base/error.hpp"
+#include "hdf5/base/handle.hpp"
 #include "hdf5/data/region_values.hpp"
 
 namespace bento::vol {
@@ -63,9 +64,15 @@ class ReferenceTranslator final : public RegionValues {
   Result<std::vector<std::byte>> get(const std::byte* reference) override;
   /// Null, and dropped() counts it, if the dataset has no copy.
   Status put(std::span<const std::byte> region, std::byte* reference) override;
+  /// The copy that a reference led to, open: the next ones often lead there, too.
+  struct LastCopy {
+    std::uint64_t from = 0;  ///< address in the old file
+    ObjectHandle object;
+    int dimensions = -1;
+  };
   /// Makes a reference of HDF5 1.12 (H5R_ref_t) of one in a record of the old file; null, and
   /// dropped() counts it, if its object has no copy. Errors: kCorrupt, kInternal.
-  Status make_new(std::span<const std::byte> stored, std::byte* reference);
+  Status make_new(std::span<const std::byte> stored, std::byte* reference, LastCopy& last);
   [[nodiscard]] std::size_t dropped() const { return dropped_; }
 
  private:

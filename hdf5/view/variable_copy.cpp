@@ -27,11 +27,12 @@ class CopiedReferences final : public ReferenceValues {
     return fail(Code::kInternal, "references are made here, not read");
   }
   Status put(std::span<const std::byte> stored, std::byte* reference) override {
-    return translator_->make_new(stored, reference);
+    return translator_->make_new(stored, reference, last_);
   }
 
  private:
   ReferenceTranslator* translator_;
+  ReferenceTranslator::LastCopy last_;
 };
 
 class VariableCopy {

@@ -105,6 +105,32 @@ TEST_CASE("stored references: selections of each form come back, those that were
   }
 }
 
+TEST_CASE("stored references: a region is one of a dataset with as many dimensions") {
+  StoredReference reference;
+  CHECK(fits_dimensions(reference, -1));
+  reference.kind = Kind::kRegion;
+  reference.region = table();
+  CHECK(fits_dimensions(reference, 2));
+  CHECK_FALSE(fits_dimensions(reference, 1));
+  CHECK_FALSE(fits_dimensions(reference, -1));
+}
+
+TEST_CASE("stored references: a selection without end comes back") {
+  const std::array<hsize_t, 1> size{10};
+  const std::array<hsize_t, 1> most{H5S_UNLIMITED};
+  SpaceHandle space(H5Screate_simple(1, size.data(), most.data()));
+  const std::array<hsize_t, 1> start{1};
+  const std::array<hsize_t, 1> stride{3};
+  const std::array<hsize_t, 1> block{2};
+  REQUIRE(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), stride.data(), most.data(),
+                              block.data()) >= 0);
+  const auto found = decode_reference(stored(std::move(space)));
+  REQUIRE(found);
+  std::array<hsize_t, 4> is{};
+  REQUIRE(H5Sget_regular_hyperslab(found->region.get(), is.data(), &is[1], &is[2], &is[3]) >= 0);
+  CHECK(is == std::array<hsize_t, 4>{1, 3, H5S_UNLIMITED, 2});
+}
+
 TEST_CASE("stored references: whatever the bytes are, there is an answer") {
   const QuietErrors quiet;
   for (auto& selection : selections()) {

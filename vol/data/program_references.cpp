@@ -50,9 +50,7 @@ std::optional<int> dimensions_at(hid_t location, std::uint64_t address) {
   const QuietErrors quiet;
   const ObjectHandle object(H5Oopen_by_token(location, token_of(address)));
   if (!object.valid()) return std::nullopt;
-  if (H5Iget_type(object.get()) != H5I_DATASET) return -1;
-  const SpaceHandle space(H5Dget_space(object.get()));
-  return H5Sget_simple_extent_ndims(space.get());
+  return dimensions_of(object.get());
 }
 
 }  // namespace
@@ -181,7 +179,6 @@ Result<StoredReference> ProgramReferences::old_region(const std::byte* at) {
 // The library does not look whether a region is that of a dataset, and of which.
 Result<bool> ProgramReferences::may_have_region(const StoredReference& reference) {
   if (reference.kind != Kind::kRegion) return true;
-  const int rank = H5Sget_simple_extent_ndims(reference.region.get());
   auto known = dimensions_.find(reference.address);
   if (known == dimensions_.end()) {
     std::optional<int> found;
@@ -193,7 +190,7 @@ Result<bool> ProgramReferences::may_have_region(const StoredReference& reference
     }
     known = dimensions_.emplace(reference.address, found).first;
   }
-  return !known->second || *known->second == rank;
+  return !known->second || fits_dimensions(reference, *known->second);
 }
 
 // The library makes an id only of an object that is opened for it.
