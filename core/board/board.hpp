@@ -78,8 +78,10 @@ class Board {
   }
   /// Others see what there is from now on. Errors: kNoSpace (the log is full, or memory is).
   Status publish();
-  /// Has it published since the last call of this? Never where all ranks are on this node.
-  [[nodiscard]] bool take_unshown() { return std::exchange(unshown_, false); }
+  /// Has it published since shown()? Never where all ranks are on this node.
+  [[nodiscard]] bool unshown() const { return unshown_; }
+  /// Other nodes are told of all that was published.
+  void shown() { unshown_ = false; }
   /// All that this rank writes up to this collective count is published.
   void set_reached(std::uint64_t collective) {
     mine_->reached.store(collective, std::memory_order_release);

@@ -155,7 +155,10 @@ Status Container::publish() {
   boards_->set_ordered(false);
   boards_->mine().set_time(state_.clock.now_ns());
   BENTO_TRY(boards_->mine().publish());
-  if (boards_->mine().take_unshown()) BENTO_TRY(boards_->show());
+  if (boards_->mine().unshown()) {
+    BENTO_TRY(boards_->show());  // if it fails, the next call tries again
+    boards_->mine().shown();
+  }
   BENTO_TRY(tell_of_members());
   boards_->mine().set_reached(state_.collective);
   return {};
