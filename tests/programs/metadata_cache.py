@@ -6,7 +6,7 @@ metadata cache that evicts: all ranks keep the same addresses, so that every val
 the cache small, and many changes without a flush leave it small.
 
     metadata_cache.py [SEED]                  the test
-    mpirun ... metadata_cache.py --run SEED   its program
+    mpirun ... metadata_cache.py --run SEED | --nested SEED LIBVER FLUSHES    its programs
 """
 
 import os
@@ -97,17 +97,96 @@ def program(seed):
     print("right")
 
 
+def nested_program(seed, libver, flushes):
+    """Objects in groups in groups, with attributes that come and go; each rank reads some of its own choice, or makes
+    the others wait in an iteration. Where an object lies in the file is the same on all ranks."""
+    import random
+
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    together, alone = random.Random(seed), random.Random(seed * 100 + comm.rank)
+    with h5py.File("nested.h5", "w", driver="mpio", comm=comm, libver=libver) as file:
+        objects, groups, attributes, places = ["/"], [""], {}, {}
+        file.create_group("first")  # so that there is something to iterate over
+
+        def change(step):
+            kind = together.random()
+            place = f"{together.choice(groups)}/o{step}"
+            if kind < 0.3:
+                data = file.create_dataset(place, (comm.size,), "i4")
+                data[comm.rank] = step + comm.rank
+            elif kind < 0.4:
+                data = file.create_group(place)
+                if len(groups) < 60:
+                    groups.append(place)
+            else:
+                path = together.choice(objects[-40:] + groups[1:])
+                name, value = f"a{together.randrange(40)}", np.arange(together.choice((1, 3, 50, 400))) + step
+                file[path].attrs[name] = value
+                attributes[path, name] = value
+                return
+            objects.append(place)
+            places[place] = h5py.h5o.get_info(data.id).addr
+
+        def from_iteration(first, last):
+            """The same changes, made in the callback of an iteration."""
+            steps = iter(range(first, last))
+
+            def callback(name):
+                for step in steps:
+                    change(step)
+                return name
+
+            root = file["/"].id
+            assert root.links.iterate(callback) is not None
+
+        for begin in range(0, 1500, 100):
+            if not flushes and begin % 300 == 0 and comm.rank == begin // 300 % comm.size:
+                from_iteration(begin, begin + 100)
+            else:
+                for step in range(begin, begin + 100):
+                    change(step)
+                    if attributes and alone.random() < 0.3:
+                        path, name = alone.choice(list(attributes)[-200:])
+                        assert np.array_equal(file[path].attrs[name], attributes[path, name])
+            if flushes:
+                file.flush()
+        everywhere = comm.allgather(places)
+        differ = [path for path in places if len({seen[path] for seen in everywhere}) > 1]
+        assert not differ, f"{len(differ)} of {len(places)} objects lie elsewhere, the first is {differ[0]}"
+        late = file.create_dataset("late", (len(places),), h5py.ref_dtype)
+        if comm.rank == comm.size - 1:
+            for number, path in enumerate(sorted(places)):
+                late[number : number + 1] = np.array([file[path].ref], h5py.ref_dtype)
+    comm.barrier()
+    with h5py.File("nested.h5", "r", driver="mpio", comm=comm) as file:
+        for path, reference in zip(sorted(places), file["late"][...]):
+            assert file[reference].name == path, path
+        for (path, name), value in attributes.items():
+            assert np.array_equal(file[path].attrs[name], value), (path, name)
+    print("right")
+
+
 def test():
     script = os.path.abspath(__file__)
     seed = sys.argv[1] if len(sys.argv) > 1 else "1"
     found = mpirun(RANKS, [python(), "-B", script, "--run", seed], bento_env())
     check(found.out.count("right") == RANKS, found.tail())
-    say(f"{RANKS} ranks: every value, and caches below {KEPT} bytes after each flush, {MOST} without one")
+    for libver, flushes, first in (("latest", 1, 1), ("latest", 1, 4), ("earliest", 1, 13), ("latest", 0, 2)):
+        found = mpirun(RANKS, [python(), "-B", script, "--nested", str(first), libver, str(flushes)], bento_env())
+        check(found.out.count("right") == RANKS, found.tail())
+    say(f"{RANKS} ranks: every value, the same places on all, and caches below {KEPT} bytes after each flush, {MOST} without one")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--run"]:
         program(int(sys.argv[2]))
+        sys.exit(0)
+    if sys.argv[1:2] == ["--nested"]:
+        nested_program(int(sys.argv[2]), sys.argv[3], sys.argv[4] == "1")
         sys.exit(0)
     from harness import bento_env, check, mpirun, python, run_test, say
 

@@ -619,6 +619,12 @@ static void other(const char* name) {
     CHECK(refused("a reference to an object of another file"));
     destroy(&one);
   }
+  /* The library makes a region of a group, too. */
+  H5R_ref_t group;
+  CHECK(H5Rcreate_region(file, "/", space, H5P_DEFAULT, &group) >= 0);
+  CHECK(H5Dwrite(set, H5T_STD_REF, memory, space, H5P_DEFAULT, &group) < 0);
+  CHECK(refused("a reference to a region of an object that is no dataset"));
+  destroy(&group);
   H5Sclose(space);
   H5Sclose(memory);
   H5Dclose(set);

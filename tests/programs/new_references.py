@@ -91,7 +91,7 @@ def test_refused():
     ranks_do(3, "write", "x.h5")
     ranks_do(3, "other", "x.h5")
     ranks_do(3, "fill", "x.h5")
-    say("references to other files, and fill values that are references, are refused")
+    say("references to other files, to regions of groups, and fill values that are references, are refused")
 
 
 def test_deleted():

@@ -45,7 +45,9 @@ Result<std::string> attribute_of(const H5R_ref_t& reference) {
   return name;
 }
 
-/// Number of dimensions, -1 if it is no dataset; nothing if there is no object.
+constexpr int kNoDataset = -1;
+
+/// Number of dimensions, kNoDataset if it is none; nothing if there is no object.
 std::optional<int> dimensions_at(hid_t location, std::uint64_t address) {
   const QuietErrors quiet;
   const ObjectHandle object(H5Oopen_by_token(location, token_of(address)));
@@ -91,6 +93,12 @@ Result<StoredReference> ProgramReferences::taken(H5R_ref_t& reference) {
   found.address = target.address();
   if (kind == H5R_DATASET_REGION2) {
     found.kind = Kind::kRegion;
+    BENTO_ASSIGN(const auto dimensions, dimensions_of_object(found.address));
+    if (dimensions == kNoDataset)
+      return fail(
+          Code::kInvalidArgument,
+          "a reference to a region of an object that is no dataset: it was made for another "
+          "object, or that dataset is gone and this object has its place");
     const QuietErrors quiet;
     found.region = SpaceHandle(H5Ropen_region(&reference, H5P_DEFAULT, H5P_DEFAULT));
     if (!found.region.valid())
@@ -179,18 +187,18 @@ Result<StoredReference> ProgramReferences::old_region(const std::byte* at) {
 // The library does not look whether a region is that of a dataset, and of which.
 Result<bool> ProgramReferences::may_have_region(const StoredReference& reference) {
   if (reference.kind != Kind::kRegion) return true;
-  auto known = dimensions_.find(reference.address);
+  BENTO_ASSIGN(const auto dimensions, dimensions_of_object(reference.address));
+  return !dimensions || fits_dimensions(reference, *dimensions);
+}
+
+// The object is asked itself: where a dataset was, there may be a group by now.
+Result<std::optional<int>> ProgramReferences::dimensions_of_object(std::uint64_t address) {
+  auto known = dimensions_.find(address);
   if (known == dimensions_.end()) {
-    std::optional<int> found;
-    if (const auto* const declared = file_.find(token_bytes(token_of(reference.address)))) {
-      found = static_cast<int>(declared->rank);
-    } else {
-      BENTO_ASSIGN(const hid_t place, location());
-      found = dimensions_at(place, reference.address);
-    }
-    known = dimensions_.emplace(reference.address, found).first;
+    BENTO_ASSIGN(const hid_t place, location());
+    known = dimensions_.emplace(address, dimensions_at(place, address)).first;
   }
-  return !known->second || fits_dimensions(reference, *known->second);
+  return known->second;
 }
 
 // The library makes an id only of an object that is opened for it.

@@ -31,7 +31,7 @@ class ProgramReferences {
 
   /// What the program has in `count` elements, to be written. Sequences are copied first. Errors:
   /// kUnsupported (a reference to another file), kInvalidArgument (it is none, or its dataset is
-  /// gone), kInternal.
+  /// gone, or another object has its place), kInternal.
   Status take(const ReferencePlaces& places, std::byte* elements, std::size_t count,
               HeldReferences& held);
   /// What was read, for the program, which must destroy it. After an error all are null. Errors:
@@ -47,13 +47,16 @@ class ProgramReferences {
   Result<StoredReference> old_region(const std::byte* at);
   /// Has a dataset at that address this many dimensions? True, too, of what is no object.
   Result<bool> may_have_region(const StoredReference& reference);
+  /// Of the object at that address, asked for once; see dimensions_.
+  Result<std::optional<int>> dimensions_of_object(std::uint64_t address);
   /// An id of an object in the file, through the connectors that the program has.
   Result<hid_t> location();
 
   const Object* dataset_;
   FileContext& file_;
   hid_t location_ = H5I_INVALID_HID;
-  std::map<std::uint64_t, std::optional<int>> dimensions_;  ///< of targets; nothing: no object
+  std::map<std::uint64_t, std::optional<int>>
+      dimensions_;  ///< of targets; -1: no dataset; nothing: no object
 };
 
 }  // namespace bento::vol

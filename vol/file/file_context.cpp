@@ -10,6 +10,8 @@
 
 #include <fmt/format.h>
 
+#include "core/base/hash.hpp"
+#include "core/bytes/byte_writer.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 #include "hdf5/skeleton/plain_file.hpp"
 #include "hdf5/view/view_builder.hpp"
@@ -187,7 +189,10 @@ DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t elemen
                                    std::uint64_t extent_bytes, bool unlimited) {
   undeclare(token);
   const DatasetNumber number = container_->declare(token, element_bytes, rank, flags);
-  places_matter_ = places_matter_ || (flags & kVariableElements) != 0;
+  if (!places_matter_ && (flags & kVariableElements) != 0) {
+    places_matter_ = true;
+    note_all_places();
+  }
   if (places_matter_) note_place(token);
   numbers_[token] = number;
   const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
@@ -202,6 +207,20 @@ void FileContext::note_place(const TokenBytes& token) {
   std::string place;
   for (const std::byte one : token) place += fmt::format("{:02x}", std::to_integer<unsigned>(one));
   note_collective("place of the new dataset", place);
+}
+
+// Of the datasets that are there when places begin to matter, in one number.
+void FileContext::note_all_places() {
+  if (ranks() == 1) return;
+  ByteWriter places;
+  for (const auto& dataset : container_->datasets()) {
+    places.u32(dataset.number);
+    places.bytes(dataset.token);
+  }
+  std::string digest;
+  for (const std::byte one : hash128(places.view()))
+    digest += fmt::format("{:02x}", std::to_integer<unsigned>(one));
+  note_collective("places of the datasets so far", digest);
 }
 
 void FileContext::undeclare(const TokenBytes& token) {

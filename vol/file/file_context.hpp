@@ -211,6 +211,7 @@ class FileContext final : public SkeletonHost {
   void note_declared(DatasetNumber dataset, std::uint64_t bytes);
   void note_place(const TokenBytes& token);
   void note_places();
+  void note_all_places();
   Status remove_deleted();
   /// Quoted; empty if no link leads there. Makes no communication.
   [[nodiscard]] std::string path_of(DatasetNumber dataset) const;

@@ -49,8 +49,9 @@ Object* open_file_of(const FileContext& file) {
 }
 
 // Every rank replays the same metadata calls into its own skeleton, and addresses must come out
-// equal. What the cache evicts depends on local reads, and temporary addresses are resolved when a
-// changed entry is evicted: so no eviction but right after a flush, when none is changed.
+// equal. What the cache evicts depends on local reads, temporary addresses are resolved when a
+// changed entry is evicted, and an entry that is loaded again has its free space in another order
+// than one that has stayed. So nothing is evicted by itself.
 H5AC_cache_config_t without_eviction(H5AC_cache_config_t config) {
   config.evictions_enabled = false;
   config.incr_mode = H5C_incr__off;
@@ -80,24 +81,6 @@ Status set_cache(Object* file, const H5AC_cache_config_t& config) {
   return {};
 }
 
-// Each later flush looks at every entry that is left (H5C_set_slist_enabled).
-Status evict_flushed(Object* file) {
-  constexpr std::size_t kKept = std::size_t{256} * 1024;  // bytes: some hundreds of object headers
-  BENTO_ASSIGN(H5AC_cache_config_t before, cache_of(file));
-  if (before.evictions_enabled) return {};
-  H5AC_cache_config_t smaller = before;
-  smaller.evictions_enabled = true;
-  smaller.set_initial_size = true;
-  smaller.min_size = std::min(before.min_size, kKept);
-  for (const std::size_t size : {before.max_size, smaller.min_size}) {  // it has to become smaller
-    smaller.initial_size = size;
-    BENTO_TRY(set_cache(file, smaller));
-  }
-  (void)info_at(file, by_name(H5I_FILE, "/"));  // the next access evicts
-  before.set_initial_size = true;
-  return set_cache(file, before);
-}
-
 // The library has no call that empties the cache of a file. But its cache can be told to give up
 // each entry that was not used for an epoch of some accesses; then only the entries stay that were
 // accessed meanwhile: of the object at `place`, seen from `where`.
@@ -115,6 +98,9 @@ Status forget_metadata(Object* file, const Object* where, const H5VL_loc_params_
   forgetful.apply_empty_reserve = false;
   forgetful.upper_hr_threshold = 0;
   forgetful.min_size = 1024;  // H5C__MIN_MAX_CACHE_SIZE
+  // It gives up entries while it becomes smaller, so it must be larger, whatever a program has set.
+  forgetful.max_size = std::max(forgetful.max_size, std::size_t{1} << 20);
+  forgetful.initial_size = forgetful.max_size;
   BENTO_ASSIGN(std::uint32_t entries, cache_entries(file));
   for (std::uint32_t more = entries + 1; entries < more;) {
     // Without the marks of epochs that were left behind: the cache evicts in one epoch only, in the
@@ -132,6 +118,14 @@ Status forget_metadata(Object* file, const Object* where, const H5VL_loc_params_
   }
   before.set_initial_size = true;
   return set_cache(file, before);
+}
+
+// All of it, on all ranks: what stayed here and went elsewhere would later be put in other places.
+// Each later flush looks at every entry that is left (H5C_set_slist_enabled).
+Status evict_flushed(Object* file) {
+  BENTO_ASSIGN(const H5AC_cache_config_t config, cache_of(file));
+  if (config.evictions_enabled) return {};
+  return forget_metadata(file, file, by_name(H5I_FILE, "/"));
 }
 
 }  // namespace bento::vol

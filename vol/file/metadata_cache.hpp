@@ -24,9 +24,9 @@ Status forbid_eviction(hid_t fapl);
 /// What H5Fset_mdc_config does. Errors: kInternal.
 Status set_cache(Object* file, const H5AC_cache_config_t& config);
 
-/// After a flush of a file whose cache evicts nothing by itself: gives up the entries that were
-/// used least recently, until the rest is as small as the library lets a cache become by itself.
-/// Task-local, without communication. Errors: kInternal.
+/// After a flush of a file whose cache evicts nothing by itself: gives up everything that it can.
+/// All ranks do it at the same place among their collective calls. Task-local, without
+/// communication. Errors: kInternal.
 Status evict_flushed(Object* file);
 
 /// Gives up everything that `file`'s cache holds, but for what an inquiry for the object at
