@@ -519,7 +519,8 @@ def after_copies():
             source[...] = 1
         comm.barrier()
         time.sleep(0.5)
-        for turn in range(4):
+
+        def turn_of(turn):
             file.copy("source", f"copy {turn}")
             for rank in (1, 0):
                 comm.barrier()
@@ -529,8 +530,22 @@ def after_copies():
             found = set(data[...].tolist())
             assert found == {10 * turn}, f"rank {comm.rank}, turn {turn}: {found}"
             comm.barrier()
+
+        for turn in range(4):
+            turn_of(turn)
+        # The same in the callback of an iteration, all of which is one call of the program.
+        turns = iter(range(4, 12))
+        group = file.create_group("iterated")
+        group.create_group("one")
+
+        def callback(name):
+            for turn in turns:
+                turn_of(turn)
+            return name
+
+        assert group.id.links.iterate(callback) is not None
         file.flush()
-        assert set(data[...].tolist()) == {30}
+        assert set(data[...].tolist()) == {110}
     print("right")
 
 

@@ -3,8 +3,8 @@
 /// \file
 /// How HDF5 comes into the connector: every callback knows whether another one is under way, which
 /// is so when a program calls HDF5 from a callback of its own or from an iteration. A call that
-/// changes a file, and is no such inner one, first commits the file if `commit=SECONDS` says so,
-/// and lets go of metadata of which the library keeps too much.
+/// changes a file, and is no such inner one, first commits the file if `commit=SECONDS` says so.
+/// Each call that changes a file lets go of metadata of which the library keeps too much.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ class CallDepth {
  public:
   CallDepth() {
     ++count();
-    if (++depth() == 1) ProgramCall::begin();
+    ++depth();
+    ProgramCall::begin();  // also in an iteration: its callbacks may hear from other ranks
   }
   ~CallDepth() { --depth(); }
   CallDepth(const CallDepth&) = delete;
@@ -61,10 +62,12 @@ struct Entry<Callback, Changes, R (*)(A...)> {
   }
   static R change(A... args) noexcept {
     const CallDepth call;
-    if (call.outermost() && (CommitTimer::any() || UnflushedChanges::any())) {
+    const bool may_commit = call.outermost() && CommitTimer::any();
+    if (may_commit || UnflushedChanges::any()) {
       const herr_t done = guard<herr_t>("commit", [&]() -> Status {
         auto* const object = static_cast<Object*>(Changes(args...));
-        BENTO_TRY(flush_if_due(object));
+        if (may_commit) BENTO_TRY(flush_if_due(object));
+        // Also in a call from an iteration: for other ranks the same change may not be in one.
         return shrink_cache_if_due(object);
       });
       if (done < 0) return failure_value<R>();
