@@ -18,6 +18,7 @@
 #include <fmt/format.h>
 
 #include "core/base/hash.hpp"
+#include "core/base/hex.hpp"
 #include "core/io/file_lock.hpp"
 #include "core/io/host.hpp"
 #include "core/layout/root.hpp"
@@ -33,10 +34,7 @@ constexpr std::uint64_t kMostNameBytes = 64u << 10;
 constexpr const char* kPrefix = "h5bento-";
 
 std::string folder_name(const std::string& final_name) {
-  const Hash128 hash = hash128(std::as_bytes(std::span(final_name)));
-  std::string name = kPrefix;
-  for (const std::byte byte : hash) name += fmt::format("{:02x}", static_cast<unsigned>(byte));
-  return name;
+  return kPrefix + hex(hash128(std::as_bytes(std::span(final_name))));
 }
 
 std::vector<std::string> names_in(const std::string& folder) {

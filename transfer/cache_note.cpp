@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "core/base/hash.hpp"
+#include "core/base/hex.hpp"
 #include "core/layout/names.hpp"
 #include "transfer/cache_folder.hpp"
 #include "transfer/descriptor.hpp"
@@ -89,9 +90,7 @@ Result<std::string> final_name_of(const std::string& name) {
 std::string note_name(const std::string& final_name) {
   const std::string base = base_of(final_name);
   const Hash128 hash = hash128(std::as_bytes(std::span(base)));
-  std::string name = folder_of(final_name) + "/.h5bento-";
-  for (std::size_t i = 0; i < 8; ++i) name += fmt::format("{:02x}", static_cast<unsigned>(hash[i]));
-  return name + ".cache";
+  return folder_of(final_name) + "/.h5bento-" + hex(std::span(hash).first(8)) + ".cache";
 }
 
 Result<std::optional<CacheNote>> read_note(const std::string& final_name) {

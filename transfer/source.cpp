@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/hex.hpp"
 #include "core/io/file.hpp"
 #include "core/io/file_lock.hpp"
 #include "core/layout/plan.hpp"
@@ -46,9 +47,7 @@ Status check_not_written(const std::string& path) {
 }  // namespace
 
 std::string text_of(const FileId& id) {
-  std::string all;
-  for (const std::byte one : id) all += fmt::format("{:02x}", static_cast<unsigned>(one));
-  return all;
+  return hex(id);
 }
 
 std::string ContainerState::text() const {

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "core/base/hash.hpp"
+#include "core/base/hex.hpp"
 #include "core/io/file.hpp"
 #include "core/io/file_lock.hpp"
 #include "transfer/file_stamp.hpp"
@@ -32,9 +33,7 @@ constexpr const char* kJournal = "journal";
 std::string work_name(const std::string& path) {
   const std::string base = base_of(path);
   const Hash128 hash = hash128(std::as_bytes(std::span(base)));
-  std::string name = ".h5bento-";
-  for (std::size_t i = 0; i < 8; ++i) name += fmt::format("{:02x}", static_cast<unsigned>(hash[i]));
-  return name;
+  return ".h5bento-" + hex(std::span(hash).first(8));
 }
 
 Status move(int from, int to, const std::string& name, const std::string& shown) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Which call of the program is under way. What was asked of other ranks holds for the length of
-/// one: when it returns, the program may hear from them.
+/// Which call of the program is under way; those from callbacks of the program are calls, too. What
+/// was asked of other ranks holds until the next one: between them the program may hear from them.
 #pragma once
 
 #include <atomic>

@@ -14,6 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "core/base/hex.hpp"
+
 namespace bento {
 
 namespace {
@@ -27,9 +29,7 @@ struct Address {
 
 // A zero byte in front: the name is the kernel's, and ends with the socket.
 Address address_of(const MeetingPlace& place) {
-  std::string name = "h5bento-";
-  for (const std::byte byte : place.name) name += fmt::format("{:02x}", std::to_integer<int>(byte));
-  name += fmt::format("-{}", place.number);
+  const std::string name = fmt::format("h5bento-{}-{}", hex(place.name), place.number);
   Address address;
   address.bytes.sun_family = AF_UNIX;
   const std::size_t length = std::min(name.size(), sizeof address.bytes.sun_path - 1);

@@ -235,10 +235,16 @@ Status VariableElements::put(const Layout& layout, const std::byte* element, Sin
         sink.bytes(at, part.count);
         break;
       case Part::Kind::kRegion:
-        BENTO_TRY(put_region(at, sink));
+        if (is_null_region(at))
+          sink.varint(0);
+        else
+          BENTO_TRY(put_known(regions_, no_regions, at, sink));
         break;
       case Part::Kind::kReference:
-        BENTO_TRY(put_reference(at, sink));
+        if (is_null_reference(at))
+          sink.varint(0);
+        else
+          BENTO_TRY(put_known(references_, no_references, at, sink));
         break;
       case Part::Kind::kString: {
         const auto* const text = value_at<const char*>(at);
@@ -273,27 +279,11 @@ Status VariableElements::put_all(const Layout& base, const std::byte* first, std
   return {};
 }
 
-template <class Sink>
-Status VariableElements::put_region(const std::byte* reference, Sink& sink) const {
-  if (is_null_region(reference)) {
-    sink.varint(0);
-    return {};
-  }
-  if (regions_ == nullptr) return fail(no_regions());
-  BENTO_ASSIGN(const auto region, regions_->get(reference));
-  sink.varint(region.size());
-  sink.bytes(region.data(), region.size());
-  return {};
-}
-
-template <class Sink>
-Status VariableElements::put_reference(const std::byte* reference, Sink& sink) const {
-  if (is_null_reference(reference)) {
-    sink.varint(0);
-    return {};
-  }
-  if (references_ == nullptr) return fail(no_references());
-  BENTO_ASSIGN(const auto stored, references_->get(reference));
+template <class Sink, class Values>
+Status VariableElements::put_known(Values* values, Error (*unknown)(), const std::byte* reference,
+                                   Sink& sink) {
+  if (values == nullptr) return fail(unknown());
+  BENTO_ASSIGN(const auto stored, values->get(reference));
   sink.varint(stored.size());
   sink.bytes(stored.data(), stored.size());
   return {};
@@ -504,22 +494,21 @@ bool VariableElements::is_reference(const Part& part) {
          part.kind == Part::Kind::kReference;
 }
 
-bool VariableElements::has_new_references(const Layout& layout) {
-  return std::ranges::any_of(layout.parts, [](const Part& part) {
-    return part.kind == Part::Kind::kReference || has_new_references(part.base);
-  });
+bool VariableElements::contains(const Layout& layout, bool (*what)(const Part&)) {
+  return std::ranges::any_of(
+      layout.parts, [what](const Part& part) { return what(part) || contains(part.base, what); });
 }
 
 bool VariableElements::has_references(const Layout& layout) {
-  return std::ranges::any_of(layout.parts, [](const Part& part) {
-    return is_reference(part) || has_references(part.base);
-  });
+  return contains(layout, is_reference);
 }
 
 bool VariableElements::has_regions(const Layout& layout) {
-  return std::ranges::any_of(layout.parts, [](const Part& part) {
-    return part.kind == Part::Kind::kRegion || has_regions(part.base);
-  });
+  return contains(layout, [](const Part& part) { return part.kind == Part::Kind::kRegion; });
+}
+
+bool VariableElements::has_new_references(const Layout& layout) {
+  return contains(layout, [](const Part& part) { return part.kind == Part::Kind::kReference; });
 }
 
 Status VariableElements::for_each_region(std::byte* elements, std::size_t count,

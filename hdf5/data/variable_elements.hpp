@@ -122,17 +122,19 @@ class VariableElements {
   Status put_all(const Layout& base, const std::byte* first, std::size_t count, Sink& sink) const;
   Status decode(const Layout& layout, ByteReader& in, std::byte* element,
                 const AllocateValue& allocate) const;
-  template <class Sink>
-  Status put_region(const std::byte* reference, Sink& sink) const;
+  /// What `values` have for a reference that is not null.
+  template <class Sink, class Values>
+  static Status put_known(Values* values, Error (*unknown)(), const std::byte* reference,
+                          Sink& sink);
   Status decode_region(ByteReader& in, std::byte* reference) const;
-  template <class Sink>
-  Status put_reference(const std::byte* reference, Sink& sink) const;
   Status decode_reference(ByteReader& in, std::byte* reference) const;
   static Status skip(const Layout& layout, ByteReader& in);
   /// What an element takes in a record at least, never 0.
   static std::size_t least_bytes(const Layout& layout);
   static void release(const Layout& layout, std::byte* element, const FreeValue& free);
   static bool is_reference(const Part& part);
+  /// At any depth.
+  static bool contains(const Layout& layout, bool (*what)(const Part&));
   static bool has_references(const Layout& layout);
   static bool has_regions(const Layout& layout);
   static bool has_new_references(const Layout& layout);

@@ -13,6 +13,7 @@
 
 #include "core/geometry/box.hpp"
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/library_text.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/view/freed_space.hpp"
@@ -123,10 +124,6 @@ Result<MadeDataset> StreamDatasets::make(hid_t from, hid_t type, const std::stri
 
 // Where a file is not there, the library reads fill values and says nothing.
 std::string StreamDatasets::missing_source(hid_t list) const {
-  const auto text = [](ssize_t length, const auto& get) {
-    std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-    return length > 0 && get(name.data(), name.size() + 1) >= 0 ? name : std::string("?");
-  };
   std::error_code ignored;
   const int external = H5Pget_external_count(list);
   for (int i = 0; i < external; ++i) {
@@ -142,9 +139,10 @@ std::string StreamDatasets::missing_source(hid_t list) const {
   if (H5Pget_layout(list) != H5D_VIRTUAL || H5Pget_virtual_count(list, &sources) < 0) return {};
   const std::filesystem::path folder = std::filesystem::path(set_.path_of(slot_)).parent_path();
   for (std::size_t i = 0; i < sources; ++i) {
-    const std::string name = text(
-        H5Pget_virtual_filename(list, i, nullptr, 0),
-        [&](char* to, std::size_t size) { return H5Pget_virtual_filename(list, i, to, size); });
+    const auto given = library_text([&](char* room, std::size_t bytes) {
+      return H5Pget_virtual_filename(list, i, room, bytes);
+    });
+    const std::string name = given && !given->empty() ? *given : "?";
     if (name != "." && set_.find((folder / name).string()) == nullptr && set_.find(name) == nullptr)
       return name;
   }

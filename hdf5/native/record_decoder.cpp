@@ -2,12 +2,11 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/native/record_decoder.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "hdf5/base/library_state.hpp"
 #include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/base/tokens.hpp"
 #include "hdf5/data/filtered_record.hpp"
 #include "hdf5/skeleton/skeleton_copy.hpp"
 
@@ -18,10 +17,7 @@ Result<std::shared_ptr<RecordDecoder>> RecordDecoder::make(Container& container)
   auto made = std::make_shared<RecordDecoder>();
   BENTO_ASSIGN(made->skeleton_, open_skeleton_copy(container.path(), container.skeleton()));
   for (const auto& declared : container.datasets()) {
-    H5O_token_t token{};
-    std::copy_n(reinterpret_cast<const unsigned char*>(declared.token.data()), sizeof token,
-                reinterpret_cast<unsigned char*>(&token));
-    const ObjectHandle object(H5Oopen_by_token(made->skeleton_.get(), token));
+    const ObjectHandle object(H5Oopen_by_token(made->skeleton_.get(), token_of(declared.token)));
     if (!object.valid() || H5Iget_type(object.get()) != H5I_DATASET) continue;
     const TypeHandle type(H5Dget_type(object.get()));
     BENTO_ASSIGN(made->datasets_[declared.number],

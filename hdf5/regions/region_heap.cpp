@@ -11,6 +11,7 @@
 #include "core/bytes/byte_reader.hpp"
 #include "hdf5/base/library_state.hpp"
 #include "hdf5/base/native_connector.hpp"
+#include "hdf5/base/tokens.hpp"
 #include "hdf5/regions/heap_object.hpp"
 
 namespace bento::vol {
@@ -118,8 +119,7 @@ Status RegionHeap::put(std::span<const std::byte> region, std::byte* reference) 
 // Called by the library, by way of the driver, in the middle of a call for the file of regions.
 Result<SpaceHandle> RegionHeap::extent_at(std::uint64_t address) const {
   const LibraryState state;
-  H5O_token_t token{};
-  std::memcpy(&token, &address, sizeof address);
+  H5O_token_t token = token_of(address);
   H5VL_loc_params_t place{};
   place.type = H5VL_OBJECT_BY_TOKEN;
   place.obj_type = H5I_FILE;

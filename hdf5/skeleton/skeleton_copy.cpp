@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/bytes/byte_writer.hpp"
+#include "hdf5/base/cache_settings.hpp"
 #include "hdf5/base/native_connector.hpp"
-#include "hdf5/base/small_cache.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 

@@ -2,11 +2,11 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/view/diverted_dataset.hpp"
 
-#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
+#include "hdf5/base/tokens.hpp"
 #include "hdf5/data/filtered_record.hpp"
 #include "hdf5/data/selection.hpp"
 
@@ -78,11 +78,7 @@ Status read_found(RecordSource& source, const DivertedDataset& dataset, const Re
 DivertedDatasets::DivertedDatasets(std::span<const DatasetDeclaration> declared) {
   // A later dataset may have the object address of a deleted one: the larger number holds.
   for (const auto& dataset : declared) {
-    H5O_token_t token{};
-    static_assert(sizeof token == sizeof dataset.token);
-    std::copy_n(reinterpret_cast<const unsigned char*>(dataset.token.data()), sizeof token,
-                reinterpret_cast<unsigned char*>(&token));
-    declared_[bytes_of(token)] = dataset;
+    declared_[bytes_of(token_of(dataset.token))] = dataset;
   }
 }
 

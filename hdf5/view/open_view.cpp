@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "hdf5/base/cache_settings.hpp"
 #include "hdf5/base/error_bridge.hpp"
-#include "hdf5/base/small_cache.hpp"
 
 namespace bento::vol {
 

@@ -9,7 +9,9 @@
 #include <H5VLconnector_passthru.h>
 
 #include "hdf5/base/handle.hpp"
+#include "hdf5/base/library_text.hpp"
 #include "hdf5/base/native_connector.hpp"
+#include "hdf5/base/tokens.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/stored_reference.hpp"
 
@@ -151,9 +153,7 @@ Status ReferenceTranslator::make_new(std::span<const std::byte> stored, std::byt
   H5R_ref_t fresh;
   std::memset(&fresh, 0, sizeof fresh);
   if (!last.object.valid() || last.from != old.address) {
-    H5O_token_t token{};
-    std::memcpy(&token, &old.address, sizeof old.address);
-    const H5O_token_t* const copy = objects_.find(token);
+    const H5O_token_t* const copy = objects_.find(token_of(old.address));
     last = {};
     if (copy != nullptr) {
       last = {old.address, ObjectHandle(H5Oopen_by_token(to_, *copy)), -1};
@@ -187,10 +187,10 @@ Status ReferenceTranslator::translate_new_style(std::byte* element) {
       const SpaceHandle region(H5Ropen_region(&old, H5P_DEFAULT, H5P_DEFAULT));
       made = H5Rcreate_region(copy.get(), ".", region.get(), H5P_DEFAULT, &fresh);
     } else {
-      const ssize_t length = H5Rget_attr_name(&old, nullptr, 0);
-      std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-      made = length > 0 && H5Rget_attr_name(&old, name.data(), name.size() + 1) > 0
-                 ? H5Rcreate_attr(copy.get(), ".", name.c_str(), H5P_DEFAULT, &fresh)
+      const auto name = library_text(
+          [&](char* room, std::size_t bytes) { return H5Rget_attr_name(&old, room, bytes); });
+      made = name && !name->empty()
+                 ? H5Rcreate_attr(copy.get(), ".", name->c_str(), H5P_DEFAULT, &fresh)
                  : -1;
     }
     if (made < 0) return fail(Code::kInternal, "a reference cannot be made");

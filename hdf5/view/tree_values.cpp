@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "hdf5/base/library_text.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/view/spaces.hpp"
@@ -26,12 +27,10 @@ Result<std::size_t> count_of(hid_t space, const std::string& path) {
 }  // namespace
 
 Status TreeCopy::copy_comment(hid_t from, hid_t to) {
-  const ssize_t length = H5Oget_comment(from, nullptr, 0);
-  if (length < 0) return copy_failure("comment", "unreadable");
-  if (length == 0) return {};
-  std::string comment(static_cast<std::size_t>(length), '\0');
-  if (H5Oget_comment(from, comment.data(), comment.size() + 1) < 0 ||
-      H5Oset_comment(to, comment.c_str()) < 0)
+  const auto comment = library_text(
+      [&](char* room, std::size_t bytes) { return H5Oget_comment(from, room, bytes); });
+  if (!comment) return copy_failure("comment", "unreadable");
+  if (!comment->empty() && H5Oset_comment(to, comment->c_str()) < 0)
     return copy_failure("comment", "cannot be copied");
   return {};
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -184,6 +185,29 @@ TEST_CASE("variable elements: references to objects are fixed in size") {
   CHECK_FALSE(elements->has_new_references());
 }
 
+namespace {
+
+/// A reference, and nobody who knows what it leads to.
+void check_leads_nowhere(const VariableElements& elements, const std::byte* element) {
+  const auto nowhere = elements.encoded_bytes(element);
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().code == Code::kUnsupported);
+}
+
+/// A record of one element that ends too early, at whatever byte, and leaves no memory behind.
+void check_shorter_ones_refused(const VariableElements& elements, std::span<const std::byte> stored,
+                                std::byte* back) {
+  for (std::size_t length = 0; length < stored.size(); ++length) {
+    const std::vector<std::byte> cut(stored.begin(),
+                                     stored.begin() + static_cast<std::ptrdiff_t>(length));
+    CHECK_FALSE(elements.decode(row(0, 1), cut, row(0, 1), row(0, 1), back, allocate));
+    elements.release(back, 1, give_back);
+  }
+  CHECK(allocated == 0);
+}
+
+}  // namespace
+
 TEST_CASE("variable elements: of references of HDF5 1.12 that is stored what they stand for") {
   const TypeHandle lists(H5Tvlen_create(H5T_STD_REF));
   auto elements = VariableElements::of(lists.get());
@@ -196,9 +220,7 @@ TEST_CASE("variable elements: of references of HDF5 1.12 that is stored what the
   REQUIRE(from.put(std::vector<std::byte>(20, std::byte{5}), two.data()));
   const hvl_t list{2, two.data()};
   const auto* const element = reinterpret_cast<const std::byte*>(&list);
-  const auto nowhere = elements->encoded_bytes(element);
-  REQUIRE_FALSE(nowhere);
-  CHECK(nowhere.error().code == Code::kUnsupported);
+  check_leads_nowhere(*elements, element);
   elements->use_references(&from);
   const auto stored = encoded(*elements, element, 1);
   CHECK(elements->encoded_bytes(element).value() == stored.size() - 1);
@@ -217,13 +239,7 @@ TEST_CASE("variable elements: of references of HDF5 1.12 that is stored what the
   CHECK(is_null_reference(references));
   elements->release(back, 1, give_back);
   CHECK(allocated == 0);
-  for (std::size_t length = 0; length < stored.size(); ++length) {
-    const std::vector<std::byte> cut(stored.begin(),
-                                     stored.begin() + static_cast<std::ptrdiff_t>(length));
-    CHECK_FALSE(elements->decode(row(0, 1), cut, row(0, 1), row(0, 1), back, allocate));
-    elements->release(back, 1, give_back);
-  }
-  CHECK(allocated == 0);
+  check_shorter_ones_refused(*elements, stored, back);
 }
 
 namespace {
@@ -256,9 +272,7 @@ TEST_CASE("variable elements: of references to regions the regions are stored") 
   REQUIRE(from.put(std::vector<std::byte>(20, std::byte{5}), two.data()));
   const hvl_t list{2, two.data()};
   const auto* const element = reinterpret_cast<const std::byte*>(&list);
-  const auto nowhere = elements->encoded_bytes(element);
-  REQUIRE_FALSE(nowhere);
-  CHECK(nowhere.error().code == Code::kUnsupported);
+  check_leads_nowhere(*elements, element);
   elements->use_regions(&from);
   const auto stored = encoded(*elements, element, 1);
   NumberedRegions to;
@@ -281,13 +295,7 @@ TEST_CASE("variable elements: of references to regions the regions are stored") 
   CHECK(is_null_region(references));
   elements->release(back, 1, give_back);
   CHECK(allocated == 0);
-  for (std::size_t length = 0; length < stored.size(); ++length) {
-    const std::vector<std::byte> cut(stored.begin(),
-                                     stored.begin() + static_cast<std::ptrdiff_t>(length));
-    CHECK_FALSE(elements->decode(row(0, 1), cut, row(0, 1), row(0, 1), back, allocate));
-    elements->release(back, 1, give_back);
-  }
-  CHECK(allocated == 0);
+  check_shorter_ones_refused(*elements, stored, back);
 }
 
 TEST_CASE("variable elements: a length that the bytes cannot hold takes no memory") {

@@ -7,8 +7,6 @@
 /// Each call that changes a file lets go of metadata of which the library keeps too much.
 #pragma once
 
-#include <cstdint>
-
 #include <hdf5.h>
 
 #include "core/base/program_call.hpp"
@@ -24,7 +22,6 @@ namespace bento::vol {
 class CallDepth {
  public:
   CallDepth() {
-    ++count();
     ++depth();
     ProgramCall::begin();  // also in an iteration: its callbacks may hear from other ranks
   }
@@ -32,11 +29,6 @@ class CallDepth {
   CallDepth(const CallDepth&) = delete;
   CallDepth& operator=(const CallDepth&) = delete;
   [[nodiscard]] bool outermost() const { return depth() == 1; }
-  /// Callbacks so far: tells whether one came right after another.
-  static std::uint64_t& count() {
-    static std::uint64_t calls = 0;
-    return calls;
-  }
 
  private:
   static unsigned& depth() {

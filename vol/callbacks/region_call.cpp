@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "core/base/program_call.hpp"
 #include "hdf5/base/error_bridge.hpp"
-#include "vol/callbacks/entry.hpp"
 #include "vol/file/file_context.hpp"
 
 namespace bento::vol {
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kNever = 0;
 
-// Counts of callbacks, as CallDepth has them.
+// Numbers of callbacks, to tell whether one came right after another.
 std::uint64_t file_asked = kNever;
 std::uint64_t sizes_asked = kNever;
 const Object* sizes_of = nullptr;
@@ -22,17 +22,17 @@ const Object* sizes_of = nullptr;
 }  // namespace
 
 void RegionCall::file_was_asked() noexcept {
-  file_asked = CallDepth::count();
+  file_asked = ProgramCall::number();
 }
 
 void RegionCall::sizes_were_asked(const Object* file) noexcept {
-  if (file_asked == kNever || file_asked + 1 != CallDepth::count()) return;
-  sizes_asked = CallDepth::count();
+  if (file_asked == kNever || file_asked + 1 != ProgramCall::number()) return;
+  sizes_asked = ProgramCall::number();
   sizes_of = file;
 }
 
 bool RegionCall::wants_file(const Object* object) noexcept {
-  return sizes_asked != kNever && sizes_asked == CallDepth::count() && sizes_of == object;
+  return sizes_asked != kNever && sizes_asked == ProgramCall::number() && sizes_of == object;
 }
 
 void* RegionCall::file_of(const Object* file) noexcept {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "hdf5/base/handle.hpp"
+#include "hdf5/base/library_text.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 
@@ -92,12 +93,10 @@ std::string transform_of(hid_t dxpl) {
     return {};
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
-  const ssize_t length = H5Pget_data_transform(dxpl, nullptr, 0);
-  if (length <= 0) return {};
-  std::string text(static_cast<std::size_t>(length) + 1, '\0');
-  if (H5Pget_data_transform(dxpl, text.data(), text.size()) < 0) return {};
-  text.resize(static_cast<std::size_t>(length));
-  return text;
+  return library_text([&](char* room, std::size_t bytes) {
+           return H5Pget_data_transform(dxpl, room, bytes);
+         })
+      .value_or(std::string());
 }
 
 Status apply_transform(const std::string& expression, hid_t type, std::uint64_t count,

@@ -11,7 +11,9 @@
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
 
+#include "hdf5/base/library_text.hpp"
 #include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/base/tokens.hpp"
 #include "hdf5/base/types.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/file_context.hpp"
@@ -36,13 +38,11 @@ std::uint64_t address_at(const std::byte* at) {
 }
 
 Result<std::string> attribute_of(const H5R_ref_t& reference) {
-  const ssize_t length = H5Rget_attr_name(&reference, nullptr, 0);
-  if (length <= 0) return fail(Code::kInternal, "a reference to an attribute without a name");
-  std::string name(static_cast<std::size_t>(length) + 1, '\0');
-  if (H5Rget_attr_name(&reference, name.data(), name.size()) < 0)
+  auto name = library_text(
+      [&](char* room, std::size_t bytes) { return H5Rget_attr_name(&reference, room, bytes); });
+  if (!name || name->empty())
     return fail(Code::kInternal, "a reference to an attribute without a name");
-  name.resize(std::strlen(name.c_str()));
-  return name;
+  return *std::move(name);
 }
 
 constexpr int kNoDataset = -1;
@@ -205,8 +205,7 @@ Result<std::optional<int>> ProgramReferences::dimensions_of_object(std::uint64_t
 Result<hid_t> ProgramReferences::location() {
   if (location_ >= 0) return location_;
   BENTO_ASSIGN(const ObjectIdentity identity, identity_of(dataset_));
-  H5O_token_t token{};
-  std::memcpy(&token, identity.token.data(), sizeof token);
+  H5O_token_t token = token_of(identity.token);
   H5VL_loc_params_t place{};
   place.type = H5VL_OBJECT_BY_TOKEN;
   place.obj_type = H5I_DATASET;

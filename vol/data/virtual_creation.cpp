@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "hdf5/base/library_text.hpp"
 #include "hdf5/data/meant_selection.hpp"
 
 namespace bento::vol {
@@ -15,12 +16,10 @@ namespace {
 using NameGetter = ssize_t (*)(hid_t, size_t, char*, size_t);
 
 Result<std::string> name_in(hid_t dcpl, std::size_t mapping, NameGetter get) {
-  const ssize_t length = get(dcpl, mapping, nullptr, 0);
-  std::string name(static_cast<std::size_t>(length < 0 ? 0 : length) + 1, '\0');
-  if (length < 0 || get(dcpl, mapping, name.data(), name.size()) < 0)
-    return fail(Code::kInternal, "the name of a virtual source is unreadable");
-  name.pop_back();
-  return name;
+  auto name =
+      library_text([&](char* room, std::size_t bytes) { return get(dcpl, mapping, room, bytes); });
+  if (!name) return fail(Code::kInternal, "the name of a virtual source is unreadable");
+  return *std::move(name);
 }
 
 struct Mapping {

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "hdf5/base/library_text.hpp"
 #include "hdf5/data/selection.hpp"
 #include "vol/file/dataset_state.hpp"
 #include "vol/file/native_dataset.hpp"
@@ -18,13 +19,10 @@ namespace {
 using NameGetter = ssize_t (*)(hid_t, size_t, char*, size_t);
 
 Result<SourceName> name_in(hid_t dcpl, std::size_t mapping, NameGetter get) {
-  const ssize_t length = get(dcpl, mapping, nullptr, 0);
-  if (length < 0) return fail(Code::kInternal, "the name of a virtual source is unreadable");
-  std::string name(static_cast<std::size_t>(length) + 1, '\0');
-  if (get(dcpl, mapping, name.data(), name.size()) < 0)
-    return fail(Code::kInternal, "the name of a virtual source is unreadable");
-  name.pop_back();
-  return SourceName::of(name);
+  const auto name =
+      library_text([&](char* room, std::size_t bytes) { return get(dcpl, mapping, room, bytes); });
+  if (!name) return fail(Code::kInternal, "the name of a virtual source is unreadable");
+  return SourceName::of(*name);
 }
 
 Result<Box> bounds_in(hid_t space) {

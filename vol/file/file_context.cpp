@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "core/base/hash.hpp"
+#include "core/base/hex.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 #include "hdf5/skeleton/plain_file.hpp"
@@ -204,9 +205,7 @@ DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t elemen
 // that it writes would lead to another object.
 void FileContext::note_place(const TokenBytes& token) {
   if (ranks() == 1) return;
-  std::string place;
-  for (const std::byte one : token) place += fmt::format("{:02x}", std::to_integer<unsigned>(one));
-  note_collective("place of the new dataset", place);
+  note_collective("place of the new dataset", hex(token));
 }
 
 // Of the datasets that are there when places begin to matter, in one number.
@@ -217,10 +216,7 @@ void FileContext::note_all_places() {
     places.u32(dataset.number);
     places.bytes(dataset.token);
   }
-  std::string digest;
-  for (const std::byte one : hash128(places.view()))
-    digest += fmt::format("{:02x}", std::to_integer<unsigned>(one));
-  note_collective("places of the datasets so far", digest);
+  note_collective("places of the datasets so far", hex(hash128(places.view())));
 }
 
 void FileContext::undeclare(const TokenBytes& token) {

@@ -22,9 +22,9 @@ Status flush(Object* object, H5F_scope_t scope);
 Status flush_if_due(Object* object);
 
 /// If so much of the container of `object` was changed that the library's cache has become large:
-/// lets the library write it to the skeleton, and give up what was used least recently. For the
-/// beginning of a call. All ranks do it between the same two collective calls, without
-/// communication. Keeps the error stack unless it fails. Errors: kInternal.
+/// lets the library write it to the skeleton, and give it up. For the beginning of a call. All
+/// ranks do it between the same two collective calls, without communication. Keeps the error stack
+/// unless it fails. Errors: kInternal.
 Status shrink_cache_if_due(Object* object);
 
 }  // namespace bento::vol

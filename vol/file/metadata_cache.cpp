@@ -6,6 +6,7 @@
 
 #include <H5VLnative.h>
 
+#include "hdf5/base/cache_settings.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "vol/file/destination.hpp"
 
@@ -61,14 +62,8 @@ H5AC_cache_config_t without_eviction(H5AC_cache_config_t config) {
 }
 
 Status forbid_eviction(hid_t fapl) {
-  H5AC_cache_config_t cache{};
-  cache.version = H5AC__CURR_CACHE_CONFIG_VERSION;
-  if (H5Pget_mdc_config(fapl, &cache) < 0)
-    return fail(Code::kInternal, "metadata cache settings unreadable");
-  cache = without_eviction(cache);
-  if (H5Pset_mdc_config(fapl, &cache) < 0)
-    return fail(Code::kInternal, "metadata cache settings refused");
-  return {};
+  BENTO_ASSIGN(const H5AC_cache_config_t cache, cache_settings(fapl));
+  return set_cache_settings(fapl, without_eviction(cache));
 }
 
 Status set_cache(Object* file, const H5AC_cache_config_t& config) {

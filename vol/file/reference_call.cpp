@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "hdf5/base/library_text.hpp"
+#include "hdf5/base/tokens.hpp"
 #include "vol/file/file_context.hpp"
 
 namespace bento::vol {
@@ -28,13 +30,10 @@ class Listening {
 };
 
 Result<std::string> name_of_file(const H5R_ref_t& reference) {
-  const ssize_t length = H5Rget_file_name(&reference, nullptr, 0);
-  if (length < 0) return fail(Code::kInternal, "a reference of which no file is known");
-  std::string name(static_cast<std::size_t>(length) + 1, '\0');
-  if (H5Rget_file_name(&reference, name.data(), name.size()) < 0)
-    return fail(Code::kInternal, "a reference of which no file is known");
-  name.resize(std::strlen(name.c_str()));
-  return name;
+  auto name = library_text(
+      [&](char* room, std::size_t bytes) { return H5Rget_file_name(&reference, room, bytes); });
+  if (!name) return fail(Code::kInternal, "a reference of which no file is known");
+  return *std::move(name);
 }
 
 }  // namespace
@@ -81,12 +80,6 @@ bool KnownAddress::answers_lookup(H5VL_object_specific_args_t& args) noexcept {
   if (!known || args.op_type != H5VL_OBJECT_LOOKUP) return false;
   *args.args.lookup.token_ptr = token_of(*known);
   return true;
-}
-
-H5O_token_t token_of(std::uint64_t address) {
-  H5O_token_t token{};
-  std::memcpy(&token, &address, sizeof address);
-  return token;
 }
 
 }  // namespace bento::vol

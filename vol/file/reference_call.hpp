@@ -54,7 +54,4 @@ class KnownAddress {
   static bool answers_lookup(H5VL_object_specific_args_t& args) noexcept;
 };
 
-/// The token of an object at an address.
-H5O_token_t token_of(std::uint64_t address);
-
 }  // namespace bento::vol

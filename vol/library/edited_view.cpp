@@ -12,6 +12,7 @@
 #include "core/joined/joined_report.hpp"
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
+#include "hdf5/base/library_text.hpp"
 #include "hdf5/joined/joined_view.hpp"
 #include "hdf5/view/group_properties.hpp"
 #include "hdf5/view/source_files.hpp"
@@ -44,10 +45,9 @@ bool maps_to_our_sources(hid_t dcpl) {
   std::size_t count = 0;
   if (H5Pget_layout(dcpl) != H5D_VIRTUAL || H5Pget_virtual_count(dcpl, &count) < 0 || count == 0)
     return false;
-  const ssize_t length = H5Pget_virtual_dsetname(dcpl, 0, nullptr, 0);
-  std::string name(length > 0 ? static_cast<std::size_t>(length) : 0, '\0');
-  return length > 0 && H5Pget_virtual_dsetname(dcpl, 0, name.data(), name.size() + 1) >= 0 &&
-         name.starts_with(fmt::format("/{}/", kViewGroup));
+  const auto name = library_text(
+      [&](char* room, std::size_t bytes) { return H5Pget_virtual_dsetname(dcpl, 0, room, bytes); });
+  return name && name->starts_with(fmt::format("/{}/", kViewGroup));
 }
 
 /// Creation list of the committed dataset of this path; else one that can hold the dataset.

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "hdf5/base/cache_settings.hpp"
+
+#include <cstddef>
+
+namespace bento::vol {
+
+Result<H5AC_cache_config_t> cache_settings(hid_t fapl) {
+  H5AC_cache_config_t settings{};
+  settings.version = H5AC__CURR_CACHE_CONFIG_VERSION;
+  if (H5Pget_mdc_config(fapl, &settings) < 0)
+    return fail(Code::kInternal, "metadata cache settings unreadable");
+  return settings;
+}
+
+Status set_cache_settings(hid_t fapl, H5AC_cache_config_t settings) {
+  if (H5Pset_mdc_config(fapl, &settings) < 0)
+    return fail(Code::kInternal, "metadata cache settings refused");
+  return {};
+}
+
+Status keep_cache_small(hid_t fapl) {
+  constexpr std::size_t kBytes = std::size_t{512} * 1024;  // about a thousand object headers
+  BENTO_ASSIGN(H5AC_cache_config_t cache, cache_settings(fapl));
+  cache.set_initial_size = true;
+  cache.initial_size = kBytes;
+  cache.min_size = kBytes;
+  cache.max_size = kBytes;
+  cache.incr_mode = H5C_incr__off;
+  cache.decr_mode = H5C_decr__off;
+  // What is larger than the cache by itself makes it grow, also beyond its largest size.
+  cache.flash_incr_mode = H5C_flash_incr__off;
+  return set_cache_settings(fapl, cache);
+}
+
+}  // namespace bento::vol
