@@ -15,8 +15,8 @@
 ///   the log says where those bytes are instead. So a reader copies, and holds the generation
 ///   against what it was; if it has grown, the log leads on.
 /// - Calls of all ranks do not wait for each other, so one rank may have come further than another.
-///   What it overwrites, cuts off or deletes after such a call stays where the others find it until
-///   they have come there, too.
+///   What it cuts off or deletes in such a call, or overwrites after one in which natively all meet,
+///   stays where the others find it until they have come there, too.
 /// - A *counter* of the node grows when something new was published and somebody has looked since
 ///   it grew last. Who finds the counter as it was knows that nothing is new; who publishes while
 ///   nobody reads writes to no memory that others write to.

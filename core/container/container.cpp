@@ -104,6 +104,7 @@ void Container::remove(DatasetNumber dataset) {
   stream_.forget(dataset);
   if (boards_) boards_->others().remove(dataset);
   member_writes_.forget(dataset);
+  meeting_.forget(dataset);
   state_.index.remove(dataset);
   state_.pending.deleted.push_back(dataset);
 }
@@ -114,6 +115,7 @@ Status Container::set_extent(DatasetNumber dataset, const Dims& extent) {
   BENTO_TRY(state_.index.clip(event));
   if (boards_) BENTO_TRY(boards_->others().clip(event));
   member_writes_.clip(dataset, extent);
+  meeting_.shrunk(dataset, state_.collective);
   state_.pending.extents.push_back(event);
   return {};
 }
@@ -260,7 +262,7 @@ Status Container::write_record(Record record, std::uint64_t element_bytes, ByteS
   Status done = order_behind_others();
   if (done && layout_fixed_) done = attach();
   if (done) {
-    record.order = {state_.collective, state_.clock.now_ns(), my_rank()};
+    record.order = {order_count(record.dataset), state_.clock.now_ns(), my_rank()};
     const bool may_grow = written == nullptr ||
                           member_writes_.continues(record.dataset, written->members, exchanges_);
     done = stream_.write(record, element_bytes, data, bytes, range, may_grow);

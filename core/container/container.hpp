@@ -28,6 +28,7 @@
 #include "core/container/container_files.hpp"
 #include "core/container/container_options.hpp"
 #include "core/container/container_state.hpp"
+#include "core/container/latest_meeting.hpp"
 #include "core/container/native_view.hpp"
 #include "core/container/operation_log.hpp"
 #include "core/container/session_failures.hpp"
@@ -192,11 +193,16 @@ class Container {
   /// Why ranks do not see each other's uncommitted data though the options want it; else empty.
   /// Equal on all ranks.
   [[nodiscard]] const std::string& not_shared_because() const { return not_shared_because_; }
-  /// A collective write was called that, in HDF5, no rank leaves before all have come to it.
-  void note_meeting() { meeting_ = state_.collective; }
+  /// Natively no rank leaves the call that was counted last before all have come to it. So what is
+  /// written behind it is later than all that is written before, and nobody who has yet to come
+  /// there reads it. Collective without communication.
+  void note_meeting() { meeting_.met(state_.collective); }
+  /// The call that was counted last is a collective write after which each rank knows what all
+  /// have written. Collective without communication.
+  void note_write_of_all() { write_of_all_ = state_.collective; }
   /// Waits until the other ranks have written what they write in the last of these calls, if they
   /// share uncommitted data. Task-local. Errors: kPeer (one did not come in time).
-  Status await_meeting();
+  Status await_write_of_all();
   /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
   /// or exchange, and, where they are shared, all that is published. Task-local. Errors: kCorrupt,
   /// kIo.
@@ -291,6 +297,10 @@ class Container {
   [[nodiscard]] Status may_write(const Record& record);
   /// This rank has come to one more call of all ranks, and others see that.
   void count_collective();
+  /// The collective count that what this rank writes to the dataset now is ordered by.
+  [[nodiscard]] std::uint64_t order_count(DatasetNumber dataset) const {
+    return boards_ == nullptr ? state_.collective : meeting_.of(dataset);
+  }
   Status write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
                       std::uint64_t bytes, const ValueRange& range, const WrittenMembers* written);
   Status write_uncut(Record record, std::span<const std::byte> stored, const ValueRange& range,
@@ -362,7 +372,9 @@ class Container {
   std::string not_shared_because_;
   bool atomic_ = false;
   unsigned atomic_depth_ = 0;  ///< a transfer may call the program, which may begin another one
-  std::uint64_t meeting_ = 0;  ///< collective count of note_meeting(), 0: nothing to wait for
+  LatestMeeting meeting_;
+  /// Collective count of note_write_of_all(), 0: nothing to wait for.
+  std::uint64_t write_of_all_ = 0;
   bool others_moved_ = false;  ///< since confirm_read(): something was not what it was
 
   bool layout_fixed_ = false;

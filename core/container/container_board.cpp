@@ -166,14 +166,14 @@ Status Container::publish() {
 
 // Who waits computes nothing, so it gives the processor away at once: it may be what the others
 // lack.
-Status Container::await_meeting() {
+Status Container::await_write_of_all() {
   using Clock = std::chrono::steady_clock;
-  if (meeting_ == 0 || boards_ == nullptr || inherited()) return {};
+  if (write_of_all_ == 0 || boards_ == nullptr || inherited()) return {};
   const double limit_s = state_.options.timeout_s;
   const auto begin = Clock::now();
   auto nap = std::chrono::microseconds(0);
   for (;;) {
-    BENTO_ASSIGN(const auto late, boards_->others().behind(meeting_));
+    BENTO_ASSIGN(const auto late, boards_->others().behind(write_of_all_));
     if (!late) break;
     if (limit_s > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > limit_s)
       return fail(Code::kPeer,
@@ -184,7 +184,7 @@ Status Container::await_meeting() {
     std::this_thread::sleep_for(nap);
     nap = std::min(nap + std::chrono::microseconds(10), std::chrono::microseconds(1000));
   }
-  meeting_ = 0;
+  write_of_all_ = 0;
   return {};
 }
 
@@ -244,12 +244,12 @@ Result<Lookup> Container::find_uncommitted(DatasetNumber dataset, const Box& sel
       state_.index, dataset,
       [&](std::size_t position) { return stream_.any_times_of({dataset, position}); },
       [&](std::size_t position) { return stream_.gaps_of({dataset, position}); }));
-  // A rank that is some collective calls ahead may write over what this one has yet to read.
-  // Nothing that this rank has waited for can have been written there.
+  // A rank that has left a meeting ahead of this one may write over what this one has yet to read.
   BENTO_TRY(candidates.add(
       others.index(), dataset,
       [&](std::size_t position) { return others.times_of(dataset, position); },
-      [&](std::size_t position) { return others.gaps_of(dataset, position); }, state_.collective));
+      [&](std::size_t position) { return others.gaps_of(dataset, position); },
+      order_count(dataset)));
   return std::move(candidates).resolve();
 }
 

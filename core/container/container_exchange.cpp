@@ -149,6 +149,7 @@ Status Container::exchange() {
   ++exchanges_;
   // What comes now is later than what all ranks see, whatever their clocks say.
   count_collective();
+  note_meeting();
   BENTO_ASSIGN(const Segment merged,
                decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
   BENTO_TRY(add_others(merged, times));

@@ -28,7 +28,7 @@ Status Container::write_with_gaps(DatasetNumber dataset, const Box& box,
   Status done = order_behind_others();
   if (done) done = attach();
   if (done) {
-    record.order = {state_.collective, state_.clock.now_ns(), my_rank()};
+    record.order = {order_count(dataset), state_.clock.now_ns(), my_rank()};
     done = stream_.write_with_gaps(record, element_bytes, data,
                                    std::make_shared<const RecordGaps>(written), range);
   }

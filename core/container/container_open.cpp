@@ -134,6 +134,7 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   for (const auto& dataset : declared.datasets) state_.index.declare(dataset);
   state_.next_dataset = state_.root.next_dataset;
   state_.collective = state_.root.collective;
+  note_meeting();
   return {};
 }
 

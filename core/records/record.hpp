@@ -25,7 +25,8 @@ inline constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 62) - 1;
 
 /// Which write is later: lexicographic. Source: docs/format.md, "Step index".
 struct Order {
-  std::uint64_t collective = 0;  ///< collective calls on this file so far
+  std::uint64_t collective = 0;  ///< collective calls on this file so far, or up to the last that
+                                 ///< says more than the time does
   std::uint64_t time_ns = 0;     ///< wall clock of the writing rank, strictly growing within a rank
   std::uint32_t rank = 0;        ///< writer
   auto operator<=>(const Order&) const = default;

@@ -185,6 +185,22 @@ sys.exit(1 if status else 0)
 """
 
 
+def env_of_nodes(nodes, **settings):
+    """Ranks that are on one machine in truth: what one of them has in memory another one reads by cross-memory attach."""
+    settings = {"OMPI_MCA_btl_vader_single_copy_mechanism": "cma", **settings}
+    return bento_env(H5BENTO_TEST_NODES=str(nodes), **settings)
+
+
+def command_on_nodes(clocks, *program):
+    """One rank of this script for each of the clocks (H5BENTO_TEST_CLOCK)."""
+    command = ["mpirun"]
+    for clock in clocks:
+        more = [] if len(command) == 1 else [":"]
+        command += [*more, "-n", 1, "env", f"H5BENTO_TEST_CLOCK={clock}"]
+        command += [python(), "-B", os.path.abspath(sys.argv[0]), *program]
+    return command
+
+
 def no_other_memory():
     """Why ranks of this machine that play several nodes cannot read each other's memory here; empty if they can."""
     if os.environ.get("H5BENTO_MPI") == "mpich":

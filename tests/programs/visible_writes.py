@@ -7,8 +7,8 @@ wrote; nobody flushes. Each read must give what was written last. The same progr
     visible_writes.py [--first N] [SEEDS]                 the test
     visible_writes.py [--first N] [SEEDS] nodes           the same with ranks on several nodes, and a rank that makes no call
     visible_writes.py commits                             rounds of writes and reads with flushes and collective reads between, on several nodes
-    visible_writes.py atomic | killed | clocks | ahead    MPI's atomic mode; a rank that is killed; nodes with other clocks;
-                                                          a rank that is some collective calls ahead, and forked children
+    visible_writes.py atomic | killed | clocks            MPI's atomic mode; a rank that is killed; nodes with other clocks
+    visible_writes.py children                            forked children
     mpirun ... visible_writes.py --run FIRST COUNT MODE   its program; MODE is bento or native
 """
 
@@ -340,78 +340,6 @@ def read_of_dead(data, pid):
         print(f"the read: error after {time.monotonic() - begin:.1f} s: {error}".replace("\n", " "), flush=True)
 
 
-def ahead():
-    """Rank 0 is some collective calls ahead, and writes over what rank 1 has yet to read: rank 1 reads what it wrote."""
-    import h5py
-    import numpy as np
-    from mpi4py import MPI
-
-    comm = MPI.COMM_WORLD
-    with h5py.File("ahead.h5", "w", driver="mpio", comm=comm) as file:
-        for compression, rows in ((None, 8), (None, 40000), (1, 8), (1, 40000)):
-            data = file.create_dataset(f"{compression} {rows}", (2 * rows, 4), "i4", chunks=(4, 4), maxshape=(None, 4), compression=compression)
-            data[comm.rank * rows : (comm.rank + 1) * rows] = np.full((rows, 4), 10 + comm.rank)
-            comm.barrier()
-            if comm.rank == 0:
-                data[rows:] = np.full((rows, 4), 20)
-            comm.barrier()
-            if comm.rank == 1:
-                time.sleep(0.3)
-                assert set(np.unique(data[rows:])) == {20}, "before the collective call"
-            data.resize((2 * rows + 4, 4))
-            if comm.rank == 0:
-                data[rows : 2 * rows] = np.full((rows, 4), 30)
-            comm.barrier()
-            assert set(np.unique(data[rows : 2 * rows])) == {30}, "after it"
-        allocated(file, comm)
-    for layout_known in (False, True):
-        for way in ("deleted", "cut", "overwritten", "compressed"):
-            with h5py.File(f"{way} {layout_known}.h5", "w", driver="mpio", comm=comm) as file:
-                change_ahead(file, comm, way, layout_known)
-    print("right")
-
-
-def change_ahead(file, comm, way, layout_known):
-    """Rank 0 deletes or cuts off what rank 1 has yet to read, or writes over it, and writes more than its buffer holds."""
-    import random
-
-    import numpy as np
-
-    shape = (16, 40) if way == "compressed" else (16, 4)
-    more = {"chunks": (8, shape[1]), "maxshape": shape} if way == "cut" else {}
-    if way == "compressed":
-        more = {"chunks": shape, "compression": 1}
-    data = file.create_dataset("data", shape, "i4", fillvalue=-1, **more)
-    other = file.create_dataset("other", (500, 4), "i4")
-    if layout_known:
-        file.create_dataset("large", (100000,), "f8")
-    if comm.rank == 0:
-        data[...] = np.full(shape, 5)
-    comm.barrier()
-    if comm.rank == 1:
-        comm.recv(source=0)
-        found = set(np.unique(data[...]))
-        assert found <= ({5, 6} if way == "overwritten" else {5}), f"{way}, {layout_known}: {found}"
-    if way == "cut":
-        data.resize((3, 4))
-    elif way == "overwritten":
-        file.create_group("group")
-    else:
-        del data, file["data"]
-        data = file.create_dataset("data", shape, "i4", fillvalue=-1, **more)
-    if comm.rank == 0:
-        if way == "overwritten":
-            data[...] = np.full(shape, 6)
-        chance = random.Random(1)
-        for turn in range(600):
-            row, column = chance.randrange(400), chance.randrange(4)
-            other[row : row + chance.randint(1, 90), column : column + chance.randint(1, 4)] = turn
-        comm.send("done", 1)
-    comm.barrier()
-    wanted = {"cut": {5}, "overwritten": {6}}.get(way, {-1})
-    assert set(np.unique(data[...])) == wanted, f"{way}, {layout_known}: afterwards"
-
-
 def children():
     """A forked child of rank 1 does not take older values for those that rank 0 has written and not committed."""
     import h5py
@@ -446,39 +374,6 @@ def children():
         comm.barrier()
         assert (data[:100] == 6).all() and (data[100:] == 5).all()
     print("right")
-
-
-def allocated(file, comm):
-    """After a collective write to filtered chunks each rank knows what all have written, also of those that come later."""
-    import numpy as np
-    from h5py import Dataset, h5d, h5p, h5s, h5t
-
-    def create(name, when):
-        plist = h5p.create(h5p.DATASET_CREATE)
-        plist.set_chunk((4, 4))
-        plist.set_deflate(1)
-        plist.set_alloc_time(when)
-        return Dataset(h5d.create(file.id, name, h5t.NATIVE_INT32, h5s.create_simple((4 * comm.size + 4, 4)), plist))
-
-    together = h5p.create(h5p.DATASET_XFER)
-    together.set_dxpl_mpio(1)
-    for name, when in ((b"incr", h5d.ALLOC_TIME_INCR), (b"late", h5d.ALLOC_TIME_LATE), (b"empty", h5d.ALLOC_TIME_LATE)):
-        data = create(name, when)
-        assert data.id.get_space_status() == h5d.SPACE_STATUS_NOT_ALLOCATED, name
-        where = data.id.get_space()
-        where.select_hyperslab((4 * comm.rank, 0), (4, 4))
-        memory = h5s.create_simple((4, 4))
-        if name == b"empty":
-            where.select_none()
-            memory.select_none()
-        comm.barrier()
-        if comm.rank == 1:
-            time.sleep(0.2)
-        data.id.write(memory, where, np.full((4, 4), comm.rank, "i4"), dxpl=together)
-        chunks, late = data.id.get_num_chunks(), when == h5d.ALLOC_TIME_LATE
-        assert chunks == comm.size + late, (name, chunks)
-        status = h5d.SPACE_STATUS_ALLOCATED if late else h5d.SPACE_STATUS_PART_ALLOCATED
-        assert data.id.get_space_status() == status, name
 
 
 def other_clocks():
@@ -595,16 +490,6 @@ def stepping_clock():
         print("right")
 
 
-def command_on_nodes(clocks, program):
-    """One rank for each of the clocks."""
-    command = ["mpirun"]
-    for clock in clocks:
-        more = [] if len(command) == 1 else [":"]
-        command += [*more, "-n", 1, "env", f"H5BENTO_TEST_CLOCK={clock}"]
-        command += [python(), "-B", os.path.abspath(__file__), program]
-    return command
-
-
 def run_on_nodes(nodes, clocks, program):
     found = run(command_on_nodes(clocks, program), bento_env(H5BENTO_TEST_NODES=str(nodes), H5BENTO_VISIBLE="commit"))
     check(found.out.count("right") == len(clocks), found.tail())
@@ -626,10 +511,7 @@ def test_clocks():
     say(f"2 nodes, a clock that is set back: {told[0]}")
 
 
-def test_ahead():
-    found = mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run-ahead"], bento_env(H5BENTO_BUFFER="64K"))
-    check(found.out.count("right") == 2, found.tail())
-    say("a rank that is ahead changes nothing for those that are not")
+def test_children():
     found = mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run-children"], bento_env())
     check(found.out.count("right") == 2, found.tail())
     say("a forked child reads what another rank has written, or is told that it cannot")
@@ -656,12 +538,6 @@ def test_killed():
     check("rank 1 has died: its memory is gone" in found.out, found.tail())
     check("rank 1 did not answer within 3 s" in found.out, found.tail())
     say("rank 1 of another node was killed: the read said so")
-
-
-def env_of_nodes(nodes, **settings):
-    """Ranks that are on one machine in truth: what one of them has in memory another one reads by cross-memory attach."""
-    settings = {"OMPI_MCA_btl_vader_single_copy_mechanism": "cma", **settings}
-    return bento_env(H5BENTO_TEST_NODES=str(nodes), **settings)
 
 
 def test_commits():
@@ -700,9 +576,6 @@ def test_nodes():
     found = mpirun(2, [python(), "-B", script, "--run-computing"], env_of_nodes(2))
     check(found.out.count("right") == 2, found.tail())
     say("2 nodes: what a rank wrote is read while it computes")
-    found = mpirun(2, [python(), "-B", script, "--run-ahead"], env_of_nodes(2, H5BENTO_BUFFER="64K"))
-    check(found.out.count("right") == 2, found.tail())
-    say("2 nodes: a rank that is ahead changes nothing for those that are not")
     clocks = ("0", "0:400000", "0:-300000", "5:100000")
     found = run(command_on_nodes(clocks, "--run-clocks"), env_of_nodes(4))
     check(found.out.count("right") == len(clocks) and "wrote the same elements" not in found.err, found.tail())
@@ -748,17 +621,17 @@ def test():
 
 
 if __name__ == "__main__":
-    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "ahead": ahead, "children": children, "commits": commits, "computing": computing, "copies": after_copies}
+    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "children": children, "commits": commits, "computing": computing, "copies": after_copies}
     if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs and sys.argv[1].startswith("--run-"):
         programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)
     if sys.argv[1:2] == ["--run"]:
         run_programs(int(sys.argv[2]), int(sys.argv[3]), lambda *work: Program(*work, sys.argv[4] == "bento"))
         sys.exit(0)
-    from harness import Skip, bento_env, check, mpirun, native_env, no_other_memory, python, run, run_test, say
+    from harness import Skip, bento_env, check, command_on_nodes, env_of_nodes, mpirun, native_env, no_other_memory, python, run, run_test, say
 
     if sys.argv[1:2] == ["killed"]:
         run_test(test_killed, containers=0, unfinished={"killed.h5": "one of its writers was killed"})
     else:
-        tests = {"ahead": test_ahead, "atomic": test_atomic, "clocks": test_clocks, "commits": test_commits, "nodes": test_nodes}
+        tests = {"atomic": test_atomic, "children": test_children, "clocks": test_clocks, "commits": test_commits, "nodes": test_nodes}
         run_test(tests.get(" ".join(sys.argv[-1:]), test))

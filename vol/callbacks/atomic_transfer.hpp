@@ -33,10 +33,10 @@ class AtomicTransfer {
   }
   /// For a call that needs to know what all ranks have written together: it waits for the others
   /// first. Inside it would keep them from coming.
-  Status begin_after_meeting(std::span<DatasetState* const> states) {
+  Status begin_after_write_of_all(std::span<DatasetState* const> states) {
     if (held_.empty())
       for (const auto& [session, file] : atomic_files(states))
-        BENTO_TRY(file->container().await_meeting());
+        BENTO_TRY(file->container().await_write_of_all());
     return begin(states);
   }
   void end() {

@@ -134,6 +134,19 @@ Result<Dims> declare(const TokenBytes& token, const std::shared_ptr<FileContext>
   return extent;
 }
 
+/// Does the native library fill what it allocates for several ranks at once, so that they meet? To
+/// be called when the creation was counted.
+void note_fill(const Object* where, hid_t dcpl, hid_t space) {
+  const auto file = context_of(where);
+  if (!file || !file->access().parallel || file->ranks() == 1) return;
+  H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
+  const bool early = H5Pget_alloc_time(dcpl, &when) >= 0 && when == H5D_ALLOC_TIME_EARLY;
+  const auto extent = extent_of(space);
+  if (extent && H5Sget_simple_extent_type(space) != H5S_NULL &&
+      EarlyFill(dcpl, early).at_creation(*extent))
+    file->container().note_meeting();
+}
+
 Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
                      hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
   const Destination destination = destination_of(where, *loc, name);
@@ -144,6 +157,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     return fmt::format("{}: {}, {}, {}", name != nullptr ? name : "(no name)", extent_text(space),
                        type_text(type), creation_text(dcpl, type));
   });
+  note_fill(where, dcpl, space);
   BENTO_ASSIGN(list.edited, list_of_meant_mappings(dcpl));
   if (destination.container) {
     if (destination.container->keeps_regions()) BENTO_TRY(refuse_region_fill(dcpl, type));
@@ -282,6 +296,10 @@ Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl
     after[d] = args->args.set_extent.size[d];
     shrinks = shrinks || after[d] < before[d];
   }
+  if (state->file->access().parallel && state->file->ranks() > 1) {
+    BENTO_ASSIGN(const EarlyFill* const fill, state->early_fill(object));
+    if (fill->at_change(before, after)) state->file->container().note_meeting();
+  }
   return state->file->set_extent(state->number, after, shrinks, after.bytes(state->element_bytes));
 }
 
@@ -334,7 +352,7 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* given, hid_t dxpl, void
     if (state->home == Home::kDiverted) {
       AtomicTransfer alone;
       DatasetState* const here[] = {state};
-      BENTO_TRY(alone.begin_after_meeting(here));
+      BENTO_TRY(alone.begin_after_write_of_all(here));
       bool answered = false;
       Status done = read_beside_writer(1, &obj, [&]() -> Status {
         BENTO_ASSIGN(DatasetState* const now, resolve(object));

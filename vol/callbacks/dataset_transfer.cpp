@@ -76,12 +76,12 @@ Result<Batch> batch_of(std::size_t count, void* dset[], hid_t dxpl) {
 }
 
 /// To be called when the files have counted the write.
-void note_meetings(const Batch& batch) {
+void note_written_together(const Batch& batch) {
   for (std::size_t i = 0; i < batch.states.size(); ++i) {
     DatasetState& state = *batch.states[i];
     if (state.home != Home::kDiverted || state.variable) continue;
     const auto filters = state.filters(batch.objects[i]);
-    if (filters && *filters != nullptr) state.file->note_meeting(state.number);
+    if (filters && *filters != nullptr) state.file->note_written_together(state.number);
   }
 }
 
@@ -197,9 +197,10 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
   if (batch.collective) {
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
       file.note_collective("write", {});
+      file.container().note_meeting();
       return {};
     }));
-    note_meetings(batch);
+    note_written_together(batch);
   }
   BENTO_ASSIGN(const auto transfers, meant_transfers(batch, mem_type, mem_space, file_space, dxpl));
   for (std::size_t i = 0; i < count; ++i)

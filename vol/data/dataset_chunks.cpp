@@ -127,12 +127,12 @@ Status check_touching(DatasetState& state, const Grid& grid, const Record& recor
 }
 
 /// Cost is in proportion to the records and to the chunks found. Natively a collective write of
-/// filtered chunks is a meeting of all ranks, so that each knows what all have written.
+/// filtered chunks lets no rank go before each knows what all have written.
 Result<ChunkList> allocated_chunks(DatasetState& state, const Grid& grid) {
   if (allocated_early(state, grid.dcpl.get())) return ChunkList(grid.total);
   std::set<std::uint64_t> found;
   if (grid.total == 0) return ChunkList(found);
-  BENTO_TRY(state.file->container().await_meeting());
+  BENTO_TRY(state.file->container().await_write_of_all());
   BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, Box::whole(grid.extent)));
   if (allocated_together(grid.dcpl.get()) &&
       (!lookup.pieces.empty() || state.file->written_together(state.number)))

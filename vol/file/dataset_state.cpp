@@ -104,6 +104,14 @@ Result<FilterScratch*> DatasetState::filters(const Object* object) {
   return filters_.get();
 }
 
+Result<const EarlyFill*> DatasetState::early_fill(const Object* object) {
+  if (!early_fill_) {
+    BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
+    early_fill_.emplace(dcpl.get(), (flags & kUserAllocatedEarly) != 0);
+  }
+  return &*early_fill_;
+}
+
 ValueRange DatasetState::range_of(std::span<const std::byte> elements,
                                   const FilterScratch* filters) {
   if (!file->config().minmax) return ValueRange::everything();

@@ -20,6 +20,7 @@
 #include "hdf5/data/held_references.hpp"
 #include "hdf5/data/value_range.hpp"
 #include "hdf5/data/variable_elements.hpp"
+#include "vol/file/early_fill.hpp"
 #include "vol/file/element_type.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/object.hpp"
@@ -70,6 +71,8 @@ struct DatasetState {
   const WrittenMembers* all_members() { return type->compound() ? &members()->all() : nullptr; }
   /// The dataset's filters; null if it has none or is not chunked.
   Result<FilterScratch*> filters(const Object* object);
+  /// When the native library would fill what it allocates for several ranks.
+  Result<const EarlyFill*> early_fill(const Object* object);
   /// What is known of a dataset that was created here need not be asked for.
   void expect(const CreatedDataset& created);
   /// Range of elements that are about to be written as they are, or through `filters`;
@@ -83,6 +86,7 @@ struct DatasetState {
   std::vector<std::byte> fill_;
   bool lacks_fill_value_ = false;
   std::optional<TypeMembers> members_;
+  std::optional<EarlyFill> early_fill_;
   bool filters_known_ = false;
   std::unique_ptr<FilterScratch> filters_;
   std::optional<ValueOrder> order_;  ///< minmax=on

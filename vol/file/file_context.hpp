@@ -193,10 +193,11 @@ class FileContext final : public SkeletonHost {
   Result<bool> refresh();
   /// Grows with every change of any extent: what caches of dimensions are compared with.
   [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
-  /// A collective write to filtered chunks was called, which is a meeting of all ranks in HDF5, and
-  /// counts as a write of the dataset whatever is selected. Collective without communication.
-  void note_meeting(DatasetNumber dataset) {
-    container_->note_meeting();
+  /// A collective write to filtered chunks was called, after which each rank knows of the chunks
+  /// that all have written, and which counts as a write of the dataset whatever is selected.
+  /// Collective without communication.
+  void note_written_together(DatasetNumber dataset) {
+    container_->note_write_of_all();
     written_together_.insert(dataset);
   }
   [[nodiscard]] bool written_together(DatasetNumber dataset) const {

@@ -95,17 +95,18 @@ Status meet_moved_record(const MemoryFileSystem& disk, Communicator& comm) {
   return container->close();
 }
 
-/// Both write in a call that natively is a meeting of all ranks, and rank 1 comes late.
+/// Both write in a call after which natively each knows what all have written, and rank 1 comes
+/// late.
 Status meet_late_writer(const MemoryFileSystem& disk, Communicator& comm) {
   BENTO_ASSIGN(const auto container, shared_container(disk, comm));
   const DatasetNumber dataset = declare(*container);
   const auto mine = static_cast<std::uint64_t>(comm.rank());
   if (mine == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
   container->note_collective("write", {});
-  container->note_meeting();
+  container->note_write_of_all();
   BENTO_TRY(write_row(*container, dataset, mine, mine));
   BENTO_TRY(container->publish());
-  BENTO_TRY(container->await_meeting());
+  BENTO_TRY(container->await_write_of_all());
   BENTO_ASSIGN(const RecordLookup found, container->find(dataset, {Dims{0, 0}, Dims{2, kRow}}));
   if (!found.uncovered.empty()) return fail(Code::kInternal, "something was not written yet");
   BENTO_TRY(barrier(comm));
@@ -113,8 +114,8 @@ Status meet_late_writer(const MemoryFileSystem& disk, Communicator& comm) {
   // Rank 1 does not come at all.
   if (mine == 0) {
     container->note_collective("write", {});
-    container->note_meeting();
-    const Status late = container->await_meeting();
+    container->note_write_of_all();
+    const Status late = container->await_write_of_all();
     if (late || late.error().code != Code::kPeer ||
         late.error().text.find("rank 1") == std::string::npos)
       return fail(Code::kInternal, "a rank that does not come was not missed");

@@ -308,10 +308,12 @@ TEST_CASE("board: a rank of another node that is ahead takes nothing away", "[co
         play.await(1);
         BENTO_TRY(expect(container, 0, 5));
         container.note_collective("call", {});
+        container.note_meeting();
         return expect(container, 0, 6);
       },
       [&](Container& container) -> Status {
         container.note_collective("call", {});
+        container.note_meeting();
         for (std::uint64_t turn = 0; turn < 2 * kRowsThatFill; ++turn) {
           const std::vector<std::uint64_t> values(kRow - turn, 6);  // each a record of its own
           const Box part{Dims{0, 0}, Dims{1, kRow - turn}};
@@ -320,6 +322,34 @@ TEST_CASE("board: a rank of another node that is ahead takes nothing away", "[co
         }
         play.turn = 1;
         return {};
+      });
+}
+
+// Whoever was told of a write behind a call that lets each rank go on sees it before it makes that
+// call, and writes later.
+TEST_CASE("board: a rank of another node that is ahead may tell those behind it", "[core][board]") {
+  Play play;
+  play.declared = 0;
+  play.run(
+      [&](Container& container) -> Status {
+        play.await(1);
+        BENTO_TRY(expect(container, 0, 6));
+        BENTO_TRY(write_row(container, 0, 7));
+        BENTO_TRY(container.publish());
+        play.turn = 2;
+        container.note_collective("call", {});
+        BENTO_TRY(container.commit());
+        return expect(container, 0, 7);
+      },
+      [&](Container& container) -> Status {
+        container.note_collective("call", {});
+        BENTO_TRY(write_row(container, 0, 6));
+        BENTO_TRY(container.publish());
+        play.turn = 1;
+        play.await(2);
+        BENTO_TRY(expect(container, 0, 7));
+        BENTO_TRY(container.commit());
+        return expect(container, 0, 7);
       });
 }
 

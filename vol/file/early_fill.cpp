@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+#include "vol/file/early_fill.hpp"
+
+#include <array>
+
+namespace bento::vol {
+
+namespace {
+
+/// Chunks along a dimension.
+std::uint64_t chunks(std::uint64_t elements, std::uint64_t chunk) {
+  return elements / chunk + (elements % chunk != 0 ? 1 : 0);
+}
+
+}  // namespace
+
+// Parallel files allocate everything early, but not chunks that have filters. Chunks are filled
+// with zeros if no fill value was set; contiguous storage is not.
+EarlyFill::EarlyFill(hid_t dcpl, bool asked_early) {
+  const H5D_layout_t layout = H5Pget_layout(dcpl);
+  const bool filters = H5Pget_nfilters(dcpl) > 0;
+  if ((layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS) || (filters && !asked_early)) return;
+  H5D_fill_time_t when = H5D_FILL_TIME_IFSET;
+  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
+  if (H5Pget_fill_time(dcpl, &when) < 0 || H5Pfill_value_defined(dcpl, &defined) < 0) return;
+  const bool set = defined == H5D_FILL_VALUE_USER_DEFINED;
+  if (layout == H5D_CONTIGUOUS) {
+    fills_ = H5Pget_external_count(dcpl) == 0 &&
+             (when == H5D_FILL_TIME_ALLOC || (when == H5D_FILL_TIME_IFSET && set));
+    return;
+  }
+  std::array<hsize_t, kMaxRank> dims{};
+  const int rank = H5Pget_chunk(dcpl, kMaxRank, dims.data());
+  if (rank <= 0) return;
+  chunked_ = true;
+  chunk_ = Dims(static_cast<unsigned>(rank));
+  for (unsigned d = 0; d < chunk_.rank(); ++d) {
+    if (dims[d] == 0) return;
+    chunk_[d] = dims[d];
+  }
+  fills_ = filters || when == H5D_FILL_TIME_ALLOC ||
+           (when == H5D_FILL_TIME_IFSET && (set || defined == H5D_FILL_VALUE_DEFAULT));
+}
+
+bool EarlyFill::at_creation(const Dims& extent) const {
+  return fills_ && !Box::whole(extent).empty();
+}
+
+bool EarlyFill::at_change(const Dims& before, const Dims& after) const {
+  if (!fills_ || !chunked_ || Box::whole(after).empty()) return false;
+  if (Box::whole(before).empty()) return true;
+  for (unsigned d = 0; d < chunk_.rank() && d < after.rank(); ++d)
+    if (chunks(after[d], chunk_[d]) > chunks(before[d], chunk_[d])) return true;
+  return false;
+}
+
+}  // namespace bento::vol

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// In which calls of a parallel program the native library writes fill values into storage that it
+/// allocates at once. It lets no rank leave such a call before all have come to it, so a program
+/// that works natively may rely on that.
+/// Source: H5D__alloc_storage(), H5D__contig_fill(), H5D__chunk_allocate() and
+/// H5D__chunk_collective_fill() of HDF5 1.14.
+#pragma once
+
+#include <hdf5.h>
+
+#include "core/geometry/box.hpp"
+
+namespace bento::vol {
+
+class EarlyFill {
+ public:
+  EarlyFill() = default;  ///< it never does
+  /// Of a dataset with this creation list in a file of several ranks. `asked_early`: the program
+  /// has set H5D_ALLOC_TIME_EARLY.
+  EarlyFill(hid_t dcpl, bool asked_early);
+
+  /// When a dataset of this extent is created?
+  [[nodiscard]] bool at_creation(const Dims& extent) const;
+  /// When its extent changes?
+  [[nodiscard]] bool at_change(const Dims& before, const Dims& after) const;
+
+ private:
+  bool fills_ = false;
+  bool chunked_ = false;
+  Dims chunk_;  ///< if chunked
+};
+
+}  // namespace bento::vol
