@@ -82,7 +82,7 @@ class Board {
   [[nodiscard]] bool unshown() const { return unshown_; }
   /// Other nodes are told of all that was published.
   void shown() { unshown_ = false; }
-  /// All that this rank writes up to this collective count is published.
+  /// All that this rank writes up to this call, and in it, is published.
   void set_reached(std::uint64_t collective) {
     mine_->reached.store(collective, std::memory_order_release);
   }

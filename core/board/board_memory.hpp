@@ -15,8 +15,8 @@
 ///   the log says where those bytes are instead. So a reader copies, and holds the generation
 ///   against what it was; if it has grown, the log leads on.
 /// - Calls of all ranks do not wait for each other, so one rank may have come further than another.
-///   What it cuts off or deletes in such a call, or overwrites after one in which natively all meet,
-///   stays where the others find it until they have come there, too.
+///   What it cuts off or deletes in such a call, or overwrites after one in which natively all
+///   meet, stays where the others find it until they have come there, too.
 /// - A *counter* of the node grows when something new was published and somebody has looked since
 ///   it grew last. Who finds the counter as it was knows that nothing is new; who publishes while
 ///   nobody reads writes to no memory that others write to.
@@ -67,7 +67,7 @@ struct alignas(64) RankHead {
   std::array<std::atomic<std::uint64_t>, 2> generation;
   std::atomic<std::uint64_t> chunk_bytes;  ///< of the container's layout; 0 until it is fixed
   std::atomic<std::uint64_t> collective;   ///< calls of all ranks that this one has come to
-  std::atomic<std::uint64_t> reached;      ///< collective count of what is published
+  std::atomic<std::uint64_t> reached;      ///< those in which it has published what it writes
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

@@ -36,12 +36,14 @@ std::uint64_t OtherRecords::chunk_bytes() const {
   return remote_ == nullptr ? 0 : remote_->chunk_bytes();
 }
 
-Result<std::optional<std::uint32_t>> OtherRecords::behind(std::uint64_t collective) const {
-  for (std::size_t i = 0; i < heads_.size(); ++i)
-    if (heads_[i]->reached.load(std::memory_order_acquire) < collective)
-      return std::optional(others_[i].rank);
+Result<std::optional<std::uint32_t>> OtherRecords::behind(std::uint64_t collective,
+                                                          bool written) const {
+  for (std::size_t i = 0; i < heads_.size(); ++i) {
+    const auto& count = written ? heads_[i]->reached : heads_[i]->collective;
+    if (count.load(std::memory_order_acquire) < collective) return std::optional(others_[i].rank);
+  }
   if (remote_ == nullptr) return std::optional<std::uint32_t>();
-  return remote_->behind(collective);
+  return remote_->behind(collective, written);
 }
 
 // A writer that finds that somebody has looked lets the counter grow; so this rank says that it

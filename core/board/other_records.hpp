@@ -58,7 +58,9 @@ class OtherRecords {
   [[nodiscard]] const WriteTimes* times_of(DatasetNumber dataset, std::size_t position) const;
   /// A rank that has not published yet all that it writes up to this collective count, if any.
   /// Errors: kPeer.
-  [[nodiscard]] Result<std::optional<std::uint32_t>> behind(std::uint64_t collective) const;
+  /// Or, if not `written`, that has not come to that call.
+  [[nodiscard]] Result<std::optional<std::uint32_t>> behind(std::uint64_t collective,
+                                                            bool written) const;
   /// Which elements of a record were written; null if all.
   [[nodiscard]] const RecordGaps* gaps_of(DatasetNumber dataset, std::size_t position) const;
   /// Chunk size of the container's layout, as soon as some rank has fixed it; 0 before.

@@ -194,10 +194,11 @@ Result<std::span<const std::byte>> RemoteNodes::area(std::uint32_t rank, const B
   return std::span<const std::byte>(bytes_);
 }
 
-Result<std::optional<std::uint32_t>> RemoteNodes::behind(std::uint64_t collective) {
+Result<std::optional<std::uint32_t>> RemoteNodes::behind(std::uint64_t collective, bool written) {
   BENTO_TRY(fetch_heads(false));
+  const std::size_t word = written ? offsetof(RankHead, reached) : offsetof(RankHead, collective);
   for (std::size_t at = 0; at < rank_at_.size(); ++at)
-    if (head_word(at, offsetof(RankHead, reached)) < collective) return std::optional(rank_at_[at]);
+    if (head_word(at, word) < collective) return std::optional(rank_at_[at]);
   return std::optional<std::uint32_t>();
 }
 

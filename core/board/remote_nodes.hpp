@@ -51,9 +51,8 @@ class RemoteNodes {
                                           std::uint64_t bytes);
   /// Chunk size of the layout that was seen, 0 if none was.
   [[nodiscard]] std::uint64_t chunk_bytes() const { return chunk_bytes_; }
-  /// A rank that has not published all up to this collective count. Fetches all heads. Errors:
-  /// kPeer.
-  Result<std::optional<std::uint32_t>> behind(std::uint64_t collective);
+  /// As OtherRecords::behind(). Fetches all heads. Errors: kPeer.
+  Result<std::optional<std::uint32_t>> behind(std::uint64_t collective, bool written);
 
  private:
   struct Node {

@@ -86,9 +86,23 @@ void Container::count_collective() {
   if (boards_) boards_->mine().set_collective(state_.collective);
 }
 
+void Container::count_meeting() {
+  count_collective();
+  note_meeting();
+  all_came_ = all_wrote_ = state_.collective;
+}
+
 void Container::note_collective(std::string_view what, std::string_view detail) {
   count_collective();
+  if (boards_) boards_->mine().set_reached(state_.collective);
   operations_.note(what, detail);
+}
+
+void Container::note_collective_write() {
+  count_collective();
+  operations_.note("write", {});
+  note_meeting();
+  in_collective_write_ = true;
 }
 
 DatasetNumber Container::declare(const std::array<std::byte, 16>& token,

@@ -197,12 +197,13 @@ class Container {
   /// written behind it is later than all that is written before, and nobody who has yet to come
   /// there reads it. Collective without communication.
   void note_meeting() { meeting_.met(state_.collective); }
-  /// The call that was counted last is a collective write after which each rank knows what all
-  /// have written. Collective without communication.
-  void note_write_of_all() { write_of_all_ = state_.collective; }
-  /// Waits until the other ranks have written what they write in the last of these calls, if they
-  /// share uncommitted data. Task-local. Errors: kPeer (one did not come in time).
-  Status await_write_of_all();
+  /// Counts a collective write, which is a meeting, up to the next publish(). Collective without
+  /// communication.
+  void note_collective_write();
+  /// Waits until the other ranks have come to the last meeting, and, if it was a collective write
+  /// and this rank is not in it any more, have written; if they share uncommitted data. What is
+  /// looked up begins with this. Task-local. Errors: kPeer (one did not come in time).
+  Status await_meeting();
   /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
   /// or exchange, and, where they are shared, all that is published. Task-local. Errors: kCorrupt,
   /// kIo.
@@ -297,6 +298,8 @@ class Container {
   [[nodiscard]] Status may_write(const Record& record);
   /// This rank has come to one more call of all ranks, and others see that.
   void count_collective();
+  /// The same for a call that no rank leaves before all have come to it, here too.
+  void count_meeting();
   /// The collective count that what this rank writes to the dataset now is ordered by.
   [[nodiscard]] std::uint64_t order_count(DatasetNumber dataset) const {
     return boards_ == nullptr ? state_.collective : meeting_.of(dataset);
@@ -373,9 +376,10 @@ class Container {
   bool atomic_ = false;
   unsigned atomic_depth_ = 0;  ///< a transfer may call the program, which may begin another one
   LatestMeeting meeting_;
-  /// Collective count of note_write_of_all(), 0: nothing to wait for.
-  std::uint64_t write_of_all_ = 0;
-  bool others_moved_ = false;  ///< since confirm_read(): something was not what it was
+  std::uint64_t all_came_ = 0;        ///< count of a meeting that all have come to, for certain
+  std::uint64_t all_wrote_ = 0;       ///< the same, and all that they write in it is published
+  bool in_collective_write_ = false;  ///< since note_collective_write()
+  bool others_moved_ = false;         ///< since confirm_read(): something was not what it was
 
   bool layout_fixed_ = false;
   bool layout_stored_ = true;     ///< META1 says so too, as far as this rank writes it

@@ -161,30 +161,33 @@ Status Container::publish() {
   }
   BENTO_TRY(tell_of_members());
   boards_->mine().set_reached(state_.collective);
+  in_collective_write_ = false;
   return {};
 }
 
 // Who waits computes nothing, so it gives the processor away at once: it may be what the others
 // lack.
-Status Container::await_write_of_all() {
+Status Container::await_meeting() {
   using Clock = std::chrono::steady_clock;
-  if (write_of_all_ == 0 || boards_ == nullptr || inherited()) return {};
+  const bool written = !in_collective_write_;
+  std::uint64_t& known = written ? all_wrote_ : all_came_;
+  if (meeting_.count() <= known || boards_ == nullptr || inherited()) return {};
   const double limit_s = state_.options.timeout_s;
   const auto begin = Clock::now();
   auto nap = std::chrono::microseconds(0);
   for (;;) {
-    BENTO_ASSIGN(const auto late, boards_->others().behind(write_of_all_));
+    BENTO_ASSIGN(const auto late, boards_->others().behind(meeting_.count(), written));
     if (!late) break;
     if (limit_s > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > limit_s)
       return fail(Code::kPeer,
-                  fmt::format("'{}': rank {} did not come to a collective write within {} s "
-                              "(timeout=)",
+                  fmt::format("'{}': rank {} did not come within {} s (timeout=) to a call that "
+                              "natively no rank leaves before all have come to it",
                               state_.path, *late, limit_s));
     comm_->progress();
     std::this_thread::sleep_for(nap);
     nap = std::min(nap + std::chrono::microseconds(10), std::chrono::microseconds(1000));
   }
-  write_of_all_ = 0;
+  known = meeting_.count();
   return {};
 }
 
@@ -235,6 +238,7 @@ void Container::learn_layout() {
 
 // This rank's records have their positions in the index as numbers, those of others come behind.
 Result<Lookup> Container::find_uncommitted(DatasetNumber dataset, const Box& selection) {
+  BENTO_TRY(await_meeting());
   BENTO_ASSIGN(const bool others_too, others_wrote(dataset));
   if (!others_too) return state_.index.find(dataset, selection);
   learn_layout();

@@ -189,8 +189,7 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     if (closing) return {};
     stream_.forget_unseen(plan, state_.root.step, free_before);
     // What comes now is later than everything in this step, for who looks at records alone.
-    count_collective();
-    note_meeting();
+    count_meeting();
     // The step is safe: what fails here is for the next commit to say, on all ranks.
     Status marked = changed && stream_.attached()
                         ? stream_.write_file_block(state_.clock.now_ns(), false)

@@ -148,8 +148,7 @@ Status Container::exchange() {
   BENTO_ASSIGN(const auto times, exchange_times(grown));
   ++exchanges_;
   // What comes now is later than what all ranks see, whatever their clocks say.
-  count_collective();
-  note_meeting();
+  count_meeting();
   BENTO_ASSIGN(const Segment merged,
                decode_entries(std::span<const std::byte>(blob).subspan(in.offset())));
   BENTO_TRY(add_others(merged, times));

@@ -135,6 +135,7 @@ Status Container::accept_opened(std::span<const std::byte> blob) {
   state_.next_dataset = state_.root.next_dataset;
   state_.collective = state_.root.collective;
   note_meeting();
+  all_came_ = all_wrote_ = state_.collective;
   return {};
 }
 

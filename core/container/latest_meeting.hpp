@@ -28,6 +28,8 @@ class LatestMeeting {
     met_ = collective;
     shrunk_.clear();
   }
+  /// Its count.
+  [[nodiscard]] std::uint64_t count() const { return met_; }
   /// The call with this count has made the dataset smaller.
   void shrunk(DatasetNumber dataset, std::uint64_t collective) { shrunk_[dataset] = collective; }
   /// The dataset is gone.

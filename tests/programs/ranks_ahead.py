@@ -345,7 +345,8 @@ def told():
 
 
 def meetings():
-    """Rank 1 is late for a call that natively no rank leaves before all have come to it: what rank 0 writes behind it is later."""
+    """Rank 1 is late for a call that natively no rank leaves before all have come to it. What rank 0 reads behind it is what rank 1 has
+    written before, and what rank 0 writes there is later."""
     import h5py
     import numpy as np
     from mpi4py import MPI
@@ -381,6 +382,7 @@ def meetings():
                 data[:50] = np.full(50, 6, "i4")
             call()
             if comm.rank == 0:
+                require(set(data[:50].tolist()) == {6}, f"{name}: behind the call")
                 data[...] = np.full(100, 7, "i4")
             comm.barrier()
             require(set(data[...].tolist()) == {7}, f"{name}: {set(data[...].tolist())}")
@@ -391,7 +393,7 @@ def test():
     for program, text in (
         ("told", "who was told reads what was written, and writes later"),
         ("ahead", "what was not told is not lost"),
-        ("meetings", "what is written behind a meeting is later"),
+        ("meetings", "what is read behind a meeting was written before it, and what is written is later"),
     ):
         command = [python(), "-B", os.path.abspath(__file__), f"--run-{program}"]
         envs = {"one node": bento_env(H5BENTO_BUFFER="64K")}

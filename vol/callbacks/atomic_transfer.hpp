@@ -24,20 +24,17 @@ class AtomicTransfer {
   AtomicTransfer(const AtomicTransfer&) = delete;
   AtomicTransfer& operator=(const AtomicTransfer&) = delete;
 
+  /// What the call looks up begins with a wait for ranks that are late for a meeting. Inside it
+  /// would keep them from coming.
   Status begin(std::span<DatasetState* const> states) {
-    for (const auto& [session, file] : atomic_files(states)) {
+    const auto files = atomic_files(states);
+    if (held_.empty())
+      for (const auto& [session, file] : files) BENTO_TRY(file->container().await_meeting());
+    for (const auto& [session, file] : files) {
       BENTO_TRY(file->container().begin_atomic());
       held_.push_back(file);
     }
     return {};
-  }
-  /// For a call that needs to know what all ranks have written together: it waits for the others
-  /// first. Inside it would keep them from coming.
-  Status begin_after_write_of_all(std::span<DatasetState* const> states) {
-    if (held_.empty())
-      for (const auto& [session, file] : atomic_files(states))
-        BENTO_TRY(file->container().await_write_of_all());
-    return begin(states);
   }
   void end() {
     for (FileContext* const file : held_) file->container().end_atomic();

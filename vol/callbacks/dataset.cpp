@@ -352,7 +352,7 @@ herr_t dataset_optional(void* obj, H5VL_optional_args_t* given, hid_t dxpl, void
     if (state->home == Home::kDiverted) {
       AtomicTransfer alone;
       DatasetState* const here[] = {state};
-      BENTO_TRY(alone.begin_after_write_of_all(here));
+      BENTO_TRY(alone.begin(here));
       bool answered = false;
       Status done = read_beside_writer(1, &obj, [&]() -> Status {
         BENTO_ASSIGN(DatasetState* const now, resolve(object));

@@ -196,8 +196,7 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective) {
     BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
-      file.note_collective("write", {});
-      file.container().note_meeting();
+      file.note_collective_write();
       return {};
     }));
     note_written_together(batch);
@@ -328,13 +327,14 @@ Status read(std::size_t count, void* dset[], hid_t mem_type[], hid_t mem_space[]
   return {};
 }
 
-// Also what there is of a write that failed, as natively; and in other files if it fails in one.
+// Also what there is of a write that failed, as natively; and in other files if it fails in one. A
+// collective write ends with this, wherever its datasets are.
 Status publish(std::size_t count, void* dset[]) {
   Status first_failure;
   for (std::size_t i = 0; i < count; ++i) {
     const auto state = resolve(static_cast<Object*>(dset[i]));
     Status done = state ? Status{} : fail(state.error());
-    if (done && (*state)->home == Home::kDiverted) done = (*state)->file->container().publish();
+    if (done && (*state)->file) done = (*state)->file->container().publish();
     if (first_failure && !done) first_failure = std::move(done);
   }
   return first_failure;

@@ -126,13 +126,12 @@ Status check_touching(DatasetState& state, const Grid& grid, const Record& recor
               fmt::format("a record of {} bytes in files of {}", record.stored_bytes, room));
 }
 
-/// Cost is in proportion to the records and to the chunks found. Natively a collective write of
-/// filtered chunks lets no rank go before each knows what all have written.
+/// Cost is in proportion to the records and to the chunks found. What is found is what all have
+/// written, also of a collective write that others are late for, as natively.
 Result<ChunkList> allocated_chunks(DatasetState& state, const Grid& grid) {
   if (allocated_early(state, grid.dcpl.get())) return ChunkList(grid.total);
   std::set<std::uint64_t> found;
   if (grid.total == 0) return ChunkList(found);
-  BENTO_TRY(state.file->container().await_write_of_all());
   BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, Box::whole(grid.extent)));
   if (allocated_together(grid.dcpl.get()) &&
       (!lookup.pieces.empty() || state.file->written_together(state.number)))

@@ -193,13 +193,14 @@ class FileContext final : public SkeletonHost {
   Result<bool> refresh();
   /// Grows with every change of any extent: what caches of dimensions are compared with.
   [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
-  /// A collective write to filtered chunks was called, after which each rank knows of the chunks
-  /// that all have written, and which counts as a write of the dataset whatever is selected.
-  /// Collective without communication.
-  void note_written_together(DatasetNumber dataset) {
-    container_->note_write_of_all();
-    written_together_.insert(dataset);
+  /// The same of a collective write; see Container::note_collective_write.
+  void note_collective_write() {
+    unflushed_.add();
+    container_->note_collective_write();
   }
+  /// A collective write to filtered chunks was called, which counts as a write of the dataset
+  /// whatever is selected. Collective without communication.
+  void note_written_together(DatasetNumber dataset) { written_together_.insert(dataset); }
   [[nodiscard]] bool written_together(DatasetNumber dataset) const {
     return written_together_.contains(dataset);
   }

@@ -102,26 +102,23 @@ Status meet_late_writer(const MemoryFileSystem& disk, Communicator& comm) {
   const DatasetNumber dataset = declare(*container);
   const auto mine = static_cast<std::uint64_t>(comm.rank());
   if (mine == 1) std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  container->note_collective("write", {});
-  container->note_write_of_all();
+  container->note_collective_write();
   BENTO_TRY(write_row(*container, dataset, mine, mine));
   BENTO_TRY(container->publish());
-  BENTO_TRY(container->await_write_of_all());
   BENTO_ASSIGN(const RecordLookup found, container->find(dataset, {Dims{0, 0}, Dims{2, kRow}}));
   if (!found.uncovered.empty()) return fail(Code::kInternal, "something was not written yet");
   BENTO_TRY(barrier(comm));
 
   // Rank 1 does not come at all.
   if (mine == 0) {
-    container->note_collective("write", {});
-    container->note_write_of_all();
-    const Status late = container->await_write_of_all();
+    container->note_collective_write();
+    const Status late = container->await_meeting();
     if (late || late.error().code != Code::kPeer ||
         late.error().text.find("rank 1") == std::string::npos)
       return fail(Code::kInternal, "a rank that does not come was not missed");
   }
   BENTO_TRY(barrier(comm));
-  if (mine == 1) container->note_collective("write", {});
+  if (mine == 1) container->note_collective_write();
   return container->close();
 }
 
