@@ -127,6 +127,7 @@ Status Container::order_behind_others() {
 // written, and one that has published passes the times that it finds: who was not seen is told of
 // later.
 Result<std::uint64_t> Container::seen_until() {
+  BENTO_TRY(await_meeting());
   if (boards_ == nullptr || nodes_.count() == 1) return state_.clock.now_ns();
   BENTO_TRY(order_behind_others());
   const std::uint64_t now = state_.clock.now_ns();

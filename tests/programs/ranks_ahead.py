@@ -307,6 +307,22 @@ def allocated(file, comm):
         require(data.id.get_space_status() == status, f"{name}")
 
 
+def create_told(file):
+    import numpy as np
+
+    file.create_dataset("other", data=np.zeros(10, "i4"), chunks=(10,), maxshape=(None,))
+    file.create_dataset("data", data=np.zeros(100, "i4"))
+
+
+def create_again(file, other):
+    """Fails on all ranks, each by itself."""
+    try:
+        file.create_dataset("other", (10,), "i4", chunks=(10,))
+    except ValueError:
+        return
+    require(False, "a dataset was made where there was one")
+
+
 def told():
     """Rank 0 makes a call of all and writes; rank 1 hears of it, reads, writes over it, and then makes that call."""
     import h5py
@@ -315,28 +331,38 @@ def told():
 
     comm = MPI.COMM_WORLD
     calls = {
-        "none": lambda file: None,
-        "group": lambda file: file.create_group("new"),
-        "attribute": lambda file: file.attrs.create("new", 3),
-        "dataset": lambda file: file.create_dataset("new", (10,), "i4"),
-        "shrunk": lambda file: file["other"].resize((5,)),
+        "none": lambda file, other: None,
+        "group": lambda file, other: file.create_group("new"),
+        "attribute": lambda file, other: file.attrs.create("new", 3),
+        "dataset": lambda file, other: file.create_dataset("new", (10,), "i4"),
+        "shrunk": lambda file, other: other.resize((5,)),
+        "grown serial": lambda file, other: other.resize((40,)),
+        "there already": create_again,
     }
     for name, call in calls.items():
-        with h5py.File(f"told {name}.h5", "w", driver="mpio", comm=comm) as file:
-            data = file.create_dataset("data", (100,), "i4")
-            file.create_dataset("other", (10,), "i4", chunks=(10,))
+        # A dataset that a serial program has made is allocated late, and so nobody waits in its growth.
+        serial = name.endswith("serial")
+        if serial and comm.rank == 0:
+            with h5py.File(f"told {name}.h5", "w") as file:
+                create_told(file)
+        comm.barrier()
+        with h5py.File(f"told {name}.h5", "r+" if serial else "w", driver="mpio", comm=comm) as file:
+            if not serial:
+                create_told(file)
+            data, other = file["data"], file["other"]
+            comm.barrier()
             if comm.rank == 0:
                 data[...] = np.full(100, 5, "i4")
             comm.barrier()
             if comm.rank == 0:
-                call(file)
+                call(file, other)
                 data[...] = np.full(100, 6, "i4")
                 comm.send(None, 1)
             else:
                 comm.recv(source=0)
                 require(set(data[...].tolist()) == {6}, f"{name}: {set(data[...].tolist())} after the message")
                 data[...] = np.full(100, 7, "i4")
-                call(file)
+                call(file, other)
             comm.barrier()
             require(set(data[...].tolist()) == {7}, f"{name}: {set(data[...].tolist())} at the end")
         with h5py.File(f"told {name}.h5", "r", driver="mpio", comm=comm) as file:
@@ -355,6 +381,9 @@ def meetings():
     with h5py.File("meetings.h5", "w", driver="mpio", comm=comm) as file:
         other = file.create_dataset("other", (10, 4), "i4", chunks=(5, 4), maxshape=(None, 4))
         whole = file.create_dataset("whole", (10,), "i4")
+        pair = np.dtype([("a", "i4"), ("b", "i4")])
+        layout = h5py.VirtualLayout((10,), "i4")
+        layout[...] = h5py.VirtualSource(".", "whole", (10,))
 
         def write():
             with whole.collective:
@@ -368,24 +397,29 @@ def meetings():
             "chunks": lambda: file.create_dataset("chunks", (20,), "i4", chunks=(7,)),
             "filled": lambda: file.create_dataset("filled", (20,), "i4", fillvalue=3),
             "grown": lambda: other.resize((16, 4)),
+            "virtual": lambda: file.create_virtual_dataset("virtual", layout),
             "write": write,
             "read": read,
         }
         for name, call in calls.items():
             data = file.create_dataset(f"data {name}", (100,), "i4")
+            members = file.create_dataset(f"members {name}", (20,), pair)
             if comm.rank == 0:
                 data[...] = np.full(100, 5, "i4")
             comm.barrier()
             if comm.rank == 1:
                 time.sleep(0.2)
+                members["a"] = np.full(20, 3, "i4")
                 require(set(data[...].tolist()) == {5}, f"{name}: before the call")
                 data[:50] = np.full(50, 6, "i4")
             call()
             if comm.rank == 0:
                 require(set(data[:50].tolist()) == {6}, f"{name}: behind the call")
                 data[...] = np.full(100, 7, "i4")
+                members["b"] = np.full(20, 4, "i4")
             comm.barrier()
             require(set(data[...].tolist()) == {7}, f"{name}: {set(data[...].tolist())}")
+            require(set(members[...].tolist()) == {(3, 4)}, f"{name}: {set(members[...].tolist())}")
     print("right")
 
 

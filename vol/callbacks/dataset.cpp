@@ -134,13 +134,20 @@ Result<Dims> declare(const TokenBytes& token, const std::shared_ptr<FileContext>
   return extent;
 }
 
-/// Does the native library fill what it allocates for several ranks at once, so that they meet? To
-/// be called when the creation was counted.
-void note_fill(const Object* where, hid_t dcpl, hid_t space) {
+/// Does the native library allocate the storage of such a dataset at once, though the program has
+/// not asked for it?
+bool ranks_allocate(const FileContext& file, hid_t dcpl) {
+  return file.access().parallel && H5Pget_nfilters(dcpl) == 0;
+}
+
+/// Does the native library let no rank leave the creation before all have come to it? To be called
+/// when it has succeeded: what fails is over before.
+void note_meeting_in_creation(const Object* where, hid_t dcpl, hid_t space) {
   const auto file = context_of(where);
   if (!file || !file->access().parallel || file->ranks() == 1) return;
   H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
-  const bool early = H5Pget_alloc_time(dcpl, &when) >= 0 && when == H5D_ALLOC_TIME_EARLY;
+  const bool early = ranks_allocate(*file, dcpl) ||
+                     (H5Pget_alloc_time(dcpl, &when) >= 0 && when == H5D_ALLOC_TIME_EARLY);
   const auto extent = extent_of(space);
   if (extent && H5Sget_simple_extent_type(space) != H5S_NULL &&
       EarlyFill(dcpl, early).at_creation(*extent))
@@ -157,7 +164,6 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     return fmt::format("{}: {}, {}, {}", name != nullptr ? name : "(no name)", extent_text(space),
                        type_text(type), creation_text(dcpl, type));
   });
-  note_fill(where, dcpl, space);
   BENTO_ASSIGN(list.edited, list_of_meant_mappings(dcpl));
   if (destination.container) {
     if (destination.container->keeps_regions()) BENTO_TRY(refuse_region_fill(dcpl, type));
@@ -167,6 +173,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
       BENTO_ASSIGN(list, creation_list(dcpl, layout));
       BENTO_TRY(refuse_reference_fill(dcpl, type));
       if (is_variable(type)) list.flags |= kVariableElements;
+      if (ranks_allocate(*destination.container, dcpl)) list.flags |= kAllocatedByRanks;
     }
   }
   void* const under =
@@ -177,6 +184,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     list.edited.reset();
   }
   if (under == nullptr) return fail(native_failed("dataset create"));
+  note_meeting_in_creation(where, dcpl, space);
   Object* const dataset = wrap_new(under, where->under_vol_id, H5I_DATASET);
   (void)refuse_linked_change(dataset);
   if (!destination.container) return dataset;

@@ -107,7 +107,7 @@ Result<FilterScratch*> DatasetState::filters(const Object* object) {
 Result<const EarlyFill*> DatasetState::early_fill(const Object* object) {
   if (!early_fill_) {
     BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
-    early_fill_.emplace(dcpl.get(), (flags & kUserAllocatedEarly) != 0);
+    early_fill_.emplace(dcpl.get(), allocated_early(flags));
   }
   return &*early_fill_;
 }

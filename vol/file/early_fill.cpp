@@ -15,12 +15,12 @@ std::uint64_t chunks(std::uint64_t elements, std::uint64_t chunk) {
 
 }  // namespace
 
-// Parallel files allocate everything early, but not chunks that have filters. Chunks are filled
-// with zeros if no fill value was set; contiguous storage is not.
-EarlyFill::EarlyFill(hid_t dcpl, bool asked_early) {
+// Chunks are filled with zeros if no fill value was set; contiguous storage is not.
+EarlyFill::EarlyFill(hid_t dcpl, bool early) {
   const H5D_layout_t layout = H5Pget_layout(dcpl);
+  virtual_ = layout == H5D_VIRTUAL;
+  if ((layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS) || !early) return;
   const bool filters = H5Pget_nfilters(dcpl) > 0;
-  if ((layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS) || (filters && !asked_early)) return;
   H5D_fill_time_t when = H5D_FILL_TIME_IFSET;
   H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
   if (H5Pget_fill_time(dcpl, &when) < 0 || H5Pfill_value_defined(dcpl, &defined) < 0) return;
@@ -44,7 +44,7 @@ EarlyFill::EarlyFill(hid_t dcpl, bool asked_early) {
 }
 
 bool EarlyFill::at_creation(const Dims& extent) const {
-  return fills_ && !Box::whole(extent).empty();
+  return virtual_ || (fills_ && !Box::whole(extent).empty());
 }
 
 bool EarlyFill::at_change(const Dims& before, const Dims& after) const {

@@ -4,7 +4,7 @@
 /// In which calls of a parallel program the native library writes fill values into storage that it
 /// allocates at once. It lets no rank leave such a call before all have come to it, so a program
 /// that works natively may rely on that.
-/// Source: H5D__alloc_storage(), H5D__contig_fill(), H5D__chunk_allocate() and
+/// Source: H5D__virtual_init(), H5D__alloc_storage(), H5D__contig_fill(), H5D__chunk_allocate() and
 /// H5D__chunk_collective_fill() of HDF5 1.14.
 #pragma once
 
@@ -17,17 +17,19 @@ namespace bento::vol {
 class EarlyFill {
  public:
   EarlyFill() = default;  ///< it never does
-  /// Of a dataset with this creation list in a file of several ranks. `asked_early`: the program
-  /// has set H5D_ALLOC_TIME_EARLY.
-  EarlyFill(hid_t dcpl, bool asked_early);
+  /// Of a dataset with this creation list. `early`: natively its storage is allocated early,
+  /// because the program has asked for it, or because ranks have created it (kAllocatedByRanks).
+  EarlyFill(hid_t dcpl, bool early);
 
-  /// When a dataset of this extent is created?
+  /// When a dataset of this extent is created by several ranks? That of a virtual dataset
+  /// duplicates a communicator, for which all have to come, too.
   [[nodiscard]] bool at_creation(const Dims& extent) const;
   /// When its extent changes?
   [[nodiscard]] bool at_change(const Dims& before, const Dims& after) const;
 
  private:
   bool fills_ = false;
+  bool virtual_ = false;
   bool chunked_ = false;
   Dims chunk_;  ///< if chunked
 };

@@ -103,7 +103,12 @@ enum DatasetFlags : std::uint32_t {
   kUserAllocatedEarly = 1,       ///< H5D_ALLOC_TIME_EARLY
   kUserSparesPartialChunks = 2,  ///< H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS
   // 4 is kVariableElements (core/records/record.hpp).
+  kAllocatedByRanks = 8,  ///< natively allocated early, because ranks created it, without filters
 };
+/// Is all of a dataset with these flags allocated as soon as it has an extent, natively?
+inline bool allocated_early(std::uint32_t flags) {
+  return (flags & (kUserAllocatedEarly | kAllocatedByRanks)) != 0;
+}
 
 class FileContext final : public SkeletonHost {
  public:
