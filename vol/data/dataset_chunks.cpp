@@ -79,6 +79,13 @@ Result<RecordLookup> find_of_one_step(DatasetState& state, const Box& box) {
   return read_of_one_step(container, [&] { return container.find(state.number, box); });
 }
 
+/// Natively, parallel files allocate everything at creation, or when it is opened, but not chunks
+/// that have filters.
+bool allocated_here(const DatasetState& state, hid_t dcpl) {
+  return allocated_early(state.flags) ||
+         (state.file->access().parallel && H5Pget_nfilters(dcpl) <= 0);
+}
+
 /// The first write allocates all chunks, whatever it selects.
 bool allocated_together(hid_t dcpl) {
   H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
@@ -123,7 +130,7 @@ Status check_touching(DatasetState& state, const Grid& grid, const Record& recor
 /// Cost is in proportion to the records and to the chunks found. What is found is what all have
 /// written, also of a collective write that others are late for, as natively.
 Result<ChunkList> allocated_chunks(DatasetState& state, const Grid& grid) {
-  if (allocated_early(state.flags)) return ChunkList(grid.total);
+  if (allocated_here(state, grid.dcpl.get())) return ChunkList(grid.total);
   std::set<std::uint64_t> found;
   if (grid.total == 0) return ChunkList(found);
   BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, Box::whole(grid.extent)));
@@ -355,7 +362,7 @@ Result<Allocation> allocation_of(Object* object, DatasetState& state) {
   const std::uint64_t bytes = extent.bytes(state.element_bytes);
   if (bytes == 0 && layout != H5D_COMPACT) return result;
   BENTO_ASSIGN(const RecordLookup lookup, find_of_one_step(state, Box::whole(extent)));
-  if (layout == H5D_COMPACT || allocated_early(state.flags) || !lookup.pieces.empty())
+  if (layout == H5D_COMPACT || allocated_here(state, dcpl.get()) || !lookup.pieces.empty())
     result = {H5D_SPACE_STATUS_ALLOCATED, bytes};
   return result;
 }
