@@ -56,9 +56,8 @@ class OtherRecords {
   [[nodiscard]] bool any(DatasetNumber dataset) const { return index_.size(dataset) != 0; }
   /// When the parts of a record were written; null if it did not grow.
   [[nodiscard]] const WriteTimes* times_of(DatasetNumber dataset, std::size_t position) const;
-  /// A rank that has not published yet all that it writes up to this collective count, if any.
-  /// Errors: kPeer.
-  /// Or, if not `written`, that has not come to that call.
+  /// A rank that has not published yet all that it writes up to the call with this collective
+  /// count, if any; or, if not `written`, one that has not come to it. Errors: kPeer.
   [[nodiscard]] Result<std::optional<std::uint32_t>> behind(std::uint64_t collective,
                                                             bool written) const;
   /// Which elements of a record were written; null if all.

@@ -291,13 +291,9 @@ def test():
         return
     # The clocks of nodes say nothing; those of some ranks are far ahead.
     clocks = ("0:-300000", "0:400000", "5:100000")
-    env = bento_env(H5BENTO_VISIBLE="write", OMPI_MCA_btl_vader_single_copy_mechanism="cma")
     for nodes, ranks, what in ((1, 3, "--race"), (2, 2, "--seen"), (2, 3, "--seen"), (2, 3, "--race"), (3, 3, "--race")):
-        command = ["mpirun"]
-        for number in range(ranks):
-            command += [":"] * (number > 0) + ["-n", 1, "env", f"H5BENTO_TEST_CLOCK={clocks[number] if nodes > 1 else 0}"]
-            command += [python(), "-B", os.path.abspath(__file__), what]
-        found = run(command, {**env, "H5BENTO_TEST_NODES": str(nodes)})
+        command = command_on_nodes(clocks[:ranks] if nodes > 1 else ["0"] * ranks, what)
+        found = run(command, env_of_nodes(nodes, H5BENTO_VISIBLE="write"))
         check(len(found.out.splitlines()) == 1, found.tail())
         say(f"{nodes} nodes, {ranks} ranks: {found.out.strip()}")
 
@@ -306,6 +302,6 @@ if __name__ == "__main__":
     if sys.argv[1:] in (["--run"], ["--seen"], ["--race"]):
         {"--run": program, "--seen": seen, "--race": race}[sys.argv[1]]()
         sys.exit(0)
-    from harness import bento_env, check, mpirun, no_other_memory, python, run, run_test, say
+    from harness import bento_env, check, command_on_nodes, env_of_nodes, mpirun, no_other_memory, python, run, run_test, say
 
     run_test(test, containers=22, unfinished={"[23].h5": "their last commit is refused"})

@@ -15,7 +15,7 @@ import os
 import sys
 import time
 
-from seeded_programs import run_programs
+from seeded_programs import run_programs, seeds_of
 
 STEPS = 60
 
@@ -439,7 +439,7 @@ def test():
             found = mpirun(2, command, env)
             check(found.out.count("right") == 2, f"{where}: {found.tail()}")
         say(f"{text}: {', '.join(envs)}")
-    test_random(1, 6)
+    test_random(*seeds_of([], 6))
 
 
 def test_random(first, seeds):
@@ -471,7 +471,6 @@ if __name__ == "__main__":
     from harness import bento_env, check, command_on_nodes, env_of_nodes, mpirun, native_env, no_other_memory, python, run, run_test, say
 
     if sys.argv[-1] == "random":
-        begin = int(sys.argv[2]) if sys.argv[1] == "--first" else 1
-        run_test(lambda: test_random(begin, int(sys.argv[-2])))
+        run_test(test_random, *seeds_of(sys.argv[1:-1], 6))
     else:
         run_test(test)

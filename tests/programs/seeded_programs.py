@@ -6,6 +6,14 @@ import glob
 import os
 
 
+def seeds_of(arguments, default):
+    """The first seed and their number, from `[--first N] [SEEDS]`."""
+    first = 1
+    if arguments[:1] == ["--first"]:
+        first, arguments = int(arguments[1]), arguments[2:]
+    return first, int(arguments[0]) if arguments else default
+
+
 def run_programs(first, count, make):
     """Collective. `make(file, comm, seed)` gives an object with run(), and check_again(file) for the file opened anew."""
     import h5py

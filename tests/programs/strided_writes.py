@@ -12,7 +12,7 @@ programs run natively, too.
 import os
 import sys
 
-from seeded_programs import run_programs
+from seeded_programs import run_programs, seeds_of
 
 STEPS = 12
 SHAPES = ((30000,), (150, 201), (20, 30, 55))
@@ -200,11 +200,7 @@ def test_space():
 
 
 def test():
-    arguments = sys.argv[1:]
-    first = int(arguments.pop(1)) if arguments[:1] == ["--first"] else 1
-    if arguments[:1] == ["--first"]:
-        arguments.pop(0)
-    seeds = int(arguments[0]) if arguments else 3
+    first, seeds = seeds_of(sys.argv[1:], 3)
     test_space()
     for ranks, mode, settings in (
         (3, "native", None),

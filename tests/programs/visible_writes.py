@@ -16,7 +16,7 @@ import os
 import sys
 import time
 
-from seeded_programs import run_programs
+from seeded_programs import run_programs, seeds_of
 
 STEPS = 40
 # Rank 1 computes for long between its calls.
@@ -594,13 +594,6 @@ def test_nodes():
             say(f"{nodes} nodes, {ranks} ranks, programs {begin} to {begin + share - 1}: what others wrote was read")
             begin += share
     test_nodes_refused()
-
-
-def seeds_of(arguments, default):
-    first = int(arguments.pop(1)) if arguments[:1] == ["--first"] else 1
-    if arguments[:1] == ["--first"]:
-        arguments.pop(0)
-    return first, int(arguments[0]) if arguments else default
 
 
 def test():

@@ -134,23 +134,14 @@ Result<Dims> declare(const TokenBytes& token, const std::shared_ptr<FileContext>
   return extent;
 }
 
-/// Does the native library allocate the storage of such a dataset at once, though the program has
-/// not asked for it?
-bool ranks_allocate(const FileContext& file, hid_t dcpl) {
-  return file.access().parallel && H5Pget_nfilters(dcpl) == 0;
-}
-
 /// Does the native library let no rank leave the creation before all have come to it? To be called
-/// when it has succeeded: what fails is over before.
-void note_meeting_in_creation(const Object* where, hid_t dcpl, hid_t space) {
+/// when it has succeeded: what fails is over before. `flags`: DatasetFlags.
+void note_meeting_in_creation(const Object* where, hid_t dcpl, hid_t space, std::uint32_t flags) {
   const auto file = context_of(where);
   if (!file || !file->access().parallel || file->ranks() == 1) return;
-  H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
-  const bool early = ranks_allocate(*file, dcpl) ||
-                     (H5Pget_alloc_time(dcpl, &when) >= 0 && when == H5D_ALLOC_TIME_EARLY);
   const auto extent = extent_of(space);
   if (extent && H5Sget_simple_extent_type(space) != H5S_NULL &&
-      EarlyFill(dcpl, early).at_creation(*extent))
+      EarlyFill(dcpl, allocated_early(flags)).at_creation(*extent))
     file->container().note_meeting();
 }
 
@@ -173,8 +164,9 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
       BENTO_ASSIGN(list, creation_list(dcpl, layout));
       BENTO_TRY(refuse_reference_fill(dcpl, type));
       if (is_variable(type)) list.flags |= kVariableElements;
-      if (ranks_allocate(*destination.container, dcpl)) list.flags |= kAllocatedByRanks;
     }
+    if (destination.container->access().parallel && H5Pget_nfilters(dcpl) == 0)
+      list.flags |= kAllocatedByRanks;
   }
   void* const under =
       H5VLdataset_create(where->under, loc, where->under_vol_id, name, lcpl, type, space,
@@ -184,7 +176,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     list.edited.reset();
   }
   if (under == nullptr) return fail(native_failed("dataset create"));
-  note_meeting_in_creation(where, dcpl, space);
+  note_meeting_in_creation(where, dcpl, space, list.flags);
   Object* const dataset = wrap_new(under, where->under_vol_id, H5I_DATASET);
   (void)refuse_linked_change(dataset);
   if (!destination.container) return dataset;

@@ -6,15 +6,6 @@
 
 namespace bento::vol {
 
-namespace {
-
-/// Chunks along a dimension.
-std::uint64_t chunks(std::uint64_t elements, std::uint64_t chunk) {
-  return elements / chunk + (elements % chunk != 0 ? 1 : 0);
-}
-
-}  // namespace
-
 // Chunks are filled with zeros if no fill value was set; contiguous storage is not.
 EarlyFill::EarlyFill(hid_t dcpl, bool early) {
   const H5D_layout_t layout = H5Pget_layout(dcpl);
@@ -51,7 +42,7 @@ bool EarlyFill::at_change(const Dims& before, const Dims& after) const {
   if (!fills_ || !chunked_ || Box::whole(after).empty()) return false;
   if (Box::whole(before).empty()) return true;
   for (unsigned d = 0; d < chunk_.rank() && d < after.rank(); ++d)
-    if (chunks(after[d], chunk_[d]) > chunks(before[d], chunk_[d])) return true;
+    if ((after[d] - 1) / chunk_[d] > (before[d] - 1) / chunk_[d]) return true;  // not empty
   return false;
 }
 

@@ -16,7 +16,6 @@ namespace bento::vol {
 
 class EarlyFill {
  public:
-  EarlyFill() = default;  ///< it never does
   /// Of a dataset with this creation list. `early`: natively its storage is allocated early,
   /// because the program has asked for it, or because ranks have created it (kAllocatedByRanks).
   EarlyFill(hid_t dcpl, bool early);
