@@ -17,6 +17,8 @@ constexpr std::uint64_t kStripBytes = 256u << 10;
 // Where several records lie beside each other, each strip has a part of all of them, and is
 // verified by whole granules.
 constexpr std::uint64_t kLongStripBytes = 16u << 20;
+// Of less, HDF5 converts the members sooner than they are compared.
+constexpr std::uint64_t kFewBytes = 16u << 10;
 
 std::uint64_t elements_of_strip(const ElementTypes& types, std::uint64_t bytes) {
   return std::max<std::uint64_t>(1, bytes / std::max<std::size_t>(types.larger(), 1));
@@ -29,6 +31,13 @@ Result<std::uint64_t> strip_to_read(DatasetState& state, const ElementTypes& typ
   if (box.elements() <= least) return least;
   BENTO_ASSIGN(const RecordLookup seen, state.file->container().find(state.number, box));
   return seen.records.size() <= 1 ? least : elements_of_strip(types, kLongStripBytes);
+}
+
+/// How members are copied, where none is converted and there are enough elements to ask.
+std::optional<MemberCopy> member_copy(const ElementTypes& types, const Box& box) {
+  if (types.same || !types.compound || box.elements() * types.larger() < kFewBytes)
+    return std::nullopt;
+  return MemberCopy::between(types.memory, types.file);
 }
 
 /// May elements be converted where the program wants them? They come there in the file type, which
@@ -62,12 +71,15 @@ class StripsFromFile {
         memory_(memory),
         buffer_(buffer),
         strips_(box, most),
+        members_(member_copy(types, box)),
         room_(static_cast<std::size_t>(std::min(most, box.elements()) * types.larger())) {}
 
   /// Elements that come before this strip, and how many it has: 0 at the end.
   [[nodiscard]] std::uint64_t begin() const { return begin_; }
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  [[nodiscard]] const std::byte* elements() const { return room_.data(); }
+  [[nodiscard]] const std::byte* elements() const {
+    return members_ ? background_.data() : room_.data();
+  }
 
   Status next() {
     begin_ += count_;
@@ -81,7 +93,9 @@ class StripsFromFile {
       background_.resize(static_cast<std::size_t>(count_ * types_.memory_bytes));
       memory_.gather(buffer_, types_.memory_bytes, begin_, count_, background_.data());
     }
-    return convert_to_memory(types_, count_, room_.data(), background_.data());
+    if (!members_) return convert_to_memory(types_, count_, room_.data(), background_.data());
+    members_->to_memory(count_, room_.data(), background_.data());
+    return {};
   }
 
  private:
@@ -91,11 +105,28 @@ class StripsFromFile {
   const ElementsInMemory& memory_;
   void* buffer_;
   StripsOfBox strips_;
+  std::optional<MemberCopy> members_;
   std::uint64_t begin_ = 0;
   std::uint64_t count_ = 0;
   std::vector<std::byte> room_;
   std::vector<std::byte> background_;
 };
+
+/// Reads strip by strip, and copies the members from each into the program's buffer.
+Status copy_in_place(Object* object, DatasetState& state, const MemberCopy& members,
+                     const ElementTypes& types, const ElementsInMemory& memory, const Box& box,
+                     std::uint64_t most, void* buffer) {
+  auto* to = static_cast<std::byte*>(buffer) + *memory.first() * types.memory_bytes;
+  std::vector<std::byte> room(
+      static_cast<std::size_t>(std::min(most, box.elements()) * types.file_bytes));
+  StripsOfBox strips(box, most);
+  while (const auto part = strips.next()) {
+    BENTO_TRY(read_box(object, state, *part, room.data()));
+    members.to_memory(part->elements(), room.data(), to);
+    to += part->elements() * types.memory_bytes;
+  }
+  return {};
+}
 
 struct Scattering {
   StripsFromFile* strips;
@@ -168,26 +199,51 @@ Status StripsToFile::next_strip() {
       BENTO_ASSIGN(most, strip_to_read(state_, types_, box_));
     }
     strips_ = StripsOfBox(box_, most);
+    members_ = member_copy(types_, box_);
     room_.resize(static_cast<std::size_t>(std::min(most, box_.elements()) * types_.larger()));
   }
   const auto part = strips_.next();
   if (!part) return fail(Code::kInternal, "more bytes were asked for than a selection has");
   const std::uint64_t count = part->elements();
-  memory_.gather(buffer_, types_.memory_bytes, done_, count, room_.data());
-  if (!types_.same) {
-    if (types_.compound) {
-      background_.assign(static_cast<std::size_t>(count) * types_.file_bytes, std::byte{0});
-      if (keeps_members_) {
-        const VerifiedReads verified;
-        BENTO_TRY(read_of_one_step(state_.file->container(), [&] {
-          return read_box(object_, state_, *part, background_.data());
-        }));
-      }
+  if (members_) {
+    BENTO_TRY(take_members(*part));
+  } else {
+    memory_.gather(buffer_, types_.memory_bytes, done_, count, room_.data());
+    if (types_.compound && !types_.same) {
+      background_.resize(static_cast<std::size_t>(count) * types_.file_bytes);
+      BENTO_TRY(read_background(*part, background_.data()));
     }
-    BENTO_TRY(convert_to_file(types_, count, room_.data(), background_.data()));
+    if (!types_.same) BENTO_TRY(convert_to_file(types_, count, room_.data(), background_.data()));
   }
   done_ += count;
   strip_ = std::span(room_).first(static_cast<std::size_t>(count) * types_.file_bytes);
+  return {};
+}
+
+/// Of members that are not written.
+Status StripsToFile::read_background(const Box& part, std::byte* to) {
+  if (!keeps_members_) {
+    std::fill_n(to, part.elements() * types_.file_bytes, std::byte{0});
+    return {};
+  }
+  const VerifiedReads verified;
+  return read_of_one_step(state_.file->container(),
+                          [&] { return read_box(object_, state_, part, to); });
+}
+
+Status StripsToFile::take_members(const Box& part) {
+  const std::uint64_t count = part.elements();
+  BENTO_TRY(read_background(part, room_.data()));
+  const std::byte* from = nullptr;
+  if (memory_.first()) {
+    from =
+        static_cast<const std::byte*>(buffer_) + (*memory_.first() + done_) * types_.memory_bytes;
+  } else {
+    background_.resize(static_cast<std::size_t>(count) * types_.memory_bytes);
+    memory_.gather(buffer_, types_.memory_bytes, done_, count, background_.data());
+    from = background_.data();
+  }
+  members_->to_file(count, from, room_.data());
   return {};
 }
 
@@ -196,6 +252,10 @@ Status read_in_strips(Object* object, DatasetState& state, const ElementTypes& t
   BENTO_ASSIGN(const std::uint64_t most, strip_to_read(state, types, box));
   if (can_convert_in_place(types, memory))
     return convert_in_place(object, state, types, memory, box, most, buffer);
+  if (memory.first()) {
+    if (const auto members = member_copy(types, box))
+      return copy_in_place(object, state, *members, types, memory, box, most, buffer);
+  }
   StripsFromFile strips(object, state, types, memory, box, most, buffer);
   if (!memory.in_parts()) {
     Scattering scattering{&strips, types.memory_bytes, {}};

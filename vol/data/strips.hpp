@@ -19,6 +19,7 @@
 #include "core/bytes/byte_source.hpp"
 #include "core/geometry/box.hpp"
 #include "vol/data/elements_in_memory.hpp"
+#include "vol/data/member_copy.hpp"
 #include "vol/file/dataset_state.hpp"
 
 namespace bento::vol {
@@ -71,6 +72,8 @@ class StripsToFile final : public ByteSource {
   /// Errors: those of read_box(), and kInvalidArgument (a conversion that fails).
   Result<std::span<const std::byte>> next(std::uint64_t most) override;
   Status next_strip();
+  Status take_members(const Box& part);
+  Status read_background(const Box& part, std::byte* to);
 
   Object* object_;
   DatasetState& state_;
@@ -81,6 +84,7 @@ class StripsToFile final : public ByteSource {
   Box box_;
   StripsOfBox strips_;
   std::uint64_t done_ = 0;  ///< elements
+  std::optional<MemberCopy> members_;
   std::vector<std::byte> room_;
   std::vector<std::byte> background_;
   std::span<const std::byte> strip_;  ///< what is left of it
