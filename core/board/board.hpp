@@ -66,6 +66,10 @@ class Board {
   void replaced(std::uint64_t number, const Order& order) { log_.replaced(number, order); }
   /// Returns its number.
   std::uint64_t placed(const Record& record);
+  /// One that is in the file, in its place.
+  void rewritten(std::uint64_t number, const Order& order, const Hash128& hash) {
+    log_.rewritten(number, order, hash);
+  }
   void moved(std::uint64_t number, std::span<const Record> placed) { log_.moved(number, placed); }
   /// Only some elements of it were written. Before it is published.
   void gaps(std::uint64_t number, const RecordGaps& gaps) { log_.gaps(number, gaps); }

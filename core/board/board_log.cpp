@@ -37,6 +37,12 @@ void put_place(ByteWriter& out, const Record& record) {
   out.bytes(record.hash);
 }
 
+Status get_hash(ByteReader& in, Hash128& hash) {
+  BENTO_ASSIGN(const auto bytes, in.bytes(hash.size()));
+  std::copy(bytes.begin(), bytes.end(), hash.begin());
+  return {};
+}
+
 Status get_place(ByteReader& in, Record& record) {
   BENTO_ASSIGN(const std::uint64_t task, in.varint());
   record.where.task = static_cast<std::uint32_t>(task);
@@ -44,9 +50,7 @@ Status get_place(ByteReader& in, Record& record) {
   BENTO_ASSIGN(record.stored_bytes, in.varint());
   BENTO_ASSIGN(const std::uint64_t distance, in.varint());
   record.header_distance = static_cast<std::uint32_t>(distance);
-  BENTO_ASSIGN(const auto hash, in.bytes(record.hash.size()));
-  std::copy(hash.begin(), hash.end(), record.hash.begin());
-  return {};
+  return get_hash(in, record.hash);
 }
 
 void put_what(ByteWriter& out, const Record& record) {
@@ -89,6 +93,21 @@ Result<std::uint64_t> LogReader::time(ByteReader& in) {
   return last_ns_;
 }
 
+void LogWriter::put_order(const Order& order) {
+  out_.varint(order.collective);
+  out_.varint(order.rank);
+  time(order.time_ns);
+}
+
+Result<Order> LogReader::order(ByteReader& in) {
+  Order order;
+  BENTO_ASSIGN(order.collective, in.varint());
+  BENTO_ASSIGN(const std::uint64_t rank, in.varint());
+  order.rank = static_cast<std::uint32_t>(rank);
+  BENTO_ASSIGN(order.time_ns, time(in));
+  return order;
+}
+
 void LogWriter::restart() {
   kind(LogEntryKind::kRestart);
 }
@@ -116,9 +135,7 @@ void LogWriter::grew(std::uint64_t number, unsigned dimension, std::uint64_t add
 void LogWriter::replaced(std::uint64_t number, const Order& order) {
   kind(LogEntryKind::kReplaced);
   out_.varint(number);
-  out_.varint(order.collective);
-  out_.varint(order.rank);
-  time(order.time_ns);
+  put_order(order);
 }
 
 void LogWriter::placed(const Record& record) {
@@ -126,6 +143,13 @@ void LogWriter::placed(const Record& record) {
   put_what(out_, record);
   time(record.order.time_ns);
   put_place(out_, record);
+}
+
+void LogWriter::rewritten(std::uint64_t number, const Order& order, const Hash128& hash) {
+  kind(LogEntryKind::kRewritten);
+  out_.varint(number);
+  put_order(order);
+  out_.bytes(hash);
 }
 
 void LogWriter::moved(std::uint64_t number, std::span<const Record> placed) {
@@ -172,11 +196,13 @@ Status LogReader::read(ByteReader& in, LogEntry& entry) {
     }
     case LogEntryKind::kReplaced: {
       BENTO_ASSIGN(entry.number, in.varint());
-      BENTO_ASSIGN(entry.order.collective, in.varint());
-      BENTO_ASSIGN(const std::uint64_t rank, in.varint());
-      entry.order.rank = static_cast<std::uint32_t>(rank);
-      BENTO_ASSIGN(entry.order.time_ns, time(in));
+      BENTO_ASSIGN(entry.order, order(in));
       return {};
+    }
+    case LogEntryKind::kRewritten: {
+      BENTO_ASSIGN(entry.number, in.varint());
+      BENTO_ASSIGN(entry.order, order(in));
+      return get_hash(in, entry.hash);
     }
     case LogEntryKind::kPlaced: {
       entry.record = {};

@@ -26,13 +26,14 @@ struct BufferPlace {
 };
 
 enum class LogEntryKind : std::uint8_t {
-  kRestart,   ///< all entries so far are void: what still counts follows once more
-  kBuffered,  ///< a record whose bytes gather in an area
-  kGrew,      ///< a buffered record became longer
-  kReplaced,  ///< a buffered record was written anew in its place
-  kPlaced,    ///< a record in the file
-  kMoved,     ///< a buffered record is in the file now, as one record or cut in several
-  kGaps,      ///< of a record, only some elements were written
+  kRestart,    ///< all entries so far are void: what still counts follows once more
+  kBuffered,   ///< a record whose bytes gather in an area
+  kGrew,       ///< a buffered record became longer
+  kReplaced,   ///< a buffered record was written anew in its place
+  kPlaced,     ///< a record in the file
+  kMoved,      ///< a buffered record is in the file now, as one record or cut in several
+  kGaps,       ///< of a record, only some elements were written
+  kRewritten,  ///< a record in the file was written anew in its place
 };
 
 struct LogEntry {
@@ -40,8 +41,9 @@ struct LogEntry {
   Record record;               ///< kBuffered, kPlaced
   BufferPlace place;           ///< kBuffered
   WriteTimes times;            ///< kBuffered: of a record that had grown before
-  std::uint64_t number = 0;    ///< kGrew, kReplaced, kMoved, kGaps: which record
-  Order order;                 ///< kReplaced
+  std::uint64_t number = 0;    ///< kGrew, kReplaced, kMoved, kGaps, kRewritten: which record
+  Order order;                 ///< kReplaced, kRewritten
+  Hash128 hash{};              ///< kRewritten
   unsigned dimension = 0;      ///< kGrew: along which,
   std::uint64_t added = 0;     ///< by how many elements,
   std::uint64_t time_ns = 0;   ///< and when
@@ -56,6 +58,7 @@ class LogWriter {
   void grew(std::uint64_t number, unsigned dimension, std::uint64_t added, std::uint64_t time_ns);
   void replaced(std::uint64_t number, const Order& order);
   void placed(const Record& record);
+  void rewritten(std::uint64_t number, const Order& order, const Hash128& hash);
   void moved(std::uint64_t number, std::span<const Record> placed);
   void gaps(std::uint64_t number, const RecordGaps& gaps);
 
@@ -70,6 +73,7 @@ class LogWriter {
  private:
   void kind(LogEntryKind kind) { out_.u8(static_cast<std::uint8_t>(kind)); }
   void time(std::uint64_t time_ns);
+  void put_order(const Order& order);
 
   ByteWriter out_;
   std::uint64_t last_ns_ = 0;
@@ -83,6 +87,7 @@ class LogReader {
 
  private:
   Result<std::uint64_t> time(ByteReader& in);
+  Result<Order> order(ByteReader& in);
   std::uint64_t last_ns_ = 0;
 };
 

@@ -100,6 +100,8 @@ Status OtherRecords::apply(Other& other, LogEntry& entry) {
       return replace(other, entry);
     case LogEntryKind::kMoved:
       return move(other, entry);
+    case LogEntryKind::kRewritten:
+      return rewrite(other, entry);
     case LogEntryKind::kGaps:
       return note_gaps(other, entry);
   }
@@ -166,6 +168,17 @@ Status OtherRecords::replace(Other& other, const LogEntry& entry) {
   record.order = entry.order;
   times_.erase({one->dataset, one->position});
   gaps_.erase({one->dataset, one->position});
+  index_.replace(one->dataset, one->position, record);
+  return {};
+}
+
+Status OtherRecords::rewrite(Other& other, const LogEntry& entry) {
+  BENTO_ASSIGN(const Known* const one, known(other, entry.number));
+  ++rewritten_;
+  if (one->position == kNone) return {};
+  Record record = index_.record(one->dataset, one->position);
+  record.order = entry.order;
+  record.hash = entry.hash;
   index_.replace(one->dataset, one->position, record);
   return {};
 }
@@ -251,6 +264,15 @@ std::optional<Record> OtherRecords::now(const Location& where) const {
   const Known* const one = find(where);
   if (one == nullptr || one->position == kNone) return std::nullopt;
   return index_.record(one->dataset, one->position);
+}
+
+std::optional<Order> OtherRecords::placed(const Location& where) const {
+  for (const Other& other : others_)
+    for (const Known& one : other.known)
+      if (one.position != kNone && !one.buffered &&
+          index_.where(one.dataset, one.position) == where)
+        return index_.order(one.dataset, one.position);
+  return std::nullopt;
 }
 
 Result<bool> OtherRecords::with_bytes(const Location& where,

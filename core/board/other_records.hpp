@@ -71,6 +71,10 @@ class OtherRecords {
   }
   /// The record as it is now. Nothing if it is not what it was: find it anew.
   [[nodiscard]] std::optional<Record> now(const Location& where) const;
+  /// The order of the record that lies there in the file; nothing if it is no uncommitted one.
+  [[nodiscard]] std::optional<Order> placed(const Location& where) const;
+  /// How many records in the file were written anew in their places so far.
+  [[nodiscard]] std::uint64_t rewritten() const { return rewritten_; }
   /// Calls `use` with the bytes of a record in a buffer, and says whether they were there all the
   /// time. If not, catch_up() knows more. Errors: kNoSpace, kPeer.
   Result<bool> with_bytes(const Location& where,
@@ -108,6 +112,7 @@ class OtherRecords {
   Status add(Other& other, const LogEntry& entry);
   Status grow(Other& other, const LogEntry& entry);
   Status replace(Other& other, const LogEntry& entry);
+  Status rewrite(Other& other, const LogEntry& entry);
   Status move(Other& other, LogEntry& entry);
   Status note_gaps(Other& other, const LogEntry& entry);
   void restart(Other& other);
@@ -125,6 +130,7 @@ class OtherRecords {
   std::uint32_t epoch_ = 0;
   std::uint64_t counter_ = 0;  ///< as of the last look
   std::uint64_t learnt_ = 0;
+  std::uint64_t rewritten_ = 0;
   Index index_;
   std::map<std::pair<DatasetNumber, std::size_t>, WriteTimes> times_;
   std::map<std::pair<DatasetNumber, std::size_t>, SharedGaps> gaps_;

@@ -279,7 +279,13 @@ Status Container::write_record(Record record, std::uint64_t element_bytes, ByteS
     record.order = {order_count(record.dataset), state_.clock.now_ns(), my_rank()};
     const bool may_grow = written == nullptr ||
                           member_writes_.continues(record.dataset, written->members, exchanges_);
-    done = stream_.write(record, element_bytes, data, bytes, range, may_grow);
+    const auto places = stream_.places_to_rewrite(record, bytes);
+    if (places.empty()) {
+      done = stream_.write(record, element_bytes, data, bytes, range, may_grow);
+    } else {
+      const RecordReader::WrittenAnew anew(reader_, places);
+      done = stream_.rewrite(record, data, range);
+    }
   }
   if (done && written != nullptr)
     member_writes_.add(record, written->members, written->partial, exchanges_, stream_.grew(),
@@ -355,7 +361,10 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
 // Bytes that were in memory before this read were confirmed then.
 Result<bool> Container::confirm_read(bool well) {
   constexpr unsigned kMostAgain = 100;
-  if (state_.writable && !inherited()) return !std::exchange(others_moved_, false);
+  if (state_.writable && !inherited()) {
+    if (!others_moved_) mixtures_ = 0;
+    return !std::exchange(others_moved_, false);
+  }
   const std::uint64_t reads = ahead_.file_reads();
   if (has_read_ && reads == reads_confirmed_) return true;
   BENTO_ASSIGN(File* const first, files_.file(0));

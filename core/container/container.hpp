@@ -328,6 +328,8 @@ class Container {
   void learn_layout();
   Result<Lookup> find_uncommitted(DatasetNumber dataset, const Box& selection);
   [[nodiscard]] Record uncommitted_record(DatasetNumber dataset, std::size_t number) const;
+  Status catch_up();
+  Status read_again(const Record& record, Status failed);
   template <class FromBuffer, class FromFile>
   Status read_of_other(const Record& record, const FromBuffer& from_buffer,
                        const FromFile& from_file);
@@ -380,6 +382,7 @@ class Container {
   std::uint64_t all_wrote_ = 0;       ///< the same, and all that they write in it is published
   bool in_collective_write_ = false;  ///< since note_collective_write()
   bool others_moved_ = false;         ///< since confirm_read(): something was not what it was
+  unsigned mixtures_ = 0;             ///< in one read: records that were being written anew
 
   bool layout_fixed_ = false;
   bool layout_stored_ = true;     ///< META1 says so too, as far as this rank writes it

@@ -220,10 +220,19 @@ void Container::end_atomic() {
   if (--atomic_depth_ == 0 && boards_ != nullptr) boards_->lock().unlock();
 }
 
+// What was kept of a record that its rank has written anew is not what is in the file.
+Status Container::catch_up() {
+  OtherRecords& others = boards_->others();
+  const std::uint64_t rewritten = others.rewritten();
+  Status looked = others.catch_up();
+  if (others.rewritten() != rewritten) reader_.invalidate();
+  return looked;
+}
+
 Result<bool> Container::others_wrote(DatasetNumber dataset) {
   if (boards_ == nullptr) return false;
-  OtherRecords& others = boards_->others();
-  Status looked = others.catch_up();
+  const OtherRecords& others = boards_->others();
+  Status looked = catch_up();
   // A forked child has what was mapped before, and gives none of it out (check_inherited).
   if (!inherited()) BENTO_TRY(std::move(looked));
   return others.any(dataset);
@@ -273,7 +282,7 @@ Status Container::read_of_other(const Record& record, const FromBuffer& from_buf
   for (bool again = false;; again = true) {
     BENTO_ASSIGN(const bool there, others.with_bytes(record.where, from_buffer));
     if (there) return {};
-    BENTO_TRY(others.catch_up());
+    BENTO_TRY(catch_up());
     const std::optional<Record> now = others.now(record.where);
     if (!now || !contains(now->box, record.box)) {
       others_moved_ = true;
@@ -290,10 +299,39 @@ Status Container::read_of_other(const Record& record, const FromBuffer& from_buf
   }
 }
 
+// While its rank writes it anew (StreamWriter::rewrite), what is there has the hash of neither the
+// old bytes nor the new ones. The read begins again when that rank is done; if it goes on doing so,
+// this one takes a mixture, as from an HDF5 file.
+Status Container::read_again(const Record& record, Status failed) {
+  using Clock = std::chrono::steady_clock;
+  const double limit_s = state_.options.timeout_s;
+  const auto begin = Clock::now();
+  for (;;) {
+    BENTO_TRY(catch_up());
+    const std::optional<Order> now = boards_->others().placed(record.where);
+    if (!now) return failed;
+    if (*now != record.order) break;
+    if (limit_s > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > limit_s)
+      return failed;
+    comm_->progress();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  ++mixtures_;
+  others_moved_ = true;
+  return fail(Code::kBusy, "a record of another rank is written anew");
+}
+
 Status Container::read(const Record& record, const Box& part, std::uint64_t element_bytes,
                        const Box& to_box, std::byte* to) {
-  if (!OtherRecords::in_buffer(record.where))
-    return reader_.read(record, element_bytes, part, to_box, to);
+  if (!OtherRecords::in_buffer(record.where)) {
+    constexpr unsigned kMostMixtures = 8;
+    Status done = reader_.read(record, element_bytes, part, to_box, to);
+    if (done || done.error().code != Code::kCorrupt || boards_ == nullptr || inherited())
+      return done;
+    if (mixtures_ >= kMostMixtures && boards_->others().placed(record.where))
+      return reader_.read_unverified(record, element_bytes, part, to_box, to);
+    return read_again(record, std::move(done));
+  }
   return read_of_other(
       record,
       [&](std::span<const std::byte> bytes) {

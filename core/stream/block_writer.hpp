@@ -86,6 +86,13 @@ class BlockWriter {
   Result<std::vector<Record>> write_large(const Record& record, std::uint64_t element_bytes,
                                           ByteSource& data, std::uint64_t bytes);
 
+  /// Writes other bytes, as many, into the place of a record that write_large() gave, and sets its
+  /// hash. A program that reads the file meanwhile sees some of both. Errors: kIo, those of `data`:
+  /// some of it may be written then, and the hash is that of what is there.
+  Status rewrite_large(Record& record, ByteSource& data);
+  /// May it do that? Where FTI may restart from a stream, it would read what no commit has stored.
+  [[nodiscard]] bool can_rewrite() const { return !rules_.for_fti; }
+
   /// A small record, whose data lies right behind that of the one before it.
   struct SmallRecord {
     DatasetNumber dataset = 0;
@@ -150,6 +157,7 @@ class BlockWriter {
   [[nodiscard]] std::size_t fitting(std::span<const SmallRecord> records,
                                     std::uint64_t bytes) const;
   Status write_hashed(std::uint64_t address, ByteSource& data, Record& record);
+  Status store_hash(const Record& record);
   fti::v11::DbVar next_var(DatasetNumber dataset, std::uint64_t bytes, const Hash128& hash,
                            std::uint64_t stream_at, std::uint64_t capacity);
   Status next_chunk();

@@ -166,6 +166,51 @@ Result<std::vector<Record>> BlockWriter::write_large(const Record& record,
   return fail(std::move(written).error());
 }
 
+namespace {
+
+/// What is in a file.
+class StoredBytes final : public ByteSource {
+ public:
+  StoredBytes(File& file, std::uint64_t address) : file_(file), address_(address) {}
+
+ private:
+  Result<std::span<const std::byte>> next(std::uint64_t most) override {
+    piece_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, kLargeRecordBytes)));
+    BENTO_TRY(file_.read_at(address_, piece_));
+    address_ += piece_.size();
+    return std::span<const std::byte>(piece_);
+  }
+
+  File& file_;
+  std::uint64_t address_;
+  std::vector<std::byte> piece_;
+};
+
+}  // namespace
+
+Status BlockWriter::rewrite_large(Record& record, ByteSource& data) {
+  const std::uint64_t address = plan_.address(local_task_, record.where.offset);
+  reused_ = true;  // the hash of all hashes counts the old one
+  auto written = guarded([&] { return write_hashed(address, data, record); });
+  if (!written) {
+    StoredBytes there(*file_, address);
+    BENTO_TRY(write_hashed(address, there, record));
+  }
+  BENTO_TRY(store_hash(record));
+  return written;
+}
+
+// In its dbvar. All else that this says of the content stays.
+Status BlockWriter::store_hash(const Record& record) {
+  const std::uint64_t address =
+      plan_.address(local_task_, record.where.offset - record.header_distance);
+  std::array<std::byte, fti::v11::kDbVarBytes> bytes{};
+  BENTO_TRY(file_->read_at(address, bytes));
+  BENTO_ASSIGN(DbVar var, fti::v11::decode_dbvar(bytes));
+  var.hash = record.hash;
+  return file_->write_at(address, fti::v11::encode(var));
+}
+
 // Data first, then the header that describes it. A block that is used again keeps its head and the
 // capacities: only what its dbvars say of the content changes.
 Status BlockWriter::write_part(Record part, ByteSource& data, const Room& room,

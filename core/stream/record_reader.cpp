@@ -28,10 +28,6 @@ Status mismatch(const Record& record, const File& file, std::uint64_t address, s
                   file.path(), record.dataset, address + from, bytes, record.order.rank));
 }
 
-Verification as_wanted(Verification asked) {
-  return VerifiedReads::wanted() ? Verification::kAll : asked;
-}
-
 /// Reads, and gives the hash of what was read: in turns, while a piece is still in the cache.
 Result<Hash128> read_hashed(File& file, std::uint64_t address, std::span<std::byte> into,
                             fti::HashKind kind) {
@@ -58,6 +54,11 @@ void RecordReader::invalidate() {
   granule_ = {};
 }
 
+Verification RecordReader::wanted(const Record& record) const {
+  if (std::ranges::find(anew_, record.where) != anew_.end()) return Verification::kNone;
+  return VerifiedReads::wanted() ? Verification::kAll : verification_;
+}
+
 FileAhead RecordReader::through(const Source& source, std::uint64_t end) const {
   return {*source.file, ahead_, reads_on_ ? ReadAhead::kAllTheFile : end};
 }
@@ -77,7 +78,7 @@ Result<std::uint64_t> RecordReader::address_of(const Record& record, const Sourc
 /// Zeros: it is not to be verified.
 Result<Hash128> RecordReader::wanted_hash(const Record& record, const Source& source,
                                           std::uint64_t address) const {
-  if (as_wanted(verification_) == Verification::kNone) return Hash128{};
+  if (wanted(record) == Verification::kNone) return Hash128{};
   FileAhead file = through(source, ReadAhead::kNothingMore);
   BENTO_ASSIGN(const Hash128 wanted, stored_hash(file, address, record));
   if (wanted == Hash128{} && hashes_wanted_)
@@ -148,13 +149,19 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes, con
     return {};
   }
 
-  if (record.stored_bytes <= kVerifyBytes && as_wanted(verification_) != Verification::kNone)
+  if (record.stored_bytes <= kVerifyBytes && wanted(record) != Verification::kNone)
     return read_small(record, element_bytes, part, to_box, to);
   BENTO_ASSIGN(const Source source, locate_(record.where.task));
   BENTO_ASSIGN(const Place place, place_of(record, source));
   if (from_contiguous && to_contiguous)
     return fetch(place, from_offset, {to + to_offset, static_cast<std::size_t>(part_bytes)});
   return read_windows(place, element_bytes, part, to_box, to);
+}
+
+Status RecordReader::read_unverified(const Record& record, std::uint64_t element_bytes,
+                                     const Box& part, const Box& to_box, std::byte* to) {
+  const WrittenAnew unverified(*this, std::span(&record.where, 1));
+  return read(record, element_bytes, part, to_box, to);
 }
 
 // Such a record is verified as a whole, whatever is wanted of it.
@@ -185,7 +192,7 @@ Status RecordReader::read_small(const Record& record, std::uint64_t element_byte
 Result<RecordReader::Place> RecordReader::place_of(const Record& record, const Source& source) {
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
   Place place{record, source, address, {}};
-  if (as_wanted(verification_) != Verification::kAll) return place;
+  if (wanted(record) != Verification::kAll) return place;
   if (granules_.empty() || !(granules_at_ == record.where)) {
     granules_.clear();
     granule_.clear();

@@ -72,6 +72,28 @@ class RecordReader {
   /// verified.
   void distrust() { verification_ = Verification::kAll; }
 
+  /// While one lives, what lies at these places is being written anew by this rank, which reads on
+  /// in what is still there: nothing of it is verified.
+  class WrittenAnew {
+   public:
+    WrittenAnew(RecordReader& reader, std::span<const Location> places) : reader_(reader) {
+      reader_.anew_ = places;
+    }
+    WrittenAnew(const WrittenAnew&) = delete;
+    WrittenAnew& operator=(const WrittenAnew&) = delete;
+    ~WrittenAnew() {
+      reader_.anew_ = {};
+      reader_.invalidate();
+    }
+
+   private:
+    RecordReader& reader_;
+  };
+
+  /// The elements of `part` as read(), of a record whose hash is not known: not verified.
+  Status read_unverified(const Record& record, std::uint64_t element_bytes, const Box& part,
+                         const Box& to_box, std::byte* to);
+
   /// Forgets what was kept of records; needed before bytes of the files change under it.
   void invalidate();
 
@@ -87,6 +109,7 @@ class RecordReader {
 
   /// `end`: of what must not change while it is kept.
   [[nodiscard]] FileAhead through(const Source& source, std::uint64_t end) const;
+  [[nodiscard]] Verification wanted(const Record& record) const;
   Result<std::uint64_t> address_of(const Record& record, const Source& source) const;
   Result<Hash128> wanted_hash(const Record& record, const Source& source,
                               std::uint64_t address) const;
@@ -105,6 +128,7 @@ class RecordReader {
   bool reads_on_;
   Verification verification_;
   bool hashes_wanted_;  ///< a record without a hash is an error
+  std::span<const Location> anew_;
   StreamRules rules_;
 
   // What was read last, for who reads on next to it.

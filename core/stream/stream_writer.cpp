@@ -40,14 +40,63 @@ Status StreamWriter::add(const Write& write, ByteSource& data, std::uint64_t byt
   buffer_.end_growth();
   BENTO_ASSIGN(const std::vector<Record> placed,
                blocks_.write_large(write.record, write.element_bytes, data, bytes));
+  Large large{write.record.box, bytes, {}, {}};
   for (const auto& part : placed) {
     BENTO_ASSIGN(const std::size_t position, index_.add(part));
     uncommitted_.push_back({part.dataset, position});
+    large.positions.push_back(position);
     note_range(uncommitted_.back(), write.range);
     if (write.gaps) gaps_[{part.dataset, position}] = write.gaps;
     if (board_ == nullptr) continue;
-    const std::uint64_t number = board_->placed(part);
-    if (write.gaps) board_->gaps(number, *write.gaps);
+    large.numbers.push_back(board_->placed(part));
+    if (write.gaps) board_->gaps(large.numbers.back(), *write.gaps);
+  }
+  const std::pair key{write.record.dataset, hash_of(write.record.box, 0)};
+  if (write.gaps || write.record.encoding != Encoding::kPlain)
+    large_.erase(key);
+  else
+    large_[key] = std::move(large);
+  return {};
+}
+
+// A rank that has not come to the latest call of all yet sees what was there before it.
+const StreamWriter::Large* StreamWriter::same_as(const Record& record, std::uint64_t bytes) const {
+  if (record.encoding != Encoding::kPlain || !attached() || !blocks_.can_rewrite()) return nullptr;
+  const auto found = large_.find({record.dataset, hash_of(record.box, 0)});
+  if (found == large_.end()) return nullptr;
+  const Large& large = found->second;
+  const Order order = index_.order(record.dataset, large.positions.front());
+  const bool same = large.box == record.box && large.bytes == bytes &&
+                    order.collective == record.order.collective;
+  return same ? &large : nullptr;
+}
+
+std::vector<Location> StreamWriter::places_to_rewrite(const Record& record,
+                                                      std::uint64_t bytes) const {
+  std::vector<Location> places;
+  if (const Large* const large = same_as(record, bytes))
+    for (const std::size_t position : large->positions)
+      places.push_back(index_.where(record.dataset, position));
+  return places;
+}
+
+// Each part gets its new order and hash, even if its data failed half-way.
+Status StreamWriter::rewrite(const Record& record, ByteSource& data, const ValueRange& range) {
+  grew_ = false;
+  buffer_.end_growth();
+  const auto found = large_.find({record.dataset, hash_of(record.box, 0)});
+  if (found == large_.end())
+    return fail(Code::kInternal, "a record is to be written anew that was not written");
+  const Large& large = found->second;
+  for (std::size_t i = 0; i < large.positions.size(); ++i) {
+    const Slot slot{record.dataset, large.positions[i]};
+    Record part = index_.record(slot.dataset, slot.position);
+    auto written = blocks_.rewrite_large(part, data);
+    part.order = record.order;
+    index_.replace(slot.dataset, slot.position, part);
+    if (board_ != nullptr) board_->rewritten(large.numbers[i], part.order, part.hash);
+    note_range(slot, written ? range : ValueRange::everything());
+    BENTO_TRY(std::move(written));
   }
   return {};
 }
@@ -75,6 +124,7 @@ Status StreamWriter::buffer(const Write& write, std::span<const std::byte> data)
 Status StreamWriter::compact() {
   BENTO_TRY(buffer_.compact());
   uncommitted_.clear();
+  large_.clear();
   told_ = 0;
   ranges_.clear();  // nothing is known of what is left of a record
   for (const auto& entry : buffer_.entries()) uncommitted_.push_back(entry.slot);
@@ -96,6 +146,7 @@ void StreamWriter::forget(DatasetNumber dataset) {
   const auto of_theirs = [&](const auto& each) { return each.first.first == dataset; };
   std::erase_if(times_, of_theirs);
   std::erase_if(gaps_, of_theirs);
+  std::erase_if(large_, of_theirs);
 }
 
 ValueRange StreamWriter::range_of(const Slot& slot) const {
@@ -142,6 +193,7 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
   ranges_.clear();
   times_.clear();
   gaps_.clear();
+  large_.clear();
   bytes_committed_ = bytes_written();
 }
 

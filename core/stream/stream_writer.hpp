@@ -74,6 +74,15 @@ class StreamWriter {
   Status write(const Record& record, std::uint64_t element_bytes, ByteSource& data,
                std::uint64_t bytes, const ValueRange& range = ValueRange::everything(),
                bool may_grow = true);
+  /// Where the record lies that this one, of `bytes` bytes, would take the place of: this rank has
+  /// written the same box before, as a large record, no commit has stored that, and no rank that
+  /// still sees it may not see this one. One place for each of its parts; none: write() it.
+  [[nodiscard]] std::vector<Location> places_to_rewrite(const Record& record,
+                                                        std::uint64_t bytes) const;
+  /// Writes it there, so that it needs no space. Not if places_to_rewrite() gives none. Who reads
+  /// at the same time sees some of both, as in an HDF5 file. Errors: kIo, those of `data`; the
+  /// record is then what was written of both.
+  Status rewrite(const Record& record, ByteSource& data, const ValueRange& range);
   /// The same of a record of which only some elements count where other ranks have written, too;
   /// the others are what this rank sees there. The stream must be attached.
   Status write_with_gaps(const Record& record, std::uint64_t element_bytes,
@@ -147,6 +156,7 @@ class StreamWriter {
   }
   void mark_told() {
     told_ = uncommitted_.size();
+    large_.clear();
     buffer_.drop_left();
   }
   /// Smallest and largest value of an uncommitted record, as far as known.
@@ -165,7 +175,15 @@ class StreamWriter {
     const ValueRange& range;
     const SharedGaps& gaps;
   };
+  /// The parts of one large record.
+  struct Large {
+    Box box;
+    std::uint64_t bytes = 0;
+    std::vector<std::size_t> positions;  ///< in Index, in the order of their data
+    std::vector<std::uint64_t> numbers;  ///< on the board
+  };
   Status add(const Write& write, ByteSource& data, std::uint64_t bytes);
+  [[nodiscard]] const Large* same_as(const Record& record, std::uint64_t bytes) const;
   Status buffer(const Write& write, std::span<const std::byte> data);
   Status compact();
   Status flush_buffer();
@@ -199,6 +217,9 @@ class StreamWriter {
   std::map<std::pair<DatasetNumber, std::size_t>, ValueRange> ranges_;  ///< of uncommitted records
   std::map<std::pair<DatasetNumber, std::size_t>, WriteTimes> times_;   ///< of those in the stream
   std::map<std::pair<DatasetNumber, std::size_t>, SharedGaps> gaps_;    ///< of uncommitted records
+  /// Large records by dataset and hash of the box: the last one of each box that this rank has
+  /// written and no other rank has been told of in an exchange.
+  std::map<std::pair<DatasetNumber, std::uint64_t>, Large> large_;
   std::uint64_t bytes_committed_ = 0;  ///< of bytes_written(), at the last commit
 };
 
