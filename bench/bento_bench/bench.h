@@ -10,7 +10,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-typedef enum { kRaw, kRawShared, kHdf5, kHdf5Own, kSubfiling, kFilter, kMethods } Method;
+typedef enum { kRaw, kRawShared, kRawKept, kHdf5, kHdf5Own, kSubfiling, kFilter, kMethods } Method;
+
+static inline int is_raw(Method method) {
+  return method == kRaw || method == kRawShared || method == kRawKept;
+}
 typedef enum {
   kSlabs,
   kBands,

@@ -72,7 +72,7 @@ static Result timed(const Options* options, const Shape* shape, uint64_t** buffe
   clock.begin = MPI_Wtime();
   if (options->method == kFilter)
     (writing ? write_filter : read_filter)(options, shape, buffers, &clock);
-  else if (options->method == kRaw || options->method == kRawShared)
+  else if (is_raw(options->method))
     (writing ? write_raw : read_raw)(options, shape, buffers, &clock);
   else
     (writing ? write_hdf5 : read_hdf5)(options, shape, buffers, &clock);

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char* const kMethodNames[] = {"raw", "raw-shared", "hdf5", "hdf5-own", "subfiling", "filter"};
+const char* const kMethodNames[] = {"raw",      "raw-shared", "raw-kept", "hdf5",
+                                    "hdf5-own", "subfiling",  "filter"};
 const char* const kPatternNames[] = {"slabs",      "bands",     "blocks",  "ghosts",
                                      "conversion", "pieces",    "members", "interleaved",
                                      "gaps",       "overwrite", "append",  "deflate"};
@@ -24,6 +25,8 @@ static void usage(FILE* out) {
       "\n"
       "  --method raw          each rank its own file PATH.<rank>, by pwrite and pread\n"
       "           raw-shared   one file, each rank its own region, by pwrite and pread\n"
+      "           raw-kept     the same, and what was written last time stays until it is written "
+      "once more\n"
       "           hdf5         one HDF5 file\n"
       "           hdf5-own     each rank its own HDF5 file PATH.<rank>.h5, not for pieces\n"
       "           subfiling    HDF5's Subfiling\n"
@@ -72,7 +75,7 @@ static int parse_name(const char* text, const char* const* names, int count) {
 enum { kMethod = 256, kPattern, kPhase, kVariables, kKib, kPieceBytes, kLevel, kWrittenBy, kHelp };
 
 static bool wrong(const Options* o) {
-  const bool plain = o->method == kRaw || o->method == kRawShared;
+  const bool plain = is_raw(o->method);
   return o->method == kMethods || o->pattern == kPatterns || o->phase == kPhases ||
          o->variables < 1 || o->writers < 1 || o->variable_bytes == 0 || o->piece_bytes == 0 ||
          o->piece_bytes % 8 != 0 || o->level < 0 || o->level > 9 ||

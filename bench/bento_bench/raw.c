@@ -16,16 +16,17 @@ typedef struct {
   const Options* options;
   int* descriptors;  // of each writer's file, or the first for all of them
   int flags;
+  uint64_t shift;  // of all that is written
 } Files;
 
 static Files open_files(const Options* options, int flags) {
-  Files files = {options, allocate((uint64_t)options->writers * sizeof(int)), flags};
+  Files files = {options, allocate((uint64_t)options->writers * sizeof(int)), flags, 0};
   for (int w = 0; w < options->writers; ++w) files.descriptors[w] = -1;
   return files;
 }
 
 static int file_of(Files* files, uint64_t writer) {
-  const bool shared = files->options->method == kRawShared;
+  const bool shared = files->options->method != kRaw;
   int* descriptor = &files->descriptors[shared ? 0 : writer];
   if (*descriptor >= 0) return *descriptor;
   char path[4096];
@@ -51,7 +52,8 @@ static void move(Files* files, int variable, uint64_t position, char* data, uint
     const uint64_t left = o->variable_bytes - inside, most = bytes < left ? bytes : left;
     const uint64_t before =
         o->method == kRaw ? 0 : writer * (uint64_t)o->variables * o->variable_bytes;
-    const off_t offset = (off_t)(before + (uint64_t)variable * o->variable_bytes + inside);
+    const off_t offset =
+        (off_t)(files->shift + before + (uint64_t)variable * o->variable_bytes + inside);
     const int fd = file_of(files, writer);
     const ssize_t done =
         files->flags == O_RDONLY ? pread(fd, data, most, offset) : pwrite(fd, data, most, offset);
@@ -78,10 +80,16 @@ static void close_files(Files* files, Clock* clock) {
   free(files->descriptors);
 }
 
+// What the pass before has written stays: a death in the middle loses only this one.
+static uint64_t place_of(const Options* o, int pass) {
+  return (uint64_t)(pass % 2) * (uint64_t)o->writers * (uint64_t)o->variables * o->variable_bytes;
+}
+
 void write_raw(const Options* options, const Shape* shape, uint64_t** buffers, Clock* clock) {
   Files files = open_files(options, O_CREAT | O_WRONLY);
   for (int pass = 0; pass < shape->passes; ++pass) {
     if (pass > 0) set_version(options, shape, buffers, pass);
+    if (options->method == kRawKept) files.shift = place_of(options, pass);
     move_all(&files, shape, buffers, clock);
     if (options->sync) each_file(&files, fsync, "fsync");
   }
@@ -90,6 +98,7 @@ void write_raw(const Options* options, const Shape* shape, uint64_t** buffers, C
 
 void read_raw(const Options* options, const Shape* shape, uint64_t** buffers, Clock* clock) {
   Files files = open_files(options, O_RDONLY);
+  if (options->method == kRawKept) files.shift = place_of(options, shape->passes - 1);
   move_all(&files, shape, buffers, clock);
   close_files(&files, clock);
 }

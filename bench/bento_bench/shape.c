@@ -92,7 +92,7 @@ static void set_memory(Shape* shape) {
 
 // Plain files get the bytes as they lie in memory, in requests of the same size.
 static Pattern pattern_of(const Options* options) {
-  const bool plain = options->method == kRaw || options->method == kRawShared;
+  const bool plain = is_raw(options->method);
   const bool in_requests =
       options->pattern == kPieces || options->pattern == kAppend || options->pattern == kOverwrite;
   return plain && !in_requests ? kSlabs : options->pattern;

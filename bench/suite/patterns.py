@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from measuring import NATIVE, Method
 
 PLAIN = ("raw", "raw-shared")
+KEPT = "raw-kept"
 TUNED = ("tuned independent", "tuned collective")
 BENTO = ("bento", "bento files=2")
 USUAL = PLAIN + NATIVE + BENTO
@@ -60,7 +61,7 @@ ALL = (
     pattern("members", "a compound of four, a member at a time, each from an array of its own", 4),
     pattern("interleaved", "an array of structures in memory, a variable for each of their members", 1),
     pattern("gaps", "every third element of slabs that are there already", 0.25, variables=1),
-    pattern("overwrite", "slabs written three times, with a flush each", 8),
+    pattern("overwrite", "slabs written three times, with a flush each", 8, methods=(*PLAIN, KEPT, *NATIVE, *BENTO)),
     pattern("append", "2-D variables that grow with each of 16 requests", 16, more=(*TUNED, "subfiling")),
     Pattern("deflate-1", "slabs in chunks of 1 MiB, deflate 1", 2, ("--pattern", "deflate", "--level", "1"),
             methods=("filter", NATIVE[1], *BENTO), more=TUNED[1:]),
