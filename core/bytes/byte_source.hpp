@@ -31,6 +31,8 @@ class ByteSource {
     failed_ = failed_ || !taken;
     return taken;
   }
+  /// Where the next bytes lie in memory; null if they are not made yet.
+  [[nodiscard]] virtual const std::byte* place() const { return nullptr; }
   /// Did it fail to make some?
   [[nodiscard]] bool failed() const { return failed_; }
 
@@ -44,6 +46,7 @@ class ByteSource {
 class SpanSource final : public ByteSource {
  public:
   explicit SpanSource(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  [[nodiscard]] const std::byte* place() const override { return bytes_.data(); }
 
  private:
   Result<std::span<const std::byte>> next(std::uint64_t most) override {

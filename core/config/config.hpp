@@ -38,6 +38,7 @@ enum class Arrival {
 struct Config {
   std::uint64_t chunk = 0;         ///< bytes; 0 = from what the program declares
   std::uint64_t align = 4096;      ///< bytes, a power of two
+  bool align_exactly = false;      ///< false: auto
   std::uint32_t files = 1;         ///< physical files, 0 = one for each node
   std::uint32_t stripe_count = 0;  ///< servers for each new physical file, 0 = as its folder says
   std::uint64_t stripe_size = 0;   ///< bytes, a power of two, 0 = as its folder says

@@ -33,9 +33,14 @@ Status set_chunk(Config& config, std::string_view value) {
 }
 
 Status set_align(Config& config, std::string_view value) {
+  config.align_exactly = value != "auto";
+  if (!config.align_exactly) {
+    config.align = Config().align;
+    return {};
+  }
   BENTO_TRY(set_size(config.align, "align", value, 1));
   if (!std::has_single_bit(config.align) || config.align > (1u << 30))
-    return bad_value("align", value, "a power of two up to 1G");
+    return bad_value("align", value, "a power of two up to 1G, or auto");
   return {};
 }
 
@@ -361,7 +366,9 @@ std::string show_stripe_count(const Config& config) {
 constexpr std::array kTable = {
     ConfigKey{{"align", Scope::kSession},
               set_align,
-              [](const Config& config) { return show_size(config.align); }},
+              [](const Config& config) {
+                return config.align_exactly ? show_size(config.align) : "auto";
+              }},
     ConfigKey{{"arrive", Scope::kSession}, set_arrive, show_arrive},
     ConfigKey{{"buffer", Scope::kProcess},
               set_buffer,

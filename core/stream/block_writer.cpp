@@ -113,11 +113,11 @@ std::uint64_t BlockWriter::data_at(std::uint64_t used, const Room& room) const {
   const std::uint64_t capacity = room.capacity;
   const std::uint64_t stripe = options_.stripe_bytes;
   const std::uint64_t nearest = data_at(used);
-  if (stripe == 0 || rules_.for_fti || capacity / kStripesPerRecord < stripe ||
-      plan_.fsblksize % stripe != 0)
-    return nearest;
-  const std::uint64_t at_stripe = round_up(nearest, stripe);
-  return at_stripe + capacity <= plan_.chunk_bytes ? at_stripe : nearest;
+  if (rules_.for_fti) return nearest;
+  const bool striped =
+      stripe != 0 && capacity / kStripesPerRecord >= stripe && plan_.fsblksize % stripe == 0;
+  const std::uint64_t wanted = striped ? round_up(nearest, stripe) : nearest + room.shift;
+  return wanted + capacity <= plan_.chunk_bytes ? wanted : nearest;
 }
 
 std::uint64_t BlockWriter::room_behind(std::uint64_t used) const {

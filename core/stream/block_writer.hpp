@@ -35,6 +35,8 @@ struct StreamOptions {
   std::uint64_t block_bytes = 1u << 30;
   /// Large records begin at a multiple of this, a power of two. Not where streams are for FTI.
   std::uint64_t align = 4096;
+  /// False: up to a cache line behind that, at the place in a line that their data has in memory.
+  bool align_exactly = false;
   /// Of the file system, a power of two, or 0: records of at least kStripesPerRecord of them begin
   /// at a multiple of it, in a container whose chunks do.
   std::uint64_t stripe_bytes = 0;
@@ -140,6 +142,7 @@ class BlockWriter {
   struct Room {
     std::uint64_t capacity = 0;
     std::uint64_t alignment = 1;
+    std::uint64_t shift = 0;  ///< behind a multiple of `align` where there is room for it
   };
 
   Status resume(const DeadSpace& dead);
@@ -165,7 +168,7 @@ class BlockWriter {
   /// Where data would begin, and what is left for it, in a chunk that is filled up to `used`.
   [[nodiscard]] std::uint64_t data_at(std::uint64_t used) const;
   /// Where a record with such a container begins: as it must be aligned, else at a stripe if it is
-  /// worth it and then still fits.
+  /// worth it and then still fits, else shifted if it then still fits.
   [[nodiscard]] std::uint64_t data_at(std::uint64_t used, const Room& room) const;
   [[nodiscard]] std::uint64_t room_behind(std::uint64_t used) const;
   /// What the address of a record must be a multiple of; 1 if nobody cares, or where it cannot be.

@@ -98,6 +98,7 @@ ContainerOptions container_options(const Config& config, hid_t fapl) {
   ask_for_striping(options, config);
   options.stream.buffer_bytes = config.buffer;
   options.stream.align = config.align;
+  options.stream.align_exactly = config.align_exactly;
   options.stream.whole_datasets = alignment_wanted(fapl);
   options.stream.hash = hash_kind(config.checksum);
   options.verify = verification(config.verify);

@@ -126,5 +126,28 @@ TEST_CASE("container: what is in no single place has no address", "[core][contai
   require_ok(container->close());
 }
 
+TEST_CASE("container: a large record begins where its data lies in a line of the cache",
+          "[core][container]") {
+  constexpr std::uint64_t kBytes = 100'000;
+  const std::vector<std::byte> memory = bytes_of(kBytes + 200, 7);
+  for (const bool exactly : {false, true}) {
+    for (std::size_t shift = 0; shift < 130; ++shift) {
+      INFO(shift << (exactly ? ", align=4K" : ", align=auto"));
+      const MemoryFileSystem disk;
+      auto options = options_on(disk, {});
+      options.stream.align_exactly = exactly;
+      auto container = must(Container::create("box", false, options, make_self_communicator()));
+      container->declared(kBytes);
+      const DatasetNumber number = container->declare({}, 1, 1, 0);
+      const auto data = std::span(memory).subspan(shift, kBytes);
+      require_ok(container->write(number, whole(kBytes), 1, data));
+      const std::uint64_t address = must(container->address_of(number, whole(kBytes))).value();
+      const auto place = reinterpret_cast<std::uintptr_t>(data.data()) % 64;
+      CHECK(address % 4096 == (exactly ? 0 : place));
+      require_ok(container->close());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bento
