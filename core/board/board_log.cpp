@@ -77,6 +77,18 @@ Status get_what(ByteReader& in, Record& record) {
   return {};
 }
 
+Status get_moved(ByteReader& in, LogEntry& entry) {
+  BENTO_ASSIGN(entry.number, in.varint());
+  BENTO_ASSIGN(const std::uint64_t count, in.varint());
+  BENTO_TRY(in.fits(count, 16));
+  entry.placed.assign(static_cast<std::size_t>(count), Record{});
+  for (Record& record : entry.placed) {
+    BENTO_ASSIGN(record.box, get_box(in));
+    BENTO_TRY(get_place(in, record));
+  }
+  return {};
+}
+
 }  // namespace
 
 // Nearly always later than the one before; the copies of parts that a commit makes are older.
@@ -210,17 +222,8 @@ Status LogReader::read(ByteReader& in, LogEntry& entry) {
       BENTO_ASSIGN(entry.record.order.time_ns, time(in));
       return get_place(in, entry.record);
     }
-    case LogEntryKind::kMoved: {
-      BENTO_ASSIGN(entry.number, in.varint());
-      BENTO_ASSIGN(const std::uint64_t count, in.varint());
-      BENTO_TRY(in.fits(count, 16));
-      entry.placed.assign(static_cast<std::size_t>(count), Record{});
-      for (Record& record : entry.placed) {
-        BENTO_ASSIGN(record.box, get_box(in));
-        BENTO_TRY(get_place(in, record));
-      }
-      return {};
-    }
+    case LogEntryKind::kMoved:
+      return get_moved(in, entry);
     case LogEntryKind::kGaps: {
       BENTO_ASSIGN(entry.number, in.varint());
       BENTO_ASSIGN(RecordGaps gaps, RecordGaps::decode(in));
