@@ -266,12 +266,12 @@ std::optional<Record> OtherRecords::now(const Location& where) const {
   return index_.record(one->dataset, one->position);
 }
 
-std::optional<Order> OtherRecords::placed(const Location& where) const {
+std::optional<Record> OtherRecords::placed(const Location& where) const {
   for (const Other& other : others_)
     for (const Known& one : other.known)
       if (one.position != kNone && !one.buffered &&
           index_.where(one.dataset, one.position) == where)
-        return index_.order(one.dataset, one.position);
+        return index_.record(one.dataset, one.position);
   return std::nullopt;
 }
 

@@ -71,8 +71,8 @@ class OtherRecords {
   }
   /// The record as it is now. Nothing if it is not what it was: find it anew.
   [[nodiscard]] std::optional<Record> now(const Location& where) const;
-  /// The order of the record that lies there in the file; nothing if it is no uncommitted one.
-  [[nodiscard]] std::optional<Order> placed(const Location& where) const;
+  /// The record that lies there in the file; nothing if it is no uncommitted one.
+  [[nodiscard]] std::optional<Record> placed(const Location& where) const;
   /// How many records in the file were written anew in their places so far.
   [[nodiscard]] std::uint64_t rewritten() const { return rewritten_; }
   /// Calls `use` with the bytes of a record in a buffer, and says whether they were there all the

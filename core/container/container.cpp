@@ -102,7 +102,13 @@ void Container::note_collective_write() {
   count_collective();
   operations_.note("write", {});
   note_meeting();
-  in_collective_write_ = true;
+  ++in_collective_write_;
+}
+
+void Container::end_collective_write() {
+  if (--in_collective_write_ != 0) return;
+  count_collective();
+  note_meeting();
 }
 
 DatasetNumber Container::declare(const std::array<std::byte, 16>& token,

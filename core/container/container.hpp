@@ -197,9 +197,11 @@ class Container {
   /// written behind it is later than all that is written before, and nobody who has yet to come
   /// there reads it. Collective without communication.
   void note_meeting() { meeting_.met(state_.collective); }
-  /// Counts a collective write, which is a meeting, up to the next publish(). Collective without
-  /// communication.
+  /// Counts a collective write, which is a meeting, and its end, which is another one: what a rank
+  /// writes behind it is later than what others write in it, whenever they come. publish() follows.
+  /// Collective without communication.
   void note_collective_write();
+  void end_collective_write();
   /// Waits until the other ranks have come to the last meeting, and, if it was a collective write
   /// and this rank is not in it any more, have written; if they share uncommitted data. What is
   /// looked up begins with this. Task-local. Errors: kPeer (one did not come in time).
@@ -380,7 +382,7 @@ class Container {
   LatestMeeting meeting_;
   std::uint64_t all_came_ = 0;        ///< count of a meeting that all have come to, for certain
   std::uint64_t all_wrote_ = 0;       ///< the same, and all that they write in it is published
-  bool in_collective_write_ = false;  ///< since note_collective_write()
+  unsigned in_collective_write_ = 0;  ///< those that have not ended, one in the other
   bool others_moved_ = false;         ///< since confirm_read(): something was not what it was
   unsigned mixtures_ = 0;             ///< in one read: records that were being written anew
 

@@ -161,8 +161,8 @@ Status Container::publish() {
     boards_->mine().shown();
   }
   BENTO_TRY(tell_of_members());
-  boards_->mine().set_reached(state_.collective);
-  in_collective_write_ = false;
+  // The program may be called back in the middle of a collective write, and write another piece.
+  if (in_collective_write_ == 0) boards_->mine().set_reached(state_.collective);
   return {};
 }
 
@@ -170,7 +170,7 @@ Status Container::publish() {
 // lack.
 Status Container::await_meeting() {
   using Clock = std::chrono::steady_clock;
-  const bool written = !in_collective_write_;
+  const bool written = in_collective_write_ == 0;
   std::uint64_t& known = written ? all_wrote_ : all_came_;
   if (meeting_.count() <= known || boards_ == nullptr || inherited()) return {};
   const double limit_s = state_.options.timeout_s;
@@ -308,9 +308,9 @@ Status Container::read_again(const Record& record, Status failed) {
   const auto begin = Clock::now();
   for (;;) {
     BENTO_TRY(catch_up());
-    const std::optional<Order> now = boards_->others().placed(record.where);
+    const std::optional<Record> now = boards_->others().placed(record.where);
     if (!now) return failed;
-    if (*now != record.order) break;
+    if (now->order != record.order || now->hash != record.hash) break;
     if (limit_s > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > limit_s)
       return failed;
     comm_->progress();

@@ -42,6 +42,7 @@ bool ranks_overlap(const Written& records) {
 
 struct Gathered {
   Segment merged;
+  bool rewritten = false;         ///< some record in its place, since the last commit or exchange
   std::set<DatasetNumber> grown;  ///< by records that others overlap
 };
 
@@ -55,6 +56,8 @@ Result<Gathered> merge_parts(const std::vector<Bytes>& parts) {
       failed = fail(std::move(status).error().with_context(fmt::format("rank {}", rank)));
       break;
     }
+    BENTO_ASSIGN(const std::uint8_t rewritten, in.u8());
+    all.rewritten = all.rewritten || rewritten != 0;
     BENTO_ASSIGN(const auto grown, get_datasets(in));
     all.grown.insert(grown.begin(), grown.end());
     BENTO_ASSIGN(auto part,
@@ -86,6 +89,7 @@ Result<Bytes> Container::exchange_part(const Status& mine) const {
       entries.records.push_back(state_.index.record(slot.dataset, slot.position));
       if (stream_.times_of(slot) != nullptr) grown.insert(slot.dataset);
     }
+  own.u8(stream_.rewrote() ? 1 : 0);
   put_datasets(own, grown);
   own.bytes(encode_entries(entries));
   return std::move(own).take();
@@ -136,6 +140,7 @@ Status Container::exchange() {
     const auto all = merge_parts(gathered);
     put_status(out, all ? Status{} : Status(fail(Error(all.error()))));
     if (all) {
+      out.u8(all->rewritten ? 1 : 0);
       put_datasets(out, all->grown);
       out.bytes(encode_entries(all->merged));
     }
@@ -144,6 +149,9 @@ Status Container::exchange() {
   ByteReader in(blob, std::endian::little, "exchange message");
   BENTO_TRY(get_status(in));
   if (boards_) boards_->next_epoch();  // on all ranks or none, whatever comes now
+  // What the logs say of this is gone with their epoch.
+  BENTO_ASSIGN(const std::uint8_t rewritten, in.u8());
+  if (rewritten != 0) reader_.invalidate();
   BENTO_ASSIGN(const auto grown, get_datasets(in));
   BENTO_ASSIGN(const auto times, exchange_times(grown));
   ++exchanges_;

@@ -80,9 +80,11 @@ std::vector<Location> StreamWriter::places_to_rewrite(const Record& record,
   return places;
 }
 
-// Each part gets its new order and hash, even if its data failed half-way.
+// A part that failed half-way stays as late as it was: elsewhere in it another write may count, and
+// this one has not come there. Its hash is that of what is there.
 Status StreamWriter::rewrite(const Record& record, ByteSource& data, const ValueRange& range) {
   grew_ = false;
+  rewrote_ = true;
   buffer_.end_growth();
   const auto found = large_.find({record.dataset, hash_of(record.box, 0)});
   if (found == large_.end())
@@ -92,7 +94,7 @@ Status StreamWriter::rewrite(const Record& record, ByteSource& data, const Value
     const Slot slot{record.dataset, large.positions[i]};
     Record part = index_.record(slot.dataset, slot.position);
     auto written = blocks_.rewrite_large(part, data);
-    part.order = record.order;
+    if (written) part.order = record.order;
     index_.replace(slot.dataset, slot.position, part);
     if (board_ != nullptr) board_->rewritten(large.numbers[i], part.order, part.hash);
     note_range(slot, written ? range : ValueRange::everything());
@@ -194,6 +196,7 @@ void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
   times_.clear();
   gaps_.clear();
   large_.clear();
+  rewrote_ = false;
   bytes_committed_ = bytes_written();
 }
 

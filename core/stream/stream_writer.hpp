@@ -81,8 +81,10 @@ class StreamWriter {
                                                         std::uint64_t bytes) const;
   /// Writes it there, so that it needs no space. Not if places_to_rewrite() gives none. Who reads
   /// at the same time sees some of both, as in an HDF5 file. Errors: kIo, those of `data`; the
-  /// record is then what was written of both.
+  /// part that failed is then what was written of both, and no later than it was.
   Status rewrite(const Record& record, ByteSource& data, const ValueRange& range);
+  /// Has it done that since the last mark_told() or mark_committed()?
+  [[nodiscard]] bool rewrote() const { return rewrote_; }
   /// The same of a record of which only some elements count where other ranks have written, too;
   /// the others are what this rank sees there. The stream must be attached.
   Status write_with_gaps(const Record& record, std::uint64_t element_bytes,
@@ -157,6 +159,7 @@ class StreamWriter {
   void mark_told() {
     told_ = uncommitted_.size();
     large_.clear();
+    rewrote_ = false;
     buffer_.drop_left();
   }
   /// Smallest and largest value of an uncommitted record, as far as known.
@@ -212,6 +215,7 @@ class StreamWriter {
   RecordBuffer buffer_;
   Board* board_ = nullptr;  ///< null if nobody else reads
   bool grew_ = false;
+  bool rewrote_ = false;
   std::vector<Slot> uncommitted_;
   std::size_t told_ = 0;  ///< the first so many of uncommitted_ other ranks know
   std::map<std::pair<DatasetNumber, std::size_t>, ValueRange> ranges_;  ///< of uncommitted records

@@ -420,6 +420,20 @@ def meetings():
             comm.barrier()
             require(set(data[...].tolist()) == {7}, f"{name}: {set(data[...].tolist())}")
             require(set(members[...].tolist()) == {(3, 4)}, f"{name}: {set(members[...].tolist())}")
+        # Rank 0 writes over what rank 1 has yet to write in the call, and does not look before.
+        for size in (30, 30000):
+            data = file.create_dataset(f"initialised {size}", (size,), "i4")
+            comm.barrier()
+            if comm.rank == 1:
+                time.sleep(0.1)
+            half = size // 2
+            with data.collective:
+                data[half * comm.rank : half * (comm.rank + 1)] = np.full(half, -1, "i4")
+            if comm.rank == 0:
+                data[...] = np.arange(size, dtype="i4")
+            comm.barrier()
+            require((data[...] == np.arange(size)).all(), f"initialised together: {data[...]}")
+            comm.barrier()
     print("right")
 
 

@@ -85,6 +85,28 @@ void note_written_together(const Batch& batch) {
   }
 }
 
+/// The files in which a collective write has begun.
+class WrittenTogether {
+ public:
+  WrittenTogether() = default;
+  WrittenTogether(const WrittenTogether&) = delete;
+  WrittenTogether& operator=(const WrittenTogether&) = delete;
+  ~WrittenTogether() { end(); }
+
+  void begin(FileContext& file) {
+    file.note_collective_write();
+    files_.push_back(&file);
+  }
+  /// Also if the write failed: the others count it, too.
+  void end() {
+    for (FileContext* const file : files_) file->end_collective_write();
+    files_.clear();
+  }
+
+ private:
+  std::vector<FileContext*> files_;
+};
+
 std::uint64_t selected_bytes(const Object* object, hid_t file_space, hid_t mem_type) {
   std::uint64_t elements = 0;
   if (file_space == H5S_ALL) {
@@ -181,8 +203,9 @@ Status write_one_of(const Batch& batch, std::size_t i, TransferArgs args, const 
 
 Status write_source(Object* dataset, const TransferArgs& args, const void* buffer);
 
-Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_type[],
-             hid_t mem_space[], hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
+Status write(AtomicTransfer& alone, WrittenTogether& together, std::size_t count, void* dset[],
+             hid_t mem_type[], hid_t mem_space[], hid_t file_space[], hid_t dxpl, const void* buf[],
+             void** req) {
   BENTO_ASSIGN(DatasetState * one, only_one(count, dset, dxpl));
   if (one != nullptr) {
     BENTO_TRY(alone.begin({&one, 1}));
@@ -195,8 +218,8 @@ Status write(AtomicTransfer& alone, std::size_t count, void* dset[], hid_t mem_t
   }
   BENTO_ASSIGN(const Batch batch, batch_of(count, dset, dxpl));
   if (batch.collective) {
-    BENTO_TRY(for_each_file(batch.states, [](FileContext& file) -> Status {
-      file.note_collective_write();
+    BENTO_TRY(for_each_file(batch.states, [&](FileContext& file) -> Status {
+      together.begin(file);
       return {};
     }));
     note_written_together(batch);
@@ -344,7 +367,10 @@ Status write_and_publish(std::size_t count, void* dset[], hid_t mem_type[], hid_
                          hid_t file_space[], hid_t dxpl, const void* buf[], void** req) {
   const std::uint64_t refused = refused_writes().count;
   AtomicTransfer alone;
-  const Status wrote = write(alone, count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+  WrittenTogether together;
+  const Status wrote =
+      write(alone, together, count, dset, mem_type, mem_space, file_space, dxpl, buf, req);
+  together.end();
   const Status published = publish(count, dset);
   BENTO_TRY(wrote);
   BENTO_TRY(published);

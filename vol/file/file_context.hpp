@@ -203,6 +203,7 @@ class FileContext final : public SkeletonHost {
     unflushed_.add();
     container_->note_collective_write();
   }
+  void end_collective_write() { container_->end_collective_write(); }
   /// A collective write to filtered chunks was called, which counts as a write of the dataset
   /// whatever is selected. Collective without communication.
   void note_written_together(DatasetNumber dataset) { written_together_.insert(dataset); }

@@ -188,6 +188,25 @@ TEST_CASE("written anew: what fails half-way leaves both, with a hash that is ri
   }
 }
 
+TEST_CASE("written anew: a write that fails half-way brings nothing older back",
+          "[core][container]") {
+  for (const std::uint64_t count : {100u, 900u, 3000u}) {
+    INFO(count << " rows");
+    const MemoryFileSystem disk;
+    auto to = create(disk.opener());
+    const Box box = rows(0, count);
+    const Box behind = rows(count - 10, 10);
+    require_ok(write(to, box, 1));
+    require_ok(write(to, behind, 2));
+    const auto values = band_values(box, 3);
+    Failing source(bytes_of(values), count / 2 * kRowBytes);
+    REQUIRE_FALSE(to.container->write(to.dataset, box, 8, source, nullptr));
+    CHECK(must_read(to, behind) == band_values(behind, 2));
+    require_ok(to.container->close());
+    check_closed(disk, to.dataset, behind, band_values(behind, 2));
+  }
+}
+
 TEST_CASE("written anew: from what is there, piece by piece", "[core][container]") {
   for (const std::uint64_t count : {100u, 900u, 3000u}) {
     for (const std::uint64_t each : {7u, 256u, 5000u}) {
