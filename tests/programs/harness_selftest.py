@@ -88,6 +88,24 @@ def test_deadline():
     check(run(["sh", "-c", "echo a; exit 3"], os.environ, ok=(3,)).out == "a\n", "output was lost")
 
 
+UNSEEN = """\
+mpirun has exited due to process rank 4 with PID 0 on
+node vm exiting improperly. There are three reasons this could occur:
+"""
+
+
+def test_ended_unseen():
+    """A rank that ended well, which mpirun missed; and whatever else mpirun says."""
+    def result(text, status):
+        return run(["sh", "-c", f"printf %s '{text}' >&2; exit {status}"], os.environ, ok=harness.ANY).status
+
+    check(result(UNSEEN, 1) == 0, "a rank that ended unseen is a failure")
+    check(result(UNSEEN, 2) == 2, "another status was lost")
+    check(result("", 1) == 1, "a status without the message was lost")
+    check(result(UNSEEN + "rank 3 exited on signal 9 (Killed).", 1) == 1, "a killed rank was lost")
+    check(result(UNSEEN.replace("PID 0", "PID 77"), 1) == 1, "another message was taken for it")
+
+
 LONG_NAME = "verification of dataset data with H5Dwrite and then H5D read with variable length sequence"
 API_OUTPUT = """\
 **********************************************
@@ -211,6 +229,7 @@ def test():
         test_statistics,
         test_containers,
         test_deadline,
+        test_ended_unseen,
         test_api_parser,
         test_known_list,
         test_leaves,
