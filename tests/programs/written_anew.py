@@ -11,6 +11,7 @@ native HDF5, and other ranks read what they were told of.
 """
 
 import os
+import re
 import sys
 
 from seeded_programs import run_programs, seeds_of
@@ -239,7 +240,8 @@ def test():
     for settings in ({}, {"H5BENTO_VISIBLE": "commit"}, {"H5BENTO_VERIFY": "all"}):
         found = mpirun(2, [*command, "--run-space"], bento_env(**settings))
         check(found.out.count("right") == 2, found.tail())
-        used, of = (int(word) for word in found.out.split("used ")[1].split("\n")[0].split(" of "))
+        # What another rank prints may follow in the same line.
+        used, of = (int(number) for number in re.search(r"used (\d+) of (\d+)", found.out).groups())
         check(used < 1.1 * of, f"{settings}: {used} bytes for {of}")
         run([built("bin", "h5bento"), "verify", "space.h5"], bento_env(), timeout=60)
     say("members one after the other, and again: no more space than the data, and every hash is right")
@@ -250,6 +252,9 @@ def test():
     found = mpirun(2, [*command, "--run-commits"], bento_env(H5BENTO_VISIBLE="commit"))
     check(found.out.count("right") == 2, found.tail())
     say("what a collective read has shown is not written over")
+    for env in (bento_env(H5BENTO_TIMEOUT="10"), bento_env(H5BENTO_TIMEOUT="10", H5BENTO_VERIFY="all")):
+        mpirun(2, [built("tests", "crossed_writes"), "crossed.h5", 8], env)
+    say("two ranks that write anew what the other one needs do not wait for each other")
     test_random(316, 24)  # of these, 322 has read ahead what is then written anew
 
 
@@ -279,4 +284,4 @@ if __name__ == "__main__":
     if sys.argv[-1] == "random":
         run_test(test_random, *seeds_of(sys.argv[1:-1], 8))
     else:
-        run_test(test)
+        run_test(test, unfinished={"crossed.h5": "what one rank wrote is taken away by the other, so the close refuses it"})

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/data/member_copy.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -46,6 +48,18 @@ void copy_column(Column at, std::size_t bytes, std::uint64_t count) {
   }
 }
 
+/// Is the conversion HDF5's own? A program may have registered another one (H5Tregister), which
+/// must be called also where the members are equal.
+bool converted_by_library(hid_t from, hid_t to) {
+  H5T_cdata_t* data = nullptr;
+  const H5T_conv_t function = H5Tfind(from, to, &data);
+  Dl_info its{};
+  Dl_info library{};
+  return function != nullptr && dladdr(reinterpret_cast<void*>(function), &its) != 0 &&
+         dladdr(reinterpret_cast<void*>(&H5Tfind), &library) != 0 &&
+         its.dli_fbase == library.dli_fbase;
+}
+
 }  // namespace
 
 std::optional<MemberCopy> MemberCopy::between(hid_t memory_type, hid_t file_type) {
@@ -53,6 +67,9 @@ std::optional<MemberCopy> MemberCopy::between(hid_t memory_type, hid_t file_type
       H5Tdetect_class(file_type, H5T_REFERENCE) != 0 || H5Tdetect_class(file_type, H5T_VLEN) != 0)
     return std::nullopt;
   const QuietErrors quiet;  // of members that the memory type does not have
+  if (!converted_by_library(memory_type, file_type) ||
+      !converted_by_library(file_type, memory_type))
+    return std::nullopt;
   MemberCopy copy;
   copy.memory_bytes_ = H5Tget_size(memory_type);
   copy.file_bytes_ = H5Tget_size(file_type);
