@@ -332,8 +332,6 @@ class Container {
   [[nodiscard]] Record uncommitted_record(DatasetNumber dataset, std::size_t number) const;
   Status catch_up();
   Status read_again(const Record& record, Status failed);
-  /// What this rank has written so far, in the middle of a call, too.
-  Status publish_log();
   template <class FromBuffer, class FromFile>
   Status read_of_other(const Record& record, const FromBuffer& from_buffer,
                        const FromFile& from_file);

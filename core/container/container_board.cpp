@@ -151,20 +151,15 @@ Status Container::tell_of_members() {
 }
 
 // In this order: what is shown to other nodes was published, and has a time by then.
-Status Container::publish_log() {
+Status Container::publish() {
+  if (boards_ == nullptr || inherited()) return {};
+  boards_->set_ordered(false);
+  boards_->mine().set_time(state_.clock.now_ns());
   BENTO_TRY(boards_->mine().publish());
   if (boards_->mine().unshown()) {
     BENTO_TRY(boards_->show());  // if it fails, the next call tries again
     boards_->mine().shown();
   }
-  return {};
-}
-
-Status Container::publish() {
-  if (boards_ == nullptr || inherited()) return {};
-  boards_->set_ordered(false);
-  boards_->mine().set_time(state_.clock.now_ns());
-  BENTO_TRY(publish_log());
   BENTO_TRY(tell_of_members());
   // The program may be called back in the middle of a collective write, and write another piece.
   if (in_collective_write_ == 0) boards_->mine().set_reached(state_.collective);
@@ -312,7 +307,7 @@ Status Container::read_again(const Record& record, Status failed) {
   const double limit_s = state_.options.timeout_s;
   const auto begin = Clock::now();
   // That rank may wait for what this one has written anew, in the same call for several datasets.
-  BENTO_TRY(publish_log());
+  BENTO_TRY(publish());
   for (;;) {
     BENTO_TRY(catch_up());
     const std::optional<Record> now = boards_->others().placed(record.where);
