@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 
@@ -48,16 +49,27 @@ void copy_column(Column at, std::size_t bytes, std::uint64_t count) {
   }
 }
 
-/// Is the conversion HDF5's own? A program may have registered another one (H5Tregister), which
-/// must be called also where the members are equal.
+/// Does this function lie in HDF5's library? It takes the loader longer to say than to copy a few
+/// elements, so the last one that does is kept. HDF5 has two for compounds.
+bool is_of_library(H5T_conv_t function) {
+  static std::atomic<H5T_conv_t> known{nullptr};
+  if (function == known) return true;
+  Dl_info its{};
+  Dl_info library{};
+  if (dladdr(reinterpret_cast<void*>(function), &its) == 0 ||
+      dladdr(reinterpret_cast<void*>(&H5Tfind), &library) == 0 ||
+      its.dli_fbase != library.dli_fbase)
+    return false;
+  known = function;
+  return true;
+}
+
+/// A program may have registered another conversion (H5Tregister), which must be called also where
+/// the members are equal.
 bool converted_by_library(hid_t from, hid_t to) {
   H5T_cdata_t* data = nullptr;
   const H5T_conv_t function = H5Tfind(from, to, &data);
-  Dl_info its{};
-  Dl_info library{};
-  return function != nullptr && dladdr(reinterpret_cast<void*>(function), &its) != 0 &&
-         dladdr(reinterpret_cast<void*>(&H5Tfind), &library) != 0 &&
-         its.dli_fbase == library.dli_fbase;
+  return function != nullptr && is_of_library(function);
 }
 
 }  // namespace
@@ -67,9 +79,6 @@ std::optional<MemberCopy> MemberCopy::between(hid_t memory_type, hid_t file_type
       H5Tdetect_class(file_type, H5T_REFERENCE) != 0 || H5Tdetect_class(file_type, H5T_VLEN) != 0)
     return std::nullopt;
   const QuietErrors quiet;  // of members that the memory type does not have
-  if (!converted_by_library(memory_type, file_type) ||
-      !converted_by_library(file_type, memory_type))
-    return std::nullopt;
   MemberCopy copy;
   copy.memory_bytes_ = H5Tget_size(memory_type);
   copy.file_bytes_ = H5Tget_size(file_type);
@@ -89,6 +98,9 @@ std::optional<MemberCopy> MemberCopy::between(hid_t memory_type, hid_t file_type
     copy.runs_.push_back({H5Tget_member_offset(memory_type, in_memory),
                           H5Tget_member_offset(file_type, number), H5Tget_size(there.get())});
   }
+  if (!converted_by_library(memory_type, file_type) ||
+      !converted_by_library(file_type, memory_type))
+    return std::nullopt;
   copy.join_neighbours();
   return copy;
 }

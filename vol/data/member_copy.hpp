@@ -18,7 +18,8 @@ namespace bento::vol {
 
 class MemberCopy {
  public:
-  /// Nothing where a common member is converted, or has references, or a type is no compound.
+  /// Nothing where a common member is converted, or has references, or a type is no compound, or
+  /// the program has registered a conversion of its own between the two types.
   static std::optional<MemberCopy> between(hid_t memory_type, hid_t file_type);
 
   /// `count` elements each, one behind the other.
