@@ -5,16 +5,16 @@
 usage: counted_phases.py SCALE_SIM COUNTED_PHASES RANKS MPIEXEC [OPTION...]
 """
 import os
-import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "programs"))
+
+from harness import run
+
 
 def lines_of(command):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(command)}: {done.returncode}\n{done.stdout}{done.stderr}")
-    return [line for line in done.stdout.splitlines() if " ranks, " in line]
+    return [line for line in run(command, os.environ, timeout=300).out.splitlines() if " ranks, " in line]
 
 
 def compare(simulation, program, ranks, launcher, pattern):

@@ -235,7 +235,7 @@ int main(int argc, char** argv) {
   int gone = 0;
   MPI_Finalized(&gone);
   if (gone == 0) MPI_Finalize();
-  // See tests/programs/ended_unseen.py.
+  // For mpi_comm.py.
   if (failed_checks == 0) std::printf("rank %d has ended well\n", rank);
   return failed_checks == 0 ? 0 : 1;
 }

@@ -30,13 +30,6 @@ static hid_t check(hid_t result, const char* call, int line) {
 }
 #define CHECK(call) check((hid_t)(call), #call, __LINE__)
 
-static hid_t pair_of(size_t bytes, size_t place_of_a, int a, size_t place_of_b, int b) {
-  const hid_t type = CHECK(H5Tcreate(H5T_COMPOUND, bytes));
-  if (a) CHECK(H5Tinsert(type, "a", place_of_a, H5T_NATIVE_DOUBLE));
-  if (b) CHECK(H5Tinsert(type, "b", place_of_b, H5T_NATIVE_LONG));
-  return type;
-}
-
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -46,9 +39,11 @@ int main(int argc, char** argv) {
   const hid_t file = CHECK(H5Fcreate(argv[1], H5F_ACC_TRUNC, H5P_DEFAULT, access));
   const hsize_t count = kCount;
   const hid_t space = CHECK(H5Screate_simple(1, &count, NULL));
-  const hid_t whole = pair_of(sizeof(Pair), 0, 1, sizeof(double), 1);
-  const hid_t mine =
-      rank == 0 ? pair_of(sizeof(double), 0, 1, 0, 0) : pair_of(sizeof(long), 0, 0, 0, 1);
+  const hid_t whole = CHECK(H5Tcreate(H5T_COMPOUND, sizeof(Pair)));
+  CHECK(H5Tinsert(whole, "a", HOFFSET(Pair, a), H5T_NATIVE_DOUBLE));
+  CHECK(H5Tinsert(whole, "b", HOFFSET(Pair, b), H5T_NATIVE_LONG));
+  const hid_t mine = CHECK(H5Tcreate(H5T_COMPOUND, rank == 0 ? sizeof(double) : sizeof(long)));
+  CHECK(H5Tinsert(mine, rank == 0 ? "a" : "b", 0, rank == 0 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_LONG));
   const hid_t sets[2] = {
       CHECK(H5Dcreate2(file, "P", whole, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)),
       CHECK(H5Dcreate2(file, "Q", whole, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))};
