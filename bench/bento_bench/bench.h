@@ -10,10 +10,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-typedef enum { kRaw, kRawShared, kRawKept, kHdf5, kHdf5Own, kSubfiling, kFilter, kMethods } Method;
+typedef enum {
+  kRaw,  // the plain ones first, see is_raw()
+  kRawShared,
+  kRawTwo,
+  kRawKept,
+  kHdf5,
+  kHdf5Own,
+  kSubfiling,
+  kFilter,
+  kMethods
+} Method;
 
 static inline int is_raw(Method method) {
-  return method == kRaw || method == kRawShared || method == kRawKept;
+  return method <= kRawKept;
 }
 typedef enum {
   kSlabs,

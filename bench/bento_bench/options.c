@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char* const kMethodNames[] = {"raw",      "raw-shared", "raw-kept", "hdf5",
-                                    "hdf5-own", "subfiling",  "filter"};
+const char* const kMethodNames[] = {"raw",  "raw-shared", "raw-two",   "raw-kept",
+                                    "hdf5", "hdf5-own",   "subfiling", "filter"};
 const char* const kPatternNames[] = {"slabs",      "bands",     "blocks",  "ghosts",
                                      "conversion", "pieces",    "members", "interleaved",
                                      "gaps",       "overwrite", "append",  "deflate"};
@@ -25,7 +25,9 @@ static void usage(FILE* out) {
       "\n"
       "  --method raw          each rank its own file PATH.<rank>, by pwrite and pread\n"
       "           raw-shared   one file, each rank its own region, by pwrite and pread\n"
-      "           raw-kept     the same, and what was written last time stays until it is written "
+      "           raw-two      two such files, each of one half of the ranks\n"
+      "           raw-kept     one such file, and what was written last time stays until it is "
+      "written "
       "once more\n"
       "           hdf5         one HDF5 file\n"
       "           hdf5-own     each rank its own HDF5 file PATH.<rank>.h5, not for pieces\n"

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The h5bento developers
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// Plain pwrite and pread: a file for each writer, or one in which each writer has a region.
+// Plain pwrite and pread: a file for each writer, or one or two in which each writer has a region.
 
 #include <fcntl.h>
 #include <mpi.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,34 +13,42 @@
 
 typedef struct {
   const Options* options;
-  int* descriptors;  // of each writer's file, or the first for all of them
+  int* descriptors;  // of each file that was opened, else -1
   int flags;
   uint64_t shift;  // of all that is written
 } Files;
 
 static Files open_files(const Options* options, int flags) {
   Files files = {options, allocate((uint64_t)options->writers * sizeof(int)), flags, 0};
-  for (int w = 0; w < options->writers; ++w) files.descriptors[w] = -1;
+  for (int f = 0; f < options->writers; ++f) files.descriptors[f] = -1;
   return files;
 }
 
+// Writers that follow each other share a file.
+static uint64_t writers_per_file(const Options* o) {
+  const uint64_t writers = (uint64_t)o->writers;
+  if (o->method == kRaw) return 1;
+  return o->method == kRawTwo ? (writers + 1) / 2 : writers;
+}
+
 static int file_of(Files* files, uint64_t writer) {
-  const bool shared = files->options->method != kRaw;
-  int* descriptor = &files->descriptors[shared ? 0 : writer];
+  const Options* o = files->options;
+  const uint64_t number = writer / writers_per_file(o);
+  int* descriptor = &files->descriptors[number];
   if (*descriptor >= 0) return *descriptor;
   char path[4096];
-  if (shared)
-    snprintf(path, sizeof path, "%s", files->options->path);
+  if (o->method != kRaw && number == 0)
+    snprintf(path, sizeof path, "%s", o->path);
   else
-    snprintf(path, sizeof path, "%s.%d", files->options->path, (int)writer);
+    snprintf(path, sizeof path, "%s.%d", o->path, (int)number);
   *descriptor = open(path, files->flags, 0644);
   CHECK_POSIX(*descriptor);
   return *descriptor;
 }
 
 static void each_file(Files* files, int (*call)(int), const char* name) {
-  for (int w = 0; w < files->options->writers; ++w)
-    if (files->descriptors[w] >= 0) check_posix(call(files->descriptors[w]), name, __LINE__);
+  for (int f = 0; f < files->options->writers; ++f)
+    if (files->descriptors[f] >= 0) check_posix(call(files->descriptors[f]), name, __LINE__);
 }
 
 // Bytes at `position` of a variable, counted over all writers.
@@ -51,7 +58,7 @@ static void move(Files* files, int variable, uint64_t position, char* data, uint
     const uint64_t writer = position / o->variable_bytes, inside = position % o->variable_bytes;
     const uint64_t left = o->variable_bytes - inside, most = bytes < left ? bytes : left;
     const uint64_t before =
-        o->method == kRaw ? 0 : writer * (uint64_t)o->variables * o->variable_bytes;
+        writer % writers_per_file(o) * (uint64_t)o->variables * o->variable_bytes;
     const off_t offset =
         (off_t)(files->shift + before + (uint64_t)variable * o->variable_bytes + inside);
     const int fd = file_of(files, writer);

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from measuring import NATIVE, Method
 
 PLAIN = ("raw", "raw-shared")
+TWO = "raw-two"  # as many files as "bento files=2"
 KEPT = "raw-kept"
 TUNED = ("tuned independent", "tuned collective")
 BENTO = ("bento", "bento files=2")
@@ -51,9 +52,9 @@ def pattern(name, about, mib, *arguments, **more):
 
 
 ALL = (
-    pattern("slabs", "a rank's slab of 1-D variables in one request", 16, more=(*TUNED, "subfiling")),
-    pattern("bands", "a rank's columns of 2-D variables in one request, rows of 4 KiB", 16, more=(*TUNED, "subfiling")),
-    pattern("blocks", "a rank's block of 3-D variables in one request", 16, more=(*TUNED, "subfiling")),
+    pattern("slabs", "a rank's slab of 1-D variables in one request", 16, methods=(*PLAIN, TWO, *NATIVE, *BENTO), more=(*TUNED, "subfiling")),
+    pattern("bands", "a rank's columns of 2-D variables in one request, rows of 4 KiB", 16, methods=(*PLAIN, TWO, *NATIVE, *BENTO), more=(*TUNED, "subfiling")),
+    pattern("blocks", "a rank's block of 3-D variables in one request", 16, methods=(*PLAIN, TWO, *NATIVE, *BENTO), more=(*TUNED, "subfiling")),
     pattern("ghosts", "blocks that lie in larger arrays in memory", 4),
     pattern("conversion", "double in memory, float in the file", 8),
     Pattern("pieces-4k", "slabs in requests of 4 KiB", 8, ("--pattern", "pieces"), more=(*TUNED, "subfiling")),

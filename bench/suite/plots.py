@@ -13,6 +13,7 @@ from suite.targets import fastest_native
 SERIES = {
     "raw": ("#666666", "square"),
     "raw-shared": ("#aaaaaa", "square"),
+    "raw-two": ("#bbbbbb", "diamond"),
     "raw-kept": ("#888888", "triangle"),
     "filter": ("#666666", "triangle"),
     "native": ("#d55e00", "diamond"),

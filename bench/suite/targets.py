@@ -6,7 +6,7 @@ import statistics
 
 from measuring import NATIVE
 
-from suite.patterns import KEPT, OF_NAME, TUNED
+from suite.patterns import KEPT, OF_NAME, TUNED, TWO
 from suite.results import judged, rate
 from suite.runs import WRITING
 
@@ -16,13 +16,11 @@ FILES_2, NO_HASH = "bento files=2", "bento files=2;checksum=none"
 # pattern, operation, method, held against, target
 RATIOS = (
     ("slabs", "write", "bento", "raw-shared", 0.95),
-    ("slabs", "write", FILES_2, "raw", 0.85),
     ("slabs", "write", NO_HASH, "raw", 0.95),
     ("slabs", "read", "bento", "raw", 0.95),
     ("slabs", "read", FILES_2, "raw", 0.95),
     *((pattern, *more) for pattern in ("bands", "blocks") for more in (
         ("write", "bento", "raw-shared", 0.90),
-        ("write", FILES_2, "raw", 0.75),
         ("read", "bento", "raw", 0.90),
     )),
     *((pattern, "write", FILES_2, "native", 2.0) for pattern in ("pieces-4k", "pieces-512")),
@@ -42,6 +40,7 @@ OWN = {(pattern, operation) for pattern, operation, method, base, _ in RATIOS if
 OWN |= {("overwrite", "write")}
 COPIES = {"ghosts": "blocks", "conversion": "slabs"}  # a pattern, and what it is without its copy in memory
 PIECES = ("pieces-4k", "pieces-512")
+OF_TWO_FILES = {"slabs": 0.85, "bands": 0.75, "blocks": 0.75}  # of raw, by "files=2"
 
 
 def fastest_native(methods, operation):
@@ -77,6 +76,8 @@ class Comparisons:
                     self.ratio(group, operation, "bento", "native", EQUAL)
                 if group.pattern in PIECES and operation == "write":
                     self.pieces(group)
+                if group.pattern in OF_TWO_FILES and operation == "write":
+                    self.two_files(group)
                 if group.pattern in COPIES:
                     self.copy(group, operation)
             for pattern, operation, method, base, target in RATIOS:
@@ -109,6 +110,13 @@ class Comparisons:
             rates = [values_of(methods, name, "write"), values_of(methods, "native", "write"), values_of(slabs, name, "write")]
             values = [mine / min(2 * native, 0.95 * slab) for mine, native, slab in zip(*rates)]
             self.add(group, "write", f"{name} / the smaller of 2 x native and 0.95 x its slabs", values, 1.0)
+
+    def two_files(self, group):
+        """The smaller of a part of raw, and as much of plain pwrite into as many files: ranks that share a file wait for each other there."""
+        share, methods = OF_TWO_FILES[group.pattern], self.samples[group]
+        rates = [values_of(methods, name, "write") for name in (FILES_2, "raw", TWO)]
+        values = [mine / min(share * raw, EQUAL * two) for mine, raw, two in zip(*rates)]
+        self.add(group, "write", f"{FILES_2} / the smaller of {share} x raw and {EQUAL} x {TWO}", values, 1.0)
 
     def copy(self, group, operation):
         """Native's calls take longer than without the copy in memory; so much longer than its own calls without it may ours take."""
