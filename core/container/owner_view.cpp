@@ -170,8 +170,11 @@ Result<NativeView> Owner::build_view(const ViewBuilder& view, Root& next,
   std::uint64_t data_bytes = 0;
   for (const auto& fill : state_.fills) data_bytes += stream_bytes(fill);
   BENTO_ASSIGN(File* const first, files_.file(0));
+  // All ranks wait for the view, so what is committed does not change meanwhile.
+  ReadAhead ahead;
+  const RecordReader::ReadingOn reading_on(reader_);
   BENTO_ASSIGN(CommittedIndex newest,
-               CommittedIndex::open(*first, state_.plan.file(0), next.index));
+               CommittedIndex::open(*first, state_.plan.file(0), next.index, std::nullopt, &ahead));
   newest.set_room([this] { return files_.room(); });
   const auto declared = state_.datasets();
   ViewJob job{state_.names.first(), next.sequence, state_.skeleton, newest, declared,

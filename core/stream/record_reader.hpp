@@ -90,6 +90,25 @@ class RecordReader {
     RecordReader& reader_;
   };
 
+  /// While one lives, no file changes where records are: what lies behind a record may be read
+  /// together with it.
+  class ReadingOn {
+   public:
+    explicit ReadingOn(RecordReader& reader) : reader_(reader), before_(reader.reads_on_) {
+      reader_.reads_on_ = true;
+    }
+    ReadingOn(const ReadingOn&) = delete;
+    ReadingOn& operator=(const ReadingOn&) = delete;
+    ~ReadingOn() {
+      reader_.reads_on_ = before_;
+      reader_.invalidate();
+    }
+
+   private:
+    RecordReader& reader_;
+    bool before_;
+  };
+
   /// The elements of `part` as read(), of a record whose hash is not known: not verified.
   Status read_unverified(const Record& record, std::uint64_t element_bytes, const Box& part,
                          const Box& to_box, std::byte* to);

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/skeleton/header_bytes.hpp"
 #include "hdf5/view/group_properties.hpp"
 
 namespace bento::vol {
@@ -38,12 +40,23 @@ herr_t collect(hid_t, const char* name, const H5L_info2_t* info, void* data) {
   }
 }
 
-Result<H5_index_t> order_of_links(hid_t group, const std::string& path) {
+Result<bool> keeps_creation_order(hid_t group, const std::string& path) {
   const PlistHandle list(H5Gget_create_plist(group));
   unsigned flags = 0;
   if (H5Pget_link_creation_order(list.get(), &flags) < 0)
     return copy_failure(path, "its creation list is unreadable");
-  return (flags & H5P_CRT_ORDER_TRACKED) != 0 ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME;
+  return (flags & H5P_CRT_ORDER_TRACKED) != 0;
+}
+
+/// Objects in the order in which they lie in the file: so their metadata, and mostly their data,
+/// is read from front to back. All other links come first.
+void sort_by_place(std::vector<Link>& links) {
+  const auto place = [](const Link& link) {
+    return link.info.type == H5L_TYPE_HARD
+               ? header_address(std::as_bytes(std::span(link.info.u.token.__data)))
+               : 0;
+  };
+  std::ranges::stable_sort(links, {}, place);
 }
 
 }  // namespace
@@ -128,9 +141,11 @@ Status TreeCopy::copy_links(const H5O_token_t& from, const H5O_token_t& to,
   const ObjectHandle old(H5Oopen_by_token(from_, from));
   const ObjectHandle fresh(H5Oopen_by_token(to_, to));
   std::vector<Link> links;
-  BENTO_ASSIGN(const H5_index_t order, order_of_links(old.get(), path));
-  if (H5Literate2(old.get(), order, H5_ITER_INC, nullptr, collect, &links) < 0)
+  BENTO_ASSIGN(const bool as_created, keeps_creation_order(old.get(), path));
+  if (H5Literate2(old.get(), as_created ? H5_INDEX_CRT_ORDER : H5_INDEX_NAME, H5_ITER_INC, nullptr,
+                  collect, &links) < 0)
     return copy_failure(path, "its links cannot be listed");
+  if (!as_created) sort_by_place(links);
   for (const auto& link : links) {
     if (path.empty() && link.name == skip_) continue;
     BENTO_TRY(go_on_());

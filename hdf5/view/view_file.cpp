@@ -24,7 +24,7 @@ namespace {
 // Raw data from here on is not kept in memory.
 constexpr std::uint64_t kWriteThroughBytes = 256u << 10;
 // Nor is more than this of smaller pieces, which values of variable length come in.
-constexpr std::uint64_t kSmallInMemory = 16u << 20;
+constexpr std::uint64_t kSmallInMemory = 1u << 20;
 // Regions in memory become no larger by what is added: a growing one would be copied as a whole.
 constexpr std::uint64_t kLargestRegion = 1u << 20;
 // No file reaches so far.

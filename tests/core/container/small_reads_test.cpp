@@ -122,6 +122,35 @@ TEST_CASE("small reads: records that are verified as a whole are read once", "[c
   CHECK(reads < 32);
 }
 
+TEST_CASE("small reads: what builds the native view asks files seldom", "[core][container]") {
+  constexpr DatasetNumber kDatasets = 1000;
+  const MemoryFileSystem disk;
+  std::uint64_t reads = 0;
+  const auto container = created(options_for(counted(disk.opener(), reads)), kDatasets);
+  for (DatasetNumber dataset = 0; dataset < kDatasets; ++dataset) {
+    const Box box = rows(dataset, 1);
+    REQUIRE(container->write(dataset, box, 8, bytes_of(band_values(box, 1))));
+  }
+  DatasetNumber right = 0;
+  REQUIRE(container->close([&](ViewJob& job) -> Result<NativeView> {
+    reads = 0;
+    for (; right < kDatasets; ++right) {
+      const Box box = rows(right, 1);
+      std::vector<std::uint64_t> values(box.elements());
+      BENTO_ASSIGN(const RecordLookup seen, job.committed.find(right, box));
+      for (const Piece& piece : seen.pieces)
+        BENTO_TRY(job.reader.read(seen.records[piece.record], 8, piece.part, box,
+                                  reinterpret_cast<std::byte*>(values.data())));
+      if (values != band_values(box, 1)) break;
+    }
+    NativeView view;
+    view.superblocks.resize(1);
+    return view;
+  }));
+  CHECK(right == kDatasets);
+  CHECK(reads < kDatasets / 4);
+}
+
 TEST_CASE("small reads: a writer goes on in the middle of them", "[core][container][live]") {
   for (const std::uint64_t keep : {1u, 3u}) {
     for (const std::uint64_t before : {0u, 1u, 5u, 100u}) {
