@@ -37,7 +37,11 @@ void PagedImage::write(std::uint64_t offset, std::span<const std::byte> from) {
 void PagedImage::resize(std::uint64_t bytes) {
   if (bytes == bytes_.size()) return;
   const std::uint64_t touched = std::min<std::uint64_t>(bytes, bytes_.size());
-  bytes_.resize(static_cast<std::size_t>(bytes));
+  const auto wanted = static_cast<std::size_t>(bytes);
+  // Twice as much would leave up to half of it unused, in every process.
+  if (wanted > bytes_.capacity())
+    bytes_.reserve(std::max(wanted, bytes_.capacity() + bytes_.capacity() / 4));
+  bytes_.resize(wanted);
   dirty_.resize(pages(), true);
   // The page in which the old or the new end lies has changed its length.
   if (touched / kPageBytes < dirty_.size())

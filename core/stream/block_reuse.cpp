@@ -3,6 +3,7 @@
 #include "core/stream/block_reuse.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace bento {
 
@@ -26,6 +27,41 @@ bool is_large(const StreamBlockShape& block) {
 }
 
 }  // namespace
+
+void BlockReuse::FewRecords::add(const Box& box, const Place& place) {
+  rank_ = box.rank();
+  if (numbers_.empty()) numbers_.reserve(width());  // most datasets come to no more
+  for (const Dims* const corner : {&box.start, &box.count})
+    numbers_.insert(numbers_.end(), corner->view().begin(), corner->view().end());
+  numbers_.push_back(place.position);
+  numbers_.push_back(place.bytes);
+}
+
+std::pair<Box, BlockReuse::Place> BlockReuse::FewRecords::at(std::size_t number) const {
+  const auto record = std::span(numbers_).subspan(number * width(), width());
+  return {Box{Dims(record.first(rank_)), Dims(record.subspan(rank_, rank_))},
+          Place{record[width() - 2], record[width() - 1]}};
+}
+
+template <class Visit>
+void BlockReuse::FewRecords::for_each(const Visit& visit) const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    const auto [box, place] = at(i);
+    visit(box, place);
+  }
+}
+
+template <class Drop>
+void BlockReuse::FewRecords::erase_if(const Drop& drop) {
+  auto kept = numbers_.begin();
+  for (std::size_t i = 0; i < size(); ++i) {
+    const auto [box, place] = at(i);
+    if (drop(box, place)) continue;
+    const auto from = numbers_.begin() + static_cast<std::ptrdiff_t>(i * width());
+    kept = std::copy_n(from, width(), kept);
+  }
+  numbers_.erase(kept, numbers_.end());
+}
 
 void BlockReuse::add_free(StreamBlockShape block) {
   if (is_large(block)) {
@@ -83,14 +119,14 @@ std::optional<StreamBlockShape> BlockReuse::take_small(std::span<const std::uint
 void BlockReuse::drop_covered(PerDataset& own, const Record& record, std::uint64_t step) {
   const Place place{record.where.offset, record.stored_bytes};
   if (own.by_box.empty()) {
-    std::erase_if(own.few, [&](const Own& older) {
-      if (!contains(record.box, older.box)) return false;
-      dying_.push_back({step, older.place.position});
+    own.few.erase_if([&](const Box& older, const Place& its) {
+      if (!contains(record.box, older)) return false;
+      dying_.push_back({step, its.position});
       return true;
     });
-    own.few.push_back({record.box, place});
+    own.few.add(record.box, place);
     if (own.few.size() <= kFew) return;
-    for (const Own& each : own.few) own.by_box[hash_of(each.box)] = each.place;
+    own.few.for_each([&](const Box& box, const Place& its) { own.by_box[hash_of(box)] = its; });
     own.few.clear();
     return;
   }
@@ -104,8 +140,9 @@ std::uint64_t BlockReuse::replaced_bytes(const Record& record) const {
   const auto own = own_.find(record.dataset);
   if (own == own_.end()) return 0;
   std::uint64_t bytes = 0;
-  for (const Own& older : own->second.few)
-    if (contains(record.box, older.box)) bytes += older.place.bytes;
+  own->second.few.for_each([&](const Box& older, const Place& its) {
+    if (contains(record.box, older)) bytes += its.bytes;
+  });
   if (own->second.by_box.empty()) return bytes;
   const auto found = own->second.by_box.find(hash_of(record.box));
   return found == own->second.by_box.end() ? bytes : bytes + found->second.bytes;
@@ -116,7 +153,8 @@ void BlockReuse::deletions_committed(std::span<const DatasetNumber> deleted, std
   for (const DatasetNumber dataset : deleted) {
     const auto found = own_.find(dataset);
     if (found == own_.end()) continue;
-    for (const Own& each : found->second.few) dying_.push_back({step, each.place.position});
+    found->second.few.for_each(
+        [&](const Box&, const Place& place) { dying_.push_back({step, place.position}); });
     for (const auto& [box, place] : found->second.by_box) dying_.push_back({step, place.position});
     own_.erase(found);
   }
@@ -134,7 +172,7 @@ void BlockReuse::only_these_live(bool all, const std::set<DatasetNumber>& concer
   };
   for (auto& [dataset, own] : own_) {
     if (!all && !concerned.contains(dataset)) continue;
-    std::erase_if(own.few, [&](const Own& each) { return dies(each.place); });
+    own.few.erase_if([&](const Box&, const Place& place) { return dies(place); });
     std::erase_if(own.by_box, [&](const auto& each) { return dies(each.second); });
   }
   release(oldest);

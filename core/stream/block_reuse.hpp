@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/base/hash.hpp"
@@ -77,13 +78,29 @@ class BlockReuse {
     Position position = 0;
     std::uint64_t bytes = 0;  ///< stored
   };
-  struct Own {
-    Box box;
-    Place place;
+  /// Boxes and places one behind the other: a Box has room for 32 dimensions, and a file may have
+  /// very many datasets of one record.
+  class FewRecords {
+   public:
+    [[nodiscard]] std::size_t size() const { return numbers_.size() / width(); }
+    void add(const Box& box, const Place& place);
+    void clear() { numbers_.clear(); }
+    /// Drops those for which `drop(box, place)` is true.
+    template <class Drop>
+    void erase_if(const Drop& drop);
+    template <class Visit>
+    void for_each(const Visit& visit) const;
+
+   private:
+    [[nodiscard]] std::size_t width() const { return std::size_t{2} * rank_ + 2; }
+    [[nodiscard]] std::pair<Box, Place> at(std::size_t number) const;
+
+    unsigned rank_ = 0;
+    std::vector<std::uint64_t> numbers_;  ///< of each: starts, counts, position, bytes
   };
   struct PerDataset {
     /// Few records are compared one by one, so that a larger one replaces several.
-    std::vector<Own> few;
+    FewRecords few;
     /// Beyond that only equal boxes find each other: by the hash of the box.
     std::map<Hash128, Place> by_box;
   };
