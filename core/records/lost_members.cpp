@@ -3,125 +3,161 @@
 #include "core/records/lost_members.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <limits>
 
-#include "core/records/box_tree.hpp"
+#include "core/records/member_history.hpp"
 
 namespace bento {
 
 namespace {
 
-class Finder {
+/// The least of some writers' numbers, leaving out those of any one writer.
+class LeastOfOthers {
  public:
-  explicit Finder(const MemberWriteTable& writes) : writes_(writes) {
-    if (writes.rank() != 0) tree_.build(writes.corners(), writes.rank(), writes.size());
-  }
-
-  // Where a value is lost, some write of other members did not see the one that brought it.
-  std::optional<LostMembers> find() const {
-    MemberSet every = writes_.sets().front();
-    for (const auto& set : writes_.sets()) every.add(set);
-    for (std::size_t i = 0; i < writes_.size(); ++i) {
-      if (writes_.members(i).contains(every)) continue;
-      const Box box = writes_.box(i);
-      for (const std::size_t other : overlapping(box)) {
-        if (sees(i, other) || order(other) > order(i) ||
-            writes_.members(i).contains(writes_.members(other)))
-          continue;
-        const Box both = intersect(box, writes_.box(other));
-        std::vector<std::size_t> later = overlapping(both);
-        std::erase_if(later, [&](std::size_t one) { return order(one) <= order(other); });
-        std::sort(later.begin(), later.end(),
-                  [&](std::size_t a, std::size_t b) { return order(a) > order(b); });
-        if (auto lost = look(other, both, later)) return lost;
-      }
+  void add(std::uint32_t writer, std::uint64_t value) {
+    if (writer == writer_) {
+      least_ = std::min(least_, value);
+    } else if (value < least_) {
+      others_ = least_;
+      least_ = value;
+      writer_ = writer;
+    } else {
+      others_ = std::min(others_, value);
     }
-    return std::nullopt;
+  }
+  [[nodiscard]] std::uint64_t besides(std::uint32_t writer) const {
+    return writer == writer_ ? others_ : least_;
   }
 
  private:
-  [[nodiscard]] const Order& order(std::size_t at) const { return writes_.write(at).order; }
+  static constexpr std::uint64_t kNothing = std::numeric_limits<std::uint64_t>::max();
+  std::uint32_t writer_ = std::numeric_limits<std::uint32_t>::max();
+  std::uint64_t least_ = kNothing;
+  std::uint64_t others_ = kNothing;  ///< of all but writer_
+};
 
-  [[nodiscard]] std::vector<std::size_t> overlapping(const Box& box) const {
-    std::vector<std::size_t> found;
-    if (writes_.rank() == 0) {  // of a scalar all are the same element
-      found.resize(writes_.size());
-      std::iota(found.begin(), found.end(), std::size_t{0});
-    } else {
-      tree_.find(writes_.corners(), box, found);
-    }
-    return found;
+/// Halves the space until all writes of a box fill it, and asks for one of its elements.
+class Finder {
+ public:
+  explicit Finder(const MemberWriteTable& writes)
+      : writes_(writes), history_(writes), every_(writes.sets().front()) {
+    for (const auto& set : writes.sets()) every_.add(set);
   }
 
-  /// Did the rank of the first write know the second one when it wrote?
-  [[nodiscard]] bool sees(std::size_t later, std::size_t earlier) const {
-    const auto& one = writes_.write(later);
-    const auto& two = writes_.write(earlier);
-    if (one.order.rank == two.order.rank) return two.order < one.order;
-    if (two.exchange < one.exchange) return true;
-    return two.told_ns != 0 && two.told_ns <= one.seen_ns &&
-           two.order.collective <= one.order.collective;
-  }
-
-  /// Of two at the same time, of which the second has the smaller order: may the first have seen
-  /// it?
-  [[nodiscard]] bool may_see(std::size_t later, std::size_t earlier) const {
-    const auto& one = writes_.write(later);
-    return one.seen_ns != 0 && one.order.rank != order(earlier).rank;
-  }
-
-  /// Is something that `from` brought to `box` lost there? `later`: what came after it, the latest
-  /// first.
-  [[nodiscard]] std::optional<LostMembers> look(std::size_t from, const Box& box,
-                                                const std::vector<std::size_t>& later) const {
-    std::vector<std::size_t> here;
-    for (const std::size_t one : later)
-      if (overlaps(writes_.box(one), box)) here.push_back(one);
-    for (const std::size_t one : here) {
-      const Box inside = intersect(box, writes_.box(one));
-      if (inside == box) continue;
-      std::vector<Box> parts{inside};
-      subtract(box, inside, parts);
-      for (const Box& part : parts)
-        if (auto lost = look(from, part, here)) return lost;
-      return std::nullopt;
-    }
-    return judge(from, box, here);
-  }
-
-  /// All of `later` fill the box. Follows the members that nobody has written since: each record
-  /// took them from the latest one that its rank saw.
-  [[nodiscard]] std::optional<LostMembers> judge(std::size_t from, const Box& box,
-                                                 const std::vector<std::size_t>& later) const {
-    MemberSet brought = writes_.members(from);
-    for (const std::size_t one : later) brought.remove(writes_.members(one));
-    if (later.empty() || brought.empty()) return std::nullopt;
-    std::vector<bool> known(later.size(), false);
-    const std::optional<std::size_t> record = without(from, later, 0, known);
-    if (!record) return std::nullopt;
-    return LostMembers{box, order(from).rank, order(*record).rank};
-  }
-
-  /// The write that has, or may have, other values than those of `from` where the one at `at` has
-  /// them from. `known`: those of which it is known that they have the right ones.
-  [[nodiscard]] std::optional<std::size_t> without(std::size_t from,
-                                                   const std::vector<std::size_t>& later,
-                                                   std::size_t at, std::vector<bool>& known) const {
-    const std::size_t first = at;
-    for (std::size_t i = at + 1; i < later.size(); ++i) {
-      if (sees(later[at], later[i])) {
-        at = i;
-      } else if (may_see(later[at], later[i]) && !known[i]) {
-        if (auto found = without(from, later, i, known)) return found;
+  std::optional<LostMembers> find() {
+    std::vector<std::uint32_t> all;
+    all.reserve(writes_.size());
+    for (std::uint32_t i = 0; i < writes_.size(); ++i)
+      if (!empty(i)) all.push_back(i);
+    if (all.empty()) return std::nullopt;
+    std::sort(all.begin(), all.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return writes_.write(a).order > writes_.write(b).order;
+    });
+    Box bounds = writes_.box(all.front());
+    for (unsigned d = 0; d < bounds.rank(); ++d) {
+      std::uint64_t low = start(all.front(), d);
+      std::uint64_t high = end(all.front(), d);
+      for (const std::uint32_t one : all) {
+        low = std::min(low, start(one, d));
+        high = std::max(high, end(one, d));
       }
+      bounds.start[d] = low;
+      bounds.count[d] = high - low;
     }
-    if (!sees(later[at], from)) return later[at];
-    known[first] = true;
-    return std::nullopt;
+    return look(bounds, std::move(all));
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t start(std::uint32_t at, unsigned d) const {
+    return writes_.corners()[std::size_t{at} * 2 * writes_.rank() + d];
+  }
+  [[nodiscard]] std::uint64_t end(std::uint32_t at, unsigned d) const {
+    return start(at, d) + writes_.corners()[(std::size_t{at} * 2 + 1) * writes_.rank() + d];
+  }
+  [[nodiscard]] bool empty(std::uint32_t at) const {
+    for (unsigned d = 0; d < writes_.rank(); ++d)
+      if (start(at, d) == end(at, d)) return true;
+    return false;
+  }
+  [[nodiscard]] bool fills(std::uint32_t at, const Box& box) const {
+    for (unsigned d = 0; d < box.rank(); ++d)
+      if (start(at, d) > box.start[d] || end(at, d) < box.start[d] + box.count[d]) return false;
+    return true;
+  }
+
+  /// `writes`: those that overlap the box, the latest first.
+  std::optional<LostMembers> look(const Box& box, std::vector<std::uint32_t> writes) {
+    forget_what_is_safe(box, writes);
+    if (writes.empty()) return std::nullopt;
+    const auto [d, middle] = cut_of(box, writes);
+    if (d == box.rank()) {
+      const auto found = history_.find_lost(writes);
+      if (!found) return std::nullopt;
+      return LostMembers{box, writes_.write(found->lost).order.rank,
+                         writes_.write(found->by).order.rank};
+    }
+    Box lower = box;
+    Box upper = box;
+    lower.count[d] = middle - box.start[d];
+    upper.start[d] = middle;
+    upper.count[d] = box.count[d] - lower.count[d];
+    std::vector<std::uint32_t> part;
+    for (const std::uint32_t one : writes)
+      if (start(one, d) < middle) part.push_back(one);
+    if (auto lost = look(lower, std::move(part))) return lost;
+    std::erase_if(writes,
+                  [&, d = d, middle = middle](std::uint32_t one) { return end(one, d) <= middle; });
+    return look(upper, std::move(writes));
+  }
+
+  /// Drops the earliest writes up to the first one of which something may be lost. Nothing is
+  /// where all members were written later, or where all later writes of some members saw it.
+  void forget_what_is_safe(const Box& box, std::vector<std::uint32_t>& writes) const {
+    std::size_t kept = 0;
+    MemberSet later(std::vector<std::uint64_t>(every_.words().size()));
+    LeastOfOthers exchange;
+    LeastOfOthers seen;
+    for (std::size_t at = 0; at < writes.size(); ++at) {
+      const auto& write = writes_.write(writes[at]);
+      const MemberSet& members = writes_.members(writes[at]);
+      const std::uint32_t writer = history_.writer(writes[at]);
+      const bool told = write.told_ns != 0 && write.told_ns <= seen.besides(writer);
+      if (exchange.besides(writer) <= write.exchange && !told && !later.contains(members))
+        kept = at + 1;
+      if (fills(writes[at], box)) later.add(members);
+      if (members.contains(every_)) continue;
+      exchange.add(writer, write.exchange);
+      seen.add(writer, write.seen_ns);
+    }
+    writes.resize(kept);
+  }
+
+  struct Cut {
+    unsigned dimension;  ///< that of which most writes end within the box; none: its rank
+    std::uint64_t at;
+  };
+  [[nodiscard]] Cut cut_of(const Box& box, const std::vector<std::uint32_t>& writes) {
+    Cut cut{box.rank(), 0};
+    std::size_t most = 0;
+    for (unsigned d = 0; d < box.rank(); ++d) {
+      ends_.clear();
+      for (const std::uint32_t one : writes)
+        for (const std::uint64_t end_of : {start(one, d), end(one, d)})
+          if (end_of > box.start[d] && end_of < box.start[d] + box.count[d])
+            ends_.push_back(end_of);
+      if (ends_.size() <= most) continue;
+      most = ends_.size();
+      const auto middle = ends_.begin() + static_cast<std::ptrdiff_t>(most / 2);
+      std::nth_element(ends_.begin(), middle, ends_.end());
+      cut = {d, *middle};
+    }
+    return cut;
   }
 
   const MemberWriteTable& writes_;
-  BoxTree tree_;
+  MemberHistory history_;
+  MemberSet every_;
+  std::vector<std::uint64_t> ends_;
 };
 
 }  // namespace

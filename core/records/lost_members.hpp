@@ -21,8 +21,9 @@ struct LostMembers {
 /// and of other ranks those before an exchange that came before its write, and those of which it
 /// was told. Exact: it finds something if and only if the latest record of some element has another
 /// value of a member than the latest write of that member brought; of writes at the same time, one
-/// of which may have seen the other, if that can be so. Costs as much as boxes of different ranks
-/// overlap.
+/// of which may have seen the other, if that can be so. Cost O(n log n) where boxes are equal or
+/// apart; else it grows with the pieces into which they cut each other, as far as a write there did
+/// not see another one.
 std::optional<LostMembers> find_lost_members(const MemberWriteTable& writes);
 
 }  // namespace bento
