@@ -164,7 +164,7 @@ class CommittedIndex::DatasetRecords {
     if (covered != selection.elements()) {
       Lookup rest;
       QueryBudget budget;
-      BENTO_TRY(resolve_latest(selection, std::move(candidates), budget, rest));
+      BENTO_TRY(resolve_latest(selection, candidates, budget, rest));
       out.uncovered = std::move(rest.uncovered);
     }
     return out;

@@ -58,16 +58,19 @@ void merge_boxes(std::vector<Box>& boxes) {
   }
 }
 
-Result<std::vector<Visible>> visible_records(RecordLookup lookup, const ContainerPlan& plan) {
-  std::ranges::sort(lookup.pieces,
-                    [](const Piece& a, const Piece& b) { return a.record < b.record; });
+Result<std::vector<Visible>> visible_records(const RecordLookup& lookup,
+                                             const ContainerPlan& plan) {
+  std::vector<const Piece*> pieces;
+  pieces.reserve(lookup.pieces.size());
+  for (const Piece& piece : lookup.pieces) pieces.push_back(&piece);
+  std::ranges::sort(pieces, {}, [](const Piece* piece) { return piece->record; });
   std::vector<Visible> all;
-  for (std::size_t i = 0; i < lookup.pieces.size();) {
+  for (std::size_t i = 0; i < pieces.size();) {
     Visible visible;
-    const std::size_t position = lookup.pieces[i].record;
+    const std::size_t position = pieces[i]->record;
     visible.record = lookup.records[position];
-    for (; i < lookup.pieces.size() && lookup.pieces[i].record == position; ++i)
-      if (!lookup.pieces[i].part.empty()) visible.parts.push_back(lookup.pieces[i].part);
+    for (; i < pieces.size() && pieces[i]->record == position; ++i)
+      if (!pieces[i]->part.empty()) visible.parts.push_back(pieces[i]->part);
     if (visible.parts.empty()) continue;
     merge_boxes(visible.parts);
     const Location where = visible.record.where;
@@ -156,8 +159,8 @@ void add_partial(const Visible& visible, ViewPieces& out) {
 
 }  // namespace
 
-Result<ViewPieces> view_pieces(RecordLookup seen, const ContainerPlan& plan) {
-  BENTO_ASSIGN(const auto all, visible_records(std::move(seen), plan));
+Result<ViewPieces> view_pieces(const RecordLookup& seen, const ContainerPlan& plan) {
+  BENTO_ASSIGN(const auto all, visible_records(seen, plan));
   ViewPieces out;
   for (std::size_t i = 0; i < all.size();) {
     if (!all[i].whole()) {

@@ -44,6 +44,6 @@ struct ViewPieces {
 
 /// `seen` is what a lookup found of a dataset. Parts of one record are merged, and neighbours where
 /// they are neighbours in the file too. Errors: kCorrupt (a record outside the layout).
-Result<ViewPieces> view_pieces(RecordLookup seen, const ContainerPlan& plan);
+Result<ViewPieces> view_pieces(const RecordLookup& seen, const ContainerPlan& plan);
 
 }  // namespace bento

@@ -254,7 +254,7 @@ Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
   BENTO_TRY(candidates(dataset, selection, found));
   if (selection.empty()) return out;
   QueryBudget budget;
-  BENTO_TRY(resolve_latest(selection, std::move(found), budget, out));
+  BENTO_TRY(resolve_latest(selection, found, budget, out));
   return out;
 }
 

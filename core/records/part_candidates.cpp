@@ -83,7 +83,7 @@ Result<Lookup> PartCandidates::resolve() && {
   }
   Lookup out;
   QueryBudget budget;
-  BENTO_TRY(resolve_latest(selection_, std::move(candidates_), budget, out));
+  BENTO_TRY(resolve_latest(selection_, candidates_, budget, out));
   return out;
 }
 

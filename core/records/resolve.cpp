@@ -8,17 +8,20 @@ namespace bento {
 
 namespace {
 
+/// A candidate takes half a kilobyte: what is halved are lists of where they are.
+using Candidates = std::vector<const Candidate*>;
+
 /// Newest first, pieces subtracted one by one. For few candidates.
-Status resolve_greedily(const Box& selection, const std::vector<Candidate>& newest_first,
-                        QueryBudget& budget, Lookup& out) {
+Status resolve_greedily(const Box& selection, const Candidates& newest_first, QueryBudget& budget,
+                        Lookup& out) {
   std::vector<Box> rest{selection};
   std::vector<Box> next;
-  for (const auto& candidate : newest_first) {
+  for (const Candidate* const candidate : newest_first) {
     next.clear();
     for (const auto& box : rest) {
-      if (overlaps(box, candidate.visible))
-        out.pieces.push_back({candidate.record, intersect(box, candidate.visible)});
-      subtract(box, candidate.visible, next);
+      if (overlaps(box, candidate->visible))
+        out.pieces.push_back({candidate->record, intersect(box, candidate->visible)});
+      subtract(box, candidate->visible, next);
     }
     rest.swap(next);
     if (rest.empty()) return {};
@@ -31,14 +34,14 @@ Status resolve_greedily(const Box& selection, const std::vector<Candidate>& newe
 
 /// The candidates' boundary inside `selection` nearest to the middle of all of them, in the
 /// dimension that has most. Cutting there cuts few records. False if no boundary lies inside.
-bool choose_cut(const Box& selection, const std::vector<Candidate>& candidates, unsigned& dimension,
+bool choose_cut(const Box& selection, const Candidates& candidates, unsigned& dimension,
                 std::uint64_t& coordinate) {
   std::vector<std::uint64_t> best;
   for (unsigned d = 0; d < selection.rank(); ++d) {
     std::vector<std::uint64_t> inside;
-    for (const auto& candidate : candidates)
+    for (const Candidate* const candidate : candidates)
       for (const std::uint64_t at :
-           {candidate.visible.start[d], candidate.visible.start[d] + candidate.visible.count[d]})
+           {candidate->visible.start[d], candidate->visible.start[d] + candidate->visible.count[d]})
         if (at > selection.start[d] && at < selection.start[d] + selection.count[d])
           inside.push_back(at);
     if (inside.size() > best.size()) {
@@ -55,13 +58,12 @@ bool choose_cut(const Box& selection, const std::vector<Candidate>& candidates, 
 
 /// Subtracting many pieces from one box would cost their number squared, so the selection is halved
 /// until few candidates are left. `candidates` come newest first.
-Status resolve(const Box& selection, std::vector<Candidate> candidates, QueryBudget& budget,
-               Lookup& out) {
+Status resolve(const Box& selection, Candidates candidates, QueryBudget& budget, Lookup& out) {
   constexpr std::size_t kFew = 16;
   // Nothing older than a candidate that covers everything is seen.
   const auto cover = std::find_if(
       candidates.begin(), candidates.end(),
-      [&](const Candidate& candidate) { return contains(candidate.visible, selection); });
+      [&](const Candidate* candidate) { return contains(candidate->visible, selection); });
   if (cover != candidates.end()) candidates.erase(cover + 1, candidates.end());
   unsigned dimension = 0;
   std::uint64_t coordinate = 0;
@@ -74,9 +76,9 @@ Status resolve(const Box& selection, std::vector<Candidate> candidates, QueryBud
   high.start[dimension] = coordinate;
   high.count[dimension] -= low.count[dimension];
   for (const Box& half : {low, high}) {
-    std::vector<Candidate> touching;
-    for (const auto& candidate : candidates)
-      if (overlaps(candidate.visible, half)) touching.push_back(candidate);
+    Candidates touching;
+    for (const Candidate* const candidate : candidates)
+      if (overlaps(candidate->visible, half)) touching.push_back(candidate);
     BENTO_TRY(resolve(half, std::move(touching), budget, out));
   }
   return {};
@@ -88,10 +90,19 @@ bool is_newer(const Candidate& a, const Candidate& b) {
   return a.order != b.order ? a.order > b.order : a.record > b.record;
 }
 
-Status resolve_latest(const Box& selection, std::vector<Candidate> candidates, QueryBudget& budget,
-                      Lookup& out) {
-  std::sort(candidates.begin(), candidates.end(), is_newer);
+Status resolve_latest(const Box& selection, std::vector<const Candidate*> candidates,
+                      QueryBudget& budget, Lookup& out) {
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Candidate* a, const Candidate* b) { return is_newer(*a, *b); });
   return resolve(selection, std::move(candidates), budget, out);
+}
+
+Status resolve_latest(const Box& selection, std::span<const Candidate> candidates,
+                      QueryBudget& budget, Lookup& out) {
+  Candidates all;
+  all.reserve(candidates.size());
+  for (const Candidate& candidate : candidates) all.push_back(&candidate);
+  return resolve_latest(selection, std::move(all), budget, out);
 }
 
 }  // namespace bento

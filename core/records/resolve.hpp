@@ -4,6 +4,7 @@
 /// Of records that overlap, which is seen where.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -46,7 +47,9 @@ bool is_newer(const Candidate& a, const Candidate& b);
 /// equal orders the larger number), and what none covers. Cost O(n log n) unless many overlap: a
 /// few planes that cross in many dimensions leave more pieces than any memory holds. Errors: the
 /// budget's.
-Status resolve_latest(const Box& selection, std::vector<Candidate> candidates, QueryBudget& budget,
-                      Lookup& out);
+Status resolve_latest(const Box& selection, std::vector<const Candidate*> candidates,
+                      QueryBudget& budget, Lookup& out);
+Status resolve_latest(const Box& selection, std::span<const Candidate> candidates,
+                      QueryBudget& budget, Lookup& out);
 
 }  // namespace bento

@@ -41,17 +41,17 @@ class TouchingCandidates {
     tree_.build(corners_, rank, candidates.size());
   }
 
-  [[nodiscard]] std::vector<Candidate> of(const Box& box) const {
-    std::vector<Candidate> touching;
+  [[nodiscard]] std::vector<const Candidate*> of(const Box& box) const {
+    std::vector<const Candidate*> touching;
     if (tree_.size() == 0) {
       for (const auto& candidate : candidates_)
-        if (overlaps(candidate.visible, box)) touching.push_back(candidate);
+        if (overlaps(candidate.visible, box)) touching.push_back(&candidate);
       return touching;
     }
     std::vector<std::size_t> found;
     tree_.find(corners_, box, found);
     touching.reserve(found.size());
-    for (const std::size_t at : found) touching.push_back(candidates_[at]);
+    for (const std::size_t at : found) touching.push_back(&candidates_[at]);
     return touching;
   }
 

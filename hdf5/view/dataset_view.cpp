@@ -82,7 +82,7 @@ Result<MadeDataset> DatasetViews::make_diverted(
   const std::string missing = missing_filter(subject.dcpl.get());
   if (bytes <= kSmallDatasetBytes && missing.empty() && !seen.pieces.empty())
     return make_small_copy(given, seen);
-  BENTO_ASSIGN(const ViewPieces pieces, view_pieces(std::move(seen), job_.plan));
+  BENTO_ASSIGN(const ViewPieces pieces, view_pieces(seen, job_.plan));
   MadeDataset made;
   if (pieces.mappings.empty()) {
     made.dataset = DatasetHandle(H5Dcreate_anon(main_, subject.type.get(), subject.space.get(),
@@ -100,7 +100,7 @@ Result<MadeDataset> DatasetViews::make_diverted(
     return made_in_place(subject, make_mapped(subject, pieces), missing);
   if (bytes <= budget_ && missing.empty()) {
     budget_ -= bytes;
-    return make_chunked_copy(given);
+    return make_chunked_copy(given, std::move(seen));
   }
   if (!missing.empty()) return left_out(subject, lacks(missing));
   return left_out(
@@ -207,7 +207,7 @@ Result<MadeDataset> DatasetViews::make_small_copy(
 
 // Chunked, so that it lies in chunks of the container where they are large enough.
 Result<MadeDataset> DatasetViews::make_chunked_copy(
-    const std::shared_ptr<const DivertedDataset>& given) {
+    const std::shared_ptr<const DivertedDataset>& given, RecordLookup seen) {
   constexpr std::uint64_t kChunkBytes = 1u << 20;
   const DivertedDataset& subject = *given;
   const PlistHandle list(H5Pcopy(subject.dcpl.get()));
@@ -223,19 +223,29 @@ Result<MadeDataset> DatasetViews::make_chunked_copy(
   made.dataset = DatasetHandle(
       H5Dcreate_anon(main_, subject.type.get(), subject.space.get(), list.get(), H5P_DEFAULT));
   if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the copy is refused");
-  made.fill = [this, given](hid_t dataset) { return copy_elements(*given, dataset); };
+  std::shared_ptr<const RecordLookup> found;
+  if (subject.extent.bytes(subject.element_bytes) <= kCopyPieceBytes)
+    found = std::make_shared<const RecordLookup>(std::move(seen));
+  made.fill = [this, given, found](hid_t dataset) {
+    return copy_elements(*given, found.get(), dataset);
+  };
   return made;
 }
 
-Status DatasetViews::copy_elements(const DivertedDataset& subject, hid_t dataset) {
+// `seen` is what was found of the whole dataset. To find many records costs as much as to read
+// them, so it is kept where all is copied at once; null: the index is asked for each part.
+Status DatasetViews::copy_elements(const DivertedDataset& subject, const RecordLookup* seen,
+                                   hid_t dataset) {
+  const Box whole = Box::whole(subject.extent);
   const SpaceHandle file_space(H5Scopy(subject.space.get()));
   std::vector<std::byte> buffer;
   return for_each_part(
-      Box::whole(subject.extent),
-      std::max<std::uint64_t>(1, kCopyPieceBytes / subject.element_bytes),
+      whole, std::max<std::uint64_t>(1, kCopyPieceBytes / subject.element_bytes),
       [&](const Box& box) -> Status {
         buffer.resize(static_cast<std::size_t>(box.elements() * subject.element_bytes));
-        BENTO_TRY(read_elements(records_, subject, box, buffer.data()));
+        BENTO_TRY(seen != nullptr && box == whole
+                      ? read_found(records_, subject, *seen, box, buffer.data())
+                      : read_elements(records_, subject, box, buffer.data()));
         const SpaceHandle memory = simple_space(box.count);
         if (!memory.valid() || !file_space.valid())
           return fail(Code::kInternal, "native view: no space for a copy");

@@ -62,8 +62,9 @@ class DatasetViews {
   MadeDataset left_out(const DivertedDataset& subject, const std::string& why);
   Result<MadeDataset> make_small_copy(const std::shared_ptr<const DivertedDataset>& given,
                                       const RecordLookup& seen);
-  Result<MadeDataset> make_chunked_copy(const std::shared_ptr<const DivertedDataset>& given);
-  Status copy_elements(const DivertedDataset& subject, hid_t dataset);
+  Result<MadeDataset> make_chunked_copy(const std::shared_ptr<const DivertedDataset>& given,
+                                        RecordLookup seen);
+  Status copy_elements(const DivertedDataset& subject, const RecordLookup* seen, hid_t dataset);
 
   ViewSettings settings_;
   ViewJob& job_;

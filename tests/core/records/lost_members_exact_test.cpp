@@ -199,7 +199,7 @@ void push_in_turn(MemberWriteTable& table, const Box& box, std::uint64_t turn, s
 
 }  // namespace
 
-// With a cost that grows with the square, each of these takes minutes.
+// With a cost that grows with the square, the first of these and the last one take minutes.
 
 TEST_CASE("lost members: the same elements again and again", "[core][index]") {
   constexpr std::uint64_t kWrites = 400000;
