@@ -46,6 +46,15 @@ Result<std::optional<std::uint32_t>> OtherRecords::behind(std::uint64_t collecti
   return remote_->behind(collective, written);
 }
 
+// What a rank that is behind wrote in its epoch is known. One that is ahead has a log again.
+bool OtherRecords::caught_up() const {
+  return remote_ == nullptr && std::ranges::all_of(others_, [this](const Other& other) {
+           const LogHead head = other.board->head();
+           return head.epoch == epoch_ ? head.bytes == other.read
+                                       : LogHead::after(head.epoch) == epoch_;
+         });
+}
+
 // A writer that finds that somebody has looked lets the counter grow; so this rank says that it
 // looks before it does. The largest count stays: others may have looked at a later one.
 Status OtherRecords::read_logs(std::uint64_t counter) {

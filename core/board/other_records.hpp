@@ -48,6 +48,9 @@ class OtherRecords {
     if (now != counter_) BENTO_TRY(read_logs(now));
     return remote_ == nullptr ? Status{} : read_remote();
   }
+  /// Is there nothing that catch_up() has not seen? Maps no memory and makes no call, so of other
+  /// nodes it does not know.
+  [[nodiscard]] bool caught_up() const;
   /// All records, with positions of their own. Those that still gather with their rank have places
   /// that in_buffer() tells.
   [[nodiscard]] const Index& index() const { return index_; }

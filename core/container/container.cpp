@@ -331,7 +331,7 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
   std::vector<Box> open;
   BENTO_ASSIGN(Lookup fresh, find_uncommitted(dataset, selection));
   std::map<std::size_t, std::size_t> place;
-  if (!fresh.pieces.empty() && inherited()) BENTO_TRY(check_inherited(dataset, fresh));
+  BENTO_TRY(check_inherited(dataset, fresh));
   for (auto& piece : fresh.pieces) {
     const auto [at, added] = place.try_emplace(piece.record, out.records.size());
     if (added) out.records.push_back(uncommitted_record(dataset, piece.record));
@@ -340,6 +340,7 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
   open = std::move(fresh.uncovered);
   if (state_.root.index.bytes == 0) {
     out.uncovered = std::move(open);
+    BENTO_TRY(check_unwritten(dataset, out));
     return out;
   }
   BENTO_ASSIGN(CommittedIndex* const older, committed());
@@ -358,6 +359,7 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
       out.pieces.push_back({before + piece.record, std::move(piece.part)});
     std::move(found.uncovered.begin(), found.uncovered.end(), std::back_inserter(out.uncovered));
   }
+  BENTO_TRY(check_unwritten(dataset, out));
   return out;
 }
 

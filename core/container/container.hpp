@@ -339,6 +339,7 @@ class Container {
   Status fill_gaps(const std::set<DatasetNumber>& datasets);
   // container_home.cpp
   [[nodiscard]] Status check_inherited(DatasetNumber dataset, const Lookup& fresh) const;
+  [[nodiscard]] Status check_unwritten(DatasetNumber dataset, const RecordLookup& found) const;
   // container_commit.cpp
   Status commit_impl(bool closing, const ViewBuilder& view);
   Status prepare(bool closing);

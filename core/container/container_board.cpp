@@ -231,11 +231,9 @@ Status Container::catch_up() {
 
 Result<bool> Container::others_wrote(DatasetNumber dataset) {
   if (boards_ == nullptr) return false;
-  const OtherRecords& others = boards_->others();
-  Status looked = catch_up();
-  // A forked child has what was mapped before, and gives none of it out (check_inherited).
-  if (!inherited()) BENTO_TRY(std::move(looked));
-  return others.any(dataset);
+  // A forked child has no descriptor to look through. What was seen before, it does not give out.
+  if (!inherited()) BENTO_TRY(catch_up());
+  return boards_->others().any(dataset);
 }
 
 // Another rank may have come to a call that fixes the layout before this one does, and have put

@@ -18,17 +18,28 @@ Status Container::check_home() const {
                           state_.path, home_.id(), ::getpid(), home_.id()));
 }
 
-// The process that wrote them may write them anew at any time; only what still gathers in memory is
-// the child's own copy, unless ranks share it.
+// Whoever wrote them may write them anew at any time. Those that still gather in memory are no
+// other case: it is not for a size to decide.
 Status Container::check_inherited(DatasetNumber dataset, const Lookup& fresh) const {
-  for (const auto& piece : fresh.pieces)
-    if (boards_ || !StreamWriter::buffered(state_.index.where(dataset, piece.record)))
-      return fail(Code::kPermission,
-                  fmt::format("'{}': dataset {} was written since the last H5Fflush by process {}; "
-                              "process {}, a forked child of it, can read only what was committed "
-                              "before it was forked",
-                              state_.path, dataset, home_.id(), ::getpid()));
-  return {};
+  if (!inherited() || fresh.pieces.empty()) return {};
+  return fail(Code::kPermission,
+              fmt::format("'{}': dataset {} was written since the last H5Fflush by process {} or "
+                          "another rank; process {}, a forked child of it, can read only what was "
+                          "committed before it was forked",
+                          state_.path, dataset, home_.id(), ::getpid()));
+}
+
+// Of what is committed that is what a child is promised. Where nothing is, others may have written.
+Status Container::check_unwritten(DatasetNumber dataset, const RecordLookup& found) const {
+  if (!inherited() || boards_ == nullptr || found.uncovered.empty() ||
+      boards_->others().caught_up())
+    return {};
+  return fail(Code::kPermission,
+              fmt::format("'{}': nothing is committed of some elements of dataset {}, and process "
+                          "{}, a forked child of process {}, cannot see whether other ranks have "
+                          "written them since the last H5Fflush. It can read only what was "
+                          "committed before it was forked",
+                          state_.path, dataset, ::getpid(), home_.id()));
 }
 
 }  // namespace bento

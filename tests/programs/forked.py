@@ -80,6 +80,73 @@ with h5py.File(path, "r") as file:
 """
 
 
+# What nobody has committed, in a session in which nothing else is.
+PENDING = """
+import os, sys
+import h5py
+
+path, elements, parallel = sys.argv[1], int(sys.argv[2]), len(sys.argv) > 3
+more, rank, barrier = {}, 0, lambda: None
+if parallel:
+    from mpi4py import MPI
+    more, rank, barrier = {"driver": "mpio", "comm": MPI.COMM_WORLD}, MPI.COMM_WORLD.rank, MPI.COMM_WORLD.barrier
+file = h5py.File(path, "w", **more)
+old = file.create_dataset("old", (elements,), "f8")
+new = file.create_dataset("new", (elements,), "f8")
+empty = file.create_dataset("empty", (elements,), "f8")
+if rank == 0:
+    old[:] = 3
+if parallel:
+    file.flush()
+    new[0:1]  # so that this rank has looked once, at nothing
+    barrier()
+if rank == (1 if parallel else 0):
+    new[: elements // 2] = 7
+barrier()
+child = os.fork()
+if child == 0:
+    lines = []
+    # A number that was a descriptor of the parent's is another file's now.
+    with open("other file", "w+b") as other:
+        other.write(bytes(1 << 20))
+        for _ in range(20):
+            os.dup(other.fileno())
+        for name, at in (("old", 1), ("new", 0), ("new", elements - 1), ("empty", 0)):
+            try:
+                lines.append(f"rank {rank}: {name} {at} is {file[name][at]}")
+            except Exception as error:
+                lines.append(f"rank {rank}: {name} {at} fails: {error}")
+    os.write(1, "".join(line + chr(10) for line in lines).encode())
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+barrier()
+file.close()
+"""
+
+
+def pending(elements):
+    """The child of the one that wrote: of one process."""
+    out = run([python(), "-c", PENDING, "pending.h5", elements], bento_env(), merge=True).out
+    say(out)
+    for name in ("old 1", "new 0"):
+        check(f"rank 0: {name} fails: " in out, f"a child reads what was not committed: {name}")
+    for name in (f"new {elements - 1}", "empty 0"):
+        check(f"rank 0: {name} is 0.0" in out, f"a child cannot read what nobody wrote: {name}")
+    check(out.count("forked child") == 2, "the errors do not say why")
+
+
+def pending_of_others(elements):
+    """The child of a rank that has not looked at what another one wrote, and that of the other one."""
+    out = mpirun(2, [python(), "-c", PENDING, "others.h5", elements, "parallel"], bento_env(), merge=True).out
+    say(out)
+    for rank in (0, 1):
+        check(f"rank {rank}: old 1 is 3.0" in out, f"rank {rank}'s child cannot read what was committed")
+        check(f"rank {rank}: new 0 fails: " in out, f"rank {rank}'s child reads what was not committed")
+    for name in (f"new {elements - 1}", "empty 0"):
+        check(f"rank 1: {name} is 0.0" in out, f"a child cannot read what nobody wrote: {name}")
+    check("forked child" in out, "the errors do not say why")
+
+
 def serial(how):
     out = run([python(), "-c", SERIAL, f"{how}.h5", how], bento_env(), merge=True).out
     say(f"{how}:\n{out}")
@@ -119,6 +186,9 @@ def test():
         raise harness.Skip("native HDF5 lets a child do what it likes")
     for how in ("exit", "close", "again", "hard"):
         serial(how)
+    for elements in (100, 200000):
+        pending(elements)
+        pending_of_others(elements)
     pool()
     ranks()
 
