@@ -3,6 +3,7 @@
 #include "vol/file/dataset_state.hpp"
 
 #include <cstring>
+#include <exception>
 
 #include <fmt/format.h>
 
@@ -151,9 +152,10 @@ Status find_home(const Object* object, const ObjectIdentity& identity, DatasetSt
   return {};
 }
 
-}  // namespace
+enum class Which { kAll, kDiverted };
 
-Result<DatasetState*> resolve(Object* object) {
+/// Null, and nothing is known, if it is of another kind.
+Result<DatasetState*> resolve(Object* object, Which which) {
   // What the library keeps of it is of an earlier step: type, extent, and values that lie in
   // metadata.
   if (object->outdated)
@@ -171,11 +173,13 @@ Result<DatasetState*> resolve(Object* object) {
     BENTO_ASSIGN(identity, identity_of(object));
   }
   state->file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
+  const DatasetDeclaration* const dataset =
+      state->file ? state->file->find(identity.token) : nullptr;
+  if (dataset == nullptr && which == Which::kDiverted) return nullptr;
   if (state->file) {
     BENTO_ASSIGN(state->type, created && created->number >= 0
                                   ? element_type_of(created->number, state->file->last_type())
                                   : element_type_of(object, state->file->last_type()));
-    const DatasetDeclaration* const dataset = state->file->find(identity.token);
     if (dataset != nullptr) {
       state->home = Home::kDiverted;
       state->number = dataset->number;
@@ -203,6 +207,21 @@ Result<DatasetState*> resolve(Object* object) {
   object->dataset_resolved = true;
   object->created.reset();
   return object->dataset.get();
+}
+
+}  // namespace
+
+Result<DatasetState*> resolve(Object* object) {
+  return resolve(object, Which::kAll);
+}
+
+void resolve_opened(Object* object) noexcept {
+  if (object == nullptr || object->type != H5I_DATASET || !any_armed_host()) return;
+  try {
+    (void)resolve(object, Which::kDiverted);
+  } catch (const std::exception&) {
+    unresolve(object);
+  }
 }
 
 void unresolve(Object* object) {
