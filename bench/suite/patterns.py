@@ -11,6 +11,7 @@ TWO = "raw-two"  # as many files as "bento files=2"
 KEPT = "raw-kept"
 TUNED = ("tuned independent", "tuned collective")
 BENTO = ("bento", "bento files=2")
+LEAST = "least"  # least_connector.c
 USUAL = PLAIN + NATIVE + BENTO
 
 OF_HDF5 = {
@@ -25,6 +26,8 @@ OF_HDF5 = {
 def method_of(name):
     if name in OF_HDF5:
         return Method(name, OF_HDF5[name])
+    if name == LEAST:
+        return Method(name, OF_HDF5[NATIVE[0]])
     if name.split(" ")[0] == "bento":
         return Method(name, OF_HDF5[NATIVE[0]], name)
     return Method(name, ["--method", name])
@@ -57,8 +60,10 @@ ALL = (
     pattern("blocks", "a rank's block of 3-D variables in one request", 16, methods=(*PLAIN, TWO, *NATIVE, *BENTO), more=(*TUNED, "subfiling")),
     pattern("ghosts", "blocks that lie in larger arrays in memory", 4),
     pattern("conversion", "double in memory, float in the file", 8),
-    Pattern("pieces-4k", "slabs in requests of 4 KiB", 8, ("--pattern", "pieces"), more=(*TUNED, "subfiling")),
-    Pattern("pieces-512", "slabs in requests of 512 B", 1, ("--pattern", "pieces", "--piece-bytes", "512")),
+    Pattern("pieces-4k", "slabs in requests of 4 KiB", 8, ("--pattern", "pieces"), methods=(*PLAIN, *NATIVE, LEAST, *BENTO),
+            more=(*TUNED, "subfiling")),
+    Pattern("pieces-512", "slabs in requests of 512 B", 1, ("--pattern", "pieces", "--piece-bytes", "512"),
+            methods=(*PLAIN, *NATIVE, LEAST, *BENTO)),
     pattern("members", "a compound of four, a member at a time, each from an array of its own", 4),
     pattern("interleaved", "an array of structures in memory, a variable for each of their members", 1),
     pattern("gaps", "every third element of slabs that are there already", 0.25, variables=1),

@@ -18,6 +18,7 @@ SERIES = {
     "filter": ("#666666", "triangle"),
     "native": ("#d55e00", "diamond"),
     "tuned": ("#e69f00", "diamond"),
+    "least": ("#f0a0a0", "circle"),
     "subfiling": ("#cc79a7", "triangle"),
     "bento view=off": ("#56b4e9", "circle"),
     "bento": ("#0072b2", "circle"),

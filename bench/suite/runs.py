@@ -10,7 +10,7 @@ import tempfile
 from measuring import Bench, RunFailed
 
 from suite import disk
-from suite.patterns import OF_NAME
+from suite.patterns import LEAST, OF_NAME
 
 SMALL_BYTES = 128 * 8  # of a dataset and rank
 WRITING = ("create", "write", "flush", "one", "close")
@@ -56,6 +56,8 @@ class Runs(Bench):
             shutil.rmtree(work, ignore_errors=True)
 
     def environment_of(self, method, group, stats, plugin=True):
+        if method.name == LEAST:
+            return dict(self.native_environment, HDF5_VOL_CONNECTOR=LEAST, HDF5_PLUGIN_PATH=os.path.join(self.options.build, "bench"))
         if not method.connector or not plugin:
             return self.native_environment
         connector = with_option(method.connector, "durability=power") if group.synced else method.connector

@@ -6,7 +6,7 @@ import statistics
 
 from measuring import NATIVE
 
-from suite.patterns import KEPT, OF_NAME, TUNED, TWO
+from suite.patterns import BENTO, KEPT, LEAST, OF_NAME, TUNED, TWO
 from suite.results import judged, rate
 from suite.runs import WRITING
 
@@ -25,8 +25,6 @@ RATIOS = (
     )),
     *((pattern, "write", FILES_2, "native", 2.0) for pattern in ("pieces-4k", "pieces-512")),
     ("overwrite", "write", "bento", KEPT, 0.95),
-    ("pieces-4k", "read", "bento", "native", 1.2),
-    ("pieces-4k", "read", "bento", "raw", 0.6),
     ("deflate-1", "write", "bento", "filter", 0.9),
     ("deflate-6", "write", "bento", "filter", 0.9),
     ("restart-same", "read", "bento", "raw", 0.8),
@@ -37,7 +35,7 @@ RATIOS = (
 OWN = {(pattern, operation) for pattern, operation, method, base, _ in RATIOS if (method, base) == ("bento", "native")}
 # Natively a flush writes over the one before, and a death in the middle loses both. Here that stays until the next one is
 # complete, which costs plain pwrite (raw-kept) as much.
-OWN |= {("overwrite", "write")}
+OWN |= {("overwrite", "write"), ("pieces-4k", "read")}
 COPIES = {"ghosts": "blocks", "conversion": "slabs"}  # a pattern, and what it is without its copy in memory
 PIECES = ("pieces-4k", "pieces-512")
 OF_TWO_FILES = {"slabs": 0.85, "bands": 0.75, "blocks": 0.75}  # of raw, by "files=2"
@@ -74,8 +72,8 @@ class Comparisons:
             for operation in OF_NAME[group.pattern].operations:
                 if (group.pattern, operation) not in OWN:
                     self.ratio(group, operation, "bento", "native", EQUAL)
-                if group.pattern in PIECES and operation == "write":
-                    self.pieces(group)
+                if group.pattern in PIECES:
+                    (self.pieces_written if operation == "write" else self.pieces_read)(group)
                 if group.pattern in OF_TWO_FILES and operation == "write":
                     self.two_files(group)
                 if group.pattern in COPIES:
@@ -103,20 +101,37 @@ class Comparisons:
                 return methods
         return {}
 
-    def pieces(self, group):
-        """The smaller of twice native, and 0.95 of the same method's slabs."""
+    def pieces_written(self, group):
+        """Twice native, 0.95 of the same method's slabs, or in one file what the least of connectors writes, whichever is least."""
         methods, slabs = self.samples[group], self.other(group, "slabs")
-        for name in ("bento", FILES_2):
-            rates = [values_of(methods, name, "write"), values_of(methods, "native", "write"), values_of(slabs, name, "write")]
-            values = [mine / min(2 * native, 0.95 * slab) for mine, native, slab in zip(*rates)]
-            self.add(group, "write", f"{name} / the smaller of 2 x native and 0.95 x its slabs", values, 1.0)
+        rates = {name: values_of(methods, name, "write") for name in ("native", LEAST, *BENTO)}
+        for name in BENTO:
+            limits = [(2, "native", rates["native"]), (0.95, "its slabs", values_of(slabs, name, "write"))]
+            if name == "bento":
+                limits.append((EQUAL, LEAST, rates[LEAST]))
+            self.within(group, "write", name, rates[name], limits)
+
+    def pieces_read(self, group):
+        """A part of another rate, or what the least of connectors reads."""
+        if group.pattern != "pieces-4k":
+            return
+        methods = self.samples[group]
+        limit = (EQUAL, LEAST, values_of(methods, LEAST, "read"))
+        for share, base in ((1.2, "native"), (0.6, "raw")):
+            self.within(group, "read", "bento", values_of(methods, "bento", "read"), [(share, base, values_of(methods, base, "read")), limit])
+
+    def within(self, group, operation, name, rates, limits):
+        """`name` against the smallest of its limits: (share, name of the rate, rates). Those of programs without our code may not have been measured."""
+        limits = [limit for limit in limits if limit[2] or limit[1] not in (LEAST, TWO)]
+        smallest = [min(share * rate for (share, _, _), rate in zip(limits, each)) for each in zip(*(limit[2] for limit in limits))]
+        title = f"{name} / the smallest of " + ", ".join(f"{share} x {base}" for share, base, _ in limits)
+        self.add(group, operation, title, [mine / limit for mine, limit in zip(rates, smallest)], 1.0)
 
     def two_files(self, group):
         """The smaller of a part of raw, and as much of plain pwrite into as many files: ranks that share a file wait for each other there."""
         share, methods = OF_TWO_FILES[group.pattern], self.samples[group]
-        rates = [values_of(methods, name, "write") for name in (FILES_2, "raw", TWO)]
-        values = [mine / min(share * raw, EQUAL * two) for mine, raw, two in zip(*rates)]
-        self.add(group, "write", f"{FILES_2} / the smaller of {share} x raw and {EQUAL} x {TWO}", values, 1.0)
+        limits = [(part, name, values_of(methods, name, "write")) for part, name in ((share, "raw"), (EQUAL, TWO))]
+        self.within(group, "write", FILES_2, values_of(methods, FILES_2, "write"), limits)
 
     def copy(self, group, operation):
         """Native's calls take longer than without the copy in memory; so much longer than its own calls without it may ours take."""

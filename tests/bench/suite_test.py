@@ -86,7 +86,10 @@ class Targets(unittest.TestCase):
     def test_pieces(self):
         pieces = Group("pieces-4k", "tmpfs", False, False, 4, 4096)
         found = self.found(samples_of(native_independent=[100], bento=[190]), pieces, others={GROUP: samples_of(bento=[200])})
-        self.assertAlmostEqual(found["bento / the smaller of 2 x native and 0.95 x its slabs"]["median"], 1.0)
+        self.assertAlmostEqual(found["bento / the smallest of 2 x native, 0.95 x its slabs"]["median"], 1.0)
+        limited = samples_of(native_independent=[100], bento=[190], least=[100])
+        found = self.found(limited, pieces, others={GROUP: samples_of(bento=[200])})
+        self.assertAlmostEqual(found["bento / the smallest of 2 x native, 0.95 x its slabs, 0.97 x least"]["median"], 1.9 / 0.97)
 
 
 class FakeRuns:
