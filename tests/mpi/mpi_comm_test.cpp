@@ -2,11 +2,12 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Checks of MpiCommunicator, run under mpirun with any number of ranks:
-///   mpi_comm_test contents [BIG_MIB]   gather and broadcast, one message of BIG_MIB MiB, 10,000
-///   small rounds mpi_comm_test missing RANK [LEAVE] RANK stays away for longer than the timeout;
-///   what do the others say?
-///                                      with LEAVE, it never comes at all
-///   mpi_comm_test finalised            calls after MPI_Finalize
+///   mpi_comm_test contents [BIG_MIB]      gather and broadcast, one message of BIG_MIB MiB, 10,000
+///                                         small rounds
+///   mpi_comm_test missing RANK [LEAVE]    RANK stays away for longer than the timeout; what do the
+///                                         others say? With LEAVE, it never comes at all
+///   mpi_comm_test untaken                 the last rank gathers, and stays away from the broadcast
+///   mpi_comm_test finalised               calls after MPI_Finalize
 /// Rank 0 prints one line per check. The exit status is 1 if a check failed on any rank.
 #include <cstdio>
 #include <cstdlib>
@@ -189,6 +190,22 @@ void missing(int absent, bool leave) {
   check(now() - end < 0.5, "a broken communicator is dropped without waiting");
 }
 
+/// Rank 0 has all it needs, but cannot tell the last rank, whose parent it must be.
+void untaken() {
+  constexpr double kTimeout = 2;
+  auto comm = make(kTimeout);
+  const int last = comm->size() - 1;
+  const bool gathered = comm->gather(Bytes(8)).has_value();
+  check(gathered, "all ranks gather");
+  if (comm->rank() == last) std::this_thread::sleep_for(std::chrono::seconds(6));
+  const auto told = comm->broadcast(Bytes(comm->rank() == 0 ? std::size_t{1} << 20 : 0));
+  const bool names = !told && told.error().text.find(fmt::format("rank {} did not answer", last)) !=
+                                  std::string::npos;
+  check(comm->rank() != 0 || names, "names the rank that did not take it",
+        told ? "success" : told.error().text);
+  comm.reset();
+}
+
 void finalised() {
   auto group = make(2);
   MPI_Comm self = MPI_COMM_NULL;
@@ -225,11 +242,14 @@ int main(int argc, char** argv) {
     contents(argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0);
   } else if (mode == "missing" && argc > 2) {
     missing(std::atoi(argv[2]), argc > 3);
+  } else if (mode == "untaken") {
+    untaken();
   } else if (mode == "finalised") {
     finalised();
   } else {
     std::fprintf(stderr,
-                 "usage: mpi_comm_test contents [BIG_MIB] | missing RANK [LEAVE] | finalised\n");
+                 "usage: mpi_comm_test contents [BIG_MIB] | missing RANK [LEAVE] | untaken | "
+                 "finalised\n");
     failed_checks = 1;
   }
   int gone = 0;

@@ -166,8 +166,20 @@ bool MpiCommunicator::reap() {
   return true;
 }
 
+std::vector<int> MpiCommunicator::who_has_not_taken() {
+  std::set<int> ranks;
+  for (Sent& sent : sent_) {
+    int done = 0;
+    MPI_Testall(static_cast<int>(sent.requests.size()), sent.requests.data(), &done,
+                MPI_STATUSES_IGNORE);
+    if (done == 0) ranks.insert(sent.to);
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
 Status MpiCommunicator::send(int to, int tag, const std::shared_ptr<const Bytes>& message) {
   auto& sent = sent_.emplace_back();
+  sent.to = to;
   sent.message = message;
   for (std::size_t at = 0; at < message->size(); at += kPieceBytes) {
     const std::size_t piece = std::min(kPieceBytes, message->size() - at);
@@ -335,9 +347,7 @@ Result<Bytes> MpiCommunicator::broadcast(std::span<const std::byte> payload) {
   // A large message only moves while this rank is inside MPI: see it off before leaving.
   Backoff backoff(kNapWhileMovingSeconds);
   while (!reap()) {
-    if (backoff.is_late(until))
-      return give_up(fmt::format("a message of {} bytes was not taken within {} s (timeout=)",
-                                 message->size(), timeout_s_));
+    if (backoff.is_late(until)) return give_up(did_not_answer(who_has_not_taken(), timeout_s_));
     backoff.pause();
   }
   return Bytes(message->begin() + kHeadBytes, message->end());

@@ -44,6 +44,7 @@ class MpiCommunicator final : public Communicator {
   /// A message under way: as many requests as it has pieces. MPI reads the buffer until all are
   /// done.
   struct Sent {
+    int to;
     std::shared_ptr<const Bytes> message;
     std::vector<MPI_Request> requests;
   };
@@ -64,6 +65,8 @@ class MpiCommunicator final : public Communicator {
   std::string name_missing(std::vector<int> missing) const;
   /// Forgets sends that are done. Returns whether none is left.
   bool reap();
+  /// Ranks to which something was sent that they have not taken, ascending.
+  std::vector<int> who_has_not_taken();
   /// Fails for good without a word to anybody; what the others do not know they find out at their
   /// deadline.
   tl::unexpected<Error> broken(std::string why);
