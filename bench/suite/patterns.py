@@ -97,7 +97,7 @@ def methods_of(pattern, options):
     if not pattern.small:
         names += [name for name in options.connector if name not in names]
     if options.quick and pattern.name != "slabs":
-        names = [name for name in names if name in ("filter", NATIVE[0], "bento")]
+        names = [name for name in names if name in ("filter", NATIVE[0], LEAST, "bento")]
     if options.methods:
         names = [name for name in names if name in options.methods]
     return [method_of(name) for name in names]

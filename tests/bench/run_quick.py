@@ -15,7 +15,7 @@ import xml.etree.ElementTree as ElementTree
 sys.dont_write_bytecode = True
 SOURCE = os.environ["H5BENTO_SOURCE"]
 sys.path.insert(0, os.path.join(SOURCE, "bench"))
-from suite.patterns import OF_NAME, QUICK, USUAL
+from suite.patterns import OF_NAME, QUICK
 
 
 def run(*arguments):
@@ -34,7 +34,7 @@ def check_samples(groups):
     for pattern in (OF_NAME[name] for name in QUICK):
         group = groups[pattern.name]["samples"]
         check("bento" in group and len(group) >= 2, f"{pattern.name}: only {', '.join(group)}")
-        check(pattern.name != "slabs" or set(group) == set(USUAL), f"slabs: only {', '.join(group)}")
+        check(pattern.name != "slabs" or set(group) == set(pattern.methods), f"slabs: only {', '.join(group)}")
         for name, samples in group.items():
             check(len(samples) == 1, f"{pattern.name}, {name}: {len(samples)} samples")
             for operation in pattern.operations:
