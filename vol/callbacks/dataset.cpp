@@ -221,9 +221,7 @@ void* dataset_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hi
     void* const under =
         H5VLdataset_open(where->under, loc, where->under_vol_id, name, dapl, dxpl, req);
     if (under == nullptr) return fail(native_failed("dataset open"));
-    Object* const dataset = wrap_new(under, where->under_vol_id, H5I_DATASET);
-    resolve_opened(dataset);
-    return dataset;
+    return wrap_new(under, where->under_vol_id, H5I_DATASET);
   });
 }
 

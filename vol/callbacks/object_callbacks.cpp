@@ -8,7 +8,6 @@
 #include "vol/callbacks/entry.hpp"
 #include "vol/callbacks/region_call.hpp"
 #include "vol/data/dataset_copy.hpp"
-#include "vol/file/dataset_state.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/reference_call.hpp"
@@ -30,9 +29,7 @@ void* object_open(void* obj, const H5VL_loc_params_t* loc, H5I_type_t* opened_ty
     if (!may_open(at(obj), loc, nullptr)) return static_cast<Object*>(nullptr);
     const hid_t vol = at(obj)->under_vol_id;
     void* const under = H5VLobject_open(at(obj)->under, loc, vol, opened_type, dxpl, req);
-    Object* const opened = under != nullptr ? wrap_new(under, vol, *opened_type) : nullptr;
-    resolve_opened(opened);
-    return opened;
+    return under != nullptr ? wrap_new(under, vol, *opened_type) : nullptr;
   });
 }
 

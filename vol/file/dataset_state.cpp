@@ -3,7 +3,6 @@
 #include "vol/file/dataset_state.hpp"
 
 #include <cstring>
-#include <exception>
 
 #include <fmt/format.h>
 
@@ -152,10 +151,9 @@ Status find_home(const Object* object, const ObjectIdentity& identity, DatasetSt
   return {};
 }
 
-enum class Which { kAll, kDiverted };
+}  // namespace
 
-/// Null, and nothing is known, if it is of another kind.
-Result<DatasetState*> resolve(Object* object, Which which) {
+Result<DatasetState*> resolve(Object* object) {
   // What the library keeps of it is of an earlier step: type, extent, and values that lie in
   // metadata.
   if (object->outdated)
@@ -173,13 +171,11 @@ Result<DatasetState*> resolve(Object* object, Which which) {
     BENTO_ASSIGN(identity, identity_of(object));
   }
   state->file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
-  const DatasetDeclaration* const dataset =
-      state->file ? state->file->find(identity.token) : nullptr;
-  if (dataset == nullptr && which == Which::kDiverted) return nullptr;
   if (state->file) {
     BENTO_ASSIGN(state->type, created && created->number >= 0
                                   ? element_type_of(created->number, state->file->last_type())
                                   : element_type_of(object, state->file->last_type()));
+    const DatasetDeclaration* const dataset = state->file->find(identity.token);
     if (dataset != nullptr) {
       state->home = Home::kDiverted;
       state->number = dataset->number;
@@ -207,21 +203,6 @@ Result<DatasetState*> resolve(Object* object, Which which) {
   object->dataset_resolved = true;
   object->created.reset();
   return object->dataset.get();
-}
-
-}  // namespace
-
-Result<DatasetState*> resolve(Object* object) {
-  return resolve(object, Which::kAll);
-}
-
-void resolve_opened(Object* object) noexcept {
-  if (object == nullptr || object->type != H5I_DATASET || !any_armed_host()) return;
-  try {
-    (void)resolve(object, Which::kDiverted);
-  } catch (const std::exception&) {
-    unresolve(object);
-  }
 }
 
 void unresolve(Object* object) {

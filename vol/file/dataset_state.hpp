@@ -111,11 +111,6 @@ struct CreatedDataset {
 /// Finds out, once per wrapper, where the dataset's data is. Makes no communication.
 Result<DatasetState*> resolve(Object* object);
 
-/// Finds it out for a diverted dataset that was just opened, as the native library reads what it
-/// needs for transfers when a dataset is opened. Whatever is wrong with it is said when it is used.
-/// `object` may be null, or no dataset. Makes no communication.
-void resolve_opened(Object* object) noexcept;
-
 /// Forgets what is cached, after H5Drefresh or when the wrapper's dataset was just declared.
 void unresolve(Object* object);
 

@@ -29,8 +29,8 @@ struct Object {
   /// This wrapper has a reference on that id, because it is not native_connector(), which stays.
   bool holds_connector = false;
   H5I_type_t type = H5I_BADID;
-  /// Datasets only: resolved when it is opened if its data is diverted, else on first use, since a
-  /// wrapped dataset may belong to any file. See vol/file/dataset_state.hpp.
+  /// Datasets only; resolved on first use, since a wrapped dataset may belong to any file. See
+  /// vol/file/dataset_state.hpp.
   std::shared_ptr<DatasetState> dataset;
   bool dataset_resolved = false;
   /// Of a diverted dataset that was created here, until it is resolved: what nobody need ask the
