@@ -50,7 +50,7 @@ class ReadAhead {
   bool fill(Sequence& sequence, File& file, std::uint64_t address, std::size_t wanted,
             std::uint64_t end);
 
-  std::array<Sequence, 16> sequences_;
+  std::array<Sequence, 8> sequences_;
   std::size_t last_ = 0;  ///< the sequence that was read last
   std::uint64_t clock_ = 0;
   std::uint64_t file_reads_ = 0;
