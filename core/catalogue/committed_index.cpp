@@ -113,12 +113,7 @@ Result<StepPayload> decode_payload(std::span<const std::byte> bytes) {
 class CommittedIndex::DatasetRecords {
  public:
   DatasetRecords(RecordLookup all, unsigned rank) : all_(std::move(all)), rank_(rank) {
-    for (const auto& piece : all_.pieces) {
-      const auto start = piece.part.start.view();
-      const auto count = piece.part.count.view();
-      corners_.insert(corners_.end(), start.begin(), start.end());
-      corners_.insert(corners_.end(), count.begin(), count.end());
-    }
+    for (const auto& piece : all_.pieces) append_corners(corners_, piece.part);
     if (rank_ != 0) tree_.build(corners_, rank_, all_.pieces.size());
   }
 

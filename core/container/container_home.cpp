@@ -21,7 +21,7 @@ Status Container::check_home() const {
 // Whoever wrote them may write them anew at any time. Those that still gather in memory are no
 // other case: it is not for a size to decide.
 Status Container::check_inherited(DatasetNumber dataset, const Lookup& fresh) const {
-  if (!inherited() || fresh.pieces.empty()) return {};
+  if (fresh.pieces.empty() || !inherited()) return {};
   return fail(Code::kPermission,
               fmt::format("'{}': dataset {} was written since the last H5Fflush by process {} or "
                           "another rank; process {}, a forked child of it, can read only what was "
@@ -31,7 +31,7 @@ Status Container::check_inherited(DatasetNumber dataset, const Lookup& fresh) co
 
 // Of what is committed that is what a child is promised. Where nothing is, others may have written.
 Status Container::check_unwritten(DatasetNumber dataset, const RecordLookup& found) const {
-  if (!inherited() || boards_ == nullptr || found.uncovered.empty() ||
+  if (boards_ == nullptr || found.uncovered.empty() || !inherited() ||
       boards_->others().caught_up())
     return {};
   return fail(Code::kPermission,

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/records/member_history.hpp"
+#include "core/records/middle_cut.hpp"
 
 namespace bento {
 
@@ -89,24 +90,19 @@ class Finder {
   std::optional<LostMembers> look(const Box& box, std::vector<std::uint32_t> writes) {
     forget_what_is_safe(box, writes);
     if (writes.empty()) return std::nullopt;
-    const auto [d, middle] = cut_of(box, writes);
-    if (d == box.rank()) {
+    const auto cut = cut_of(box, writes);
+    if (!cut) {
       const auto found = history_.find_lost(writes);
       if (!found) return std::nullopt;
       return LostMembers{box, writes_.write(found->lost).order.rank,
                          writes_.write(found->by).order.rank};
     }
-    Box lower = box;
-    Box upper = box;
-    lower.count[d] = middle - box.start[d];
-    upper.start[d] = middle;
-    upper.count[d] = box.count[d] - lower.count[d];
+    const auto [lower, upper] = halves_of(box, *cut);
     std::vector<std::uint32_t> part;
     for (const std::uint32_t one : writes)
-      if (start(one, d) < middle) part.push_back(one);
+      if (start(one, cut->dimension) < cut->at) part.push_back(one);
     if (auto lost = look(lower, std::move(part))) return lost;
-    std::erase_if(writes,
-                  [&, d = d, middle = middle](std::uint32_t one) { return end(one, d) <= middle; });
+    std::erase_if(writes, [&](std::uint32_t one) { return end(one, cut->dimension) <= cut->at; });
     return look(upper, std::move(writes));
   }
 
@@ -132,32 +128,19 @@ class Finder {
     writes.resize(kept);
   }
 
-  struct Cut {
-    unsigned dimension;  ///< that of which most writes end within the box; none: its rank
-    std::uint64_t at;
-  };
-  [[nodiscard]] Cut cut_of(const Box& box, const std::vector<std::uint32_t>& writes) {
-    Cut cut{box.rank(), 0};
-    std::size_t most = 0;
-    for (unsigned d = 0; d < box.rank(); ++d) {
-      ends_.clear();
-      for (const std::uint32_t one : writes)
-        for (const std::uint64_t end_of : {start(one, d), end(one, d)})
-          if (end_of > box.start[d] && end_of < box.start[d] + box.count[d])
-            ends_.push_back(end_of);
-      if (ends_.size() <= most) continue;
-      most = ends_.size();
-      const auto middle = ends_.begin() + static_cast<std::ptrdiff_t>(most / 2);
-      std::nth_element(ends_.begin(), middle, ends_.end());
-      cut = {d, *middle};
-    }
-    return cut;
+  [[nodiscard]] std::optional<MiddleCut> cut_of(const Box& box,
+                                                const std::vector<std::uint32_t>& writes) const {
+    return middle_cut(box, [&](unsigned d, const auto& visit) {
+      for (const std::uint32_t one : writes) {
+        visit(start(one, d));
+        visit(end(one, d));
+      }
+    });
   }
 
   const MemberWriteTable& writes_;
   MemberHistory history_;
   MemberSet every_;
-  std::vector<std::uint64_t> ends_;
 };
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "core/records/box_tree.hpp"
+
 namespace bento {
 
 namespace {
@@ -52,8 +54,7 @@ std::uint32_t MemberWriteTable::intern(const MemberSet& members) {
 }
 
 void MemberWriteTable::push(const Box& box, const Write& write) {
-  corners_.insert(corners_.end(), box.start.view().begin(), box.start.view().end());
-  corners_.insert(corners_.end(), box.count.view().begin(), box.count.view().end());
+  append_corners(corners_, box);
   writes_.push_back(write);
 }
 

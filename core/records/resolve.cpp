@@ -3,6 +3,9 @@
 #include "core/records/resolve.hpp"
 
 #include <algorithm>
+#include <optional>
+
+#include "core/records/middle_cut.hpp"
 
 namespace bento {
 
@@ -32,28 +35,13 @@ Status resolve_greedily(const Box& selection, const Candidates& newest_first, Qu
   return {};
 }
 
-/// The candidates' boundary inside `selection` nearest to the middle of all of them, in the
-/// dimension that has most. Cutting there cuts few records. False if no boundary lies inside.
-bool choose_cut(const Box& selection, const Candidates& candidates, unsigned& dimension,
-                std::uint64_t& coordinate) {
-  std::vector<std::uint64_t> best;
-  for (unsigned d = 0; d < selection.rank(); ++d) {
-    std::vector<std::uint64_t> inside;
-    for (const Candidate* const candidate : candidates)
-      for (const std::uint64_t at :
-           {candidate->visible.start[d], candidate->visible.start[d] + candidate->visible.count[d]})
-        if (at > selection.start[d] && at < selection.start[d] + selection.count[d])
-          inside.push_back(at);
-    if (inside.size() > best.size()) {
-      best.swap(inside);
-      dimension = d;
+std::optional<MiddleCut> cut_of(const Box& selection, const Candidates& candidates) {
+  return middle_cut(selection, [&](unsigned d, const auto& visit) {
+    for (const Candidate* const candidate : candidates) {
+      visit(candidate->visible.start[d]);
+      visit(candidate->visible.start[d] + candidate->visible.count[d]);
     }
-  }
-  if (best.empty()) return false;
-  std::nth_element(best.begin(), best.begin() + static_cast<std::ptrdiff_t>(best.size() / 2),
-                   best.end());
-  coordinate = best[best.size() / 2];
-  return true;
+  });
 }
 
 /// Subtracting many pieces from one box would cost their number squared, so the selection is halved
@@ -65,17 +53,12 @@ Status resolve(const Box& selection, Candidates candidates, QueryBudget& budget,
       candidates.begin(), candidates.end(),
       [&](const Candidate* candidate) { return contains(candidate->visible, selection); });
   if (cover != candidates.end()) candidates.erase(cover + 1, candidates.end());
-  unsigned dimension = 0;
-  std::uint64_t coordinate = 0;
-  if (candidates.size() <= kFew || !choose_cut(selection, candidates, dimension, coordinate))
-    return resolve_greedily(selection, candidates, budget, out);
+  std::optional<MiddleCut> cut;
+  if (candidates.size() > kFew) cut = cut_of(selection, candidates);
+  if (!cut) return resolve_greedily(selection, candidates, budget, out);
   BENTO_TRY(budget.spend(1 + candidates.size() / 16));
-  Box low = selection;
-  Box high = selection;
-  low.count[dimension] = coordinate - selection.start[dimension];
-  high.start[dimension] = coordinate;
-  high.count[dimension] -= low.count[dimension];
-  for (const Box& half : {low, high}) {
+  const auto [lower, upper] = halves_of(selection, *cut);
+  for (const Box& half : {lower, upper}) {
     Candidates touching;
     for (const Candidate* const candidate : candidates)
       if (overlaps(candidate->visible, half)) touching.push_back(candidate);

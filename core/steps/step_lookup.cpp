@@ -34,10 +34,7 @@ class TouchingCandidates {
     if (candidates.size() <= kFew || boxes <= kFew) return;
     const unsigned rank = candidates.front().visible.rank();
     corners_.reserve(candidates.size() * 2 * rank);
-    for (const auto& candidate : candidates) {
-      for (unsigned d = 0; d < rank; ++d) corners_.push_back(candidate.visible.start[d]);
-      for (unsigned d = 0; d < rank; ++d) corners_.push_back(candidate.visible.count[d]);
-    }
+    for (const auto& candidate : candidates) append_corners(corners_, candidate.visible);
     tree_.build(corners_, rank, candidates.size());
   }
 

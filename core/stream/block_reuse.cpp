@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/records/box_tree.hpp"
+
 namespace bento {
 
 namespace {
@@ -16,8 +18,8 @@ Hash128 hash_of(std::span<const std::uint64_t> numbers) {
 }
 
 Hash128 hash_of(const Box& box) {
-  std::vector<std::uint64_t> numbers(box.start.view().begin(), box.start.view().end());
-  numbers.insert(numbers.end(), box.count.view().begin(), box.count.view().end());
+  std::vector<std::uint64_t> numbers;
+  append_corners(numbers, box);
   return hash_of(numbers);
 }
 
@@ -31,8 +33,7 @@ bool is_large(const StreamBlockShape& block) {
 void BlockReuse::FewRecords::add(const Box& box, const Place& place) {
   rank_ = box.rank();
   if (numbers_.empty()) numbers_.reserve(width());  // most datasets come to no more
-  for (const Dims* const corner : {&box.start, &box.count})
-    numbers_.insert(numbers_.end(), corner->view().begin(), corner->view().end());
+  append_corners(numbers_, box);
   numbers_.push_back(place.position);
   numbers_.push_back(place.bytes);
 }

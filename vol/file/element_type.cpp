@@ -27,8 +27,8 @@ ElementType::ElementType(TypeHandle id)
 bool ElementType::equals(hid_t type) {
   if (predefined_ == type) return true;
   if (H5Tequal(type, id_.get()) <= 0) return false;
-  if (program_s_ == type) return true;
-  (is_predefined_number(type) ? predefined_ : program_s_) = type;
+  if (other_ == type) return true;
+  (is_predefined_number(type) ? predefined_ : other_) = type;
   return true;
 }
 

@@ -38,7 +38,7 @@ class ElementType {
   bool number_;
   bool compound_;
   std::optional<hid_t> predefined_;  ///< one of the library's, and equal to this
-  std::optional<hid_t> program_s_;   ///< the last that was equal, and is none of the library's
+  std::optional<hid_t> other_;       ///< the last that was equal, and is none of the library's
 };
 
 /// The type of a dataset. `last` is where its file keeps the one that was asked for last: it lives

@@ -155,12 +155,15 @@ double MpiCommunicator::deadline(double factor, int levels) const {
   return now_s() + factor * timeout_s_ + grace * levels;
 }
 
+bool MpiCommunicator::Sent::is_done() {
+  int done = 0;
+  MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+  return done != 0;
+}
+
 bool MpiCommunicator::reap() {
   while (!sent_.empty()) {
-    auto& requests = sent_.front().requests;
-    int done = 0;
-    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
-    if (done == 0) return false;
+    if (!sent_.front().is_done()) return false;
     sent_.pop_front();
   }
   return true;
@@ -168,12 +171,8 @@ bool MpiCommunicator::reap() {
 
 std::vector<int> MpiCommunicator::who_has_not_taken() {
   std::set<int> ranks;
-  for (Sent& sent : sent_) {
-    int done = 0;
-    MPI_Testall(static_cast<int>(sent.requests.size()), sent.requests.data(), &done,
-                MPI_STATUSES_IGNORE);
-    if (done == 0) ranks.insert(sent.to);
-  }
+  for (Sent& sent : sent_)
+    if (!sent.is_done()) ranks.insert(sent.to);
   return {ranks.begin(), ranks.end()};
 }
 

@@ -47,6 +47,7 @@ class MpiCommunicator final : public Communicator {
     int to;
     std::shared_ptr<const Bytes> message;
     std::vector<MPI_Request> requests;
+    bool is_done();
   };
   MpiCommunicator(MPI_Comm comm, double timeout_s);
 
