@@ -147,6 +147,12 @@ Status RemoteRanks::fetch(int rank, std::span<const RemotePart> parts) {
     const std::scoped_lock lock(mutex_);
     arrive(rank);
   }
+  BENTO_TRY(read(parts));
+  while (read_again_ && read_again_(parts)) BENTO_TRY(read(parts));
+  return {};
+}
+
+Status RemoteRanks::read(std::span<const RemotePart> parts) {
   for (const RemotePart& part : parts) {
     const std::scoped_lock lock(mutex_);
     BENTO_TRY(inside(part.rank, part.address, part.into.size()));

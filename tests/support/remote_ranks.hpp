@@ -21,11 +21,14 @@ namespace bento::test {
 class RemoteRanks {
  public:
   using Fetch = std::function<Status(int rank, std::span<const RemotePart> parts)>;
+  using ReadAgain = std::function<bool(std::span<const RemotePart> parts)>;
   using Put = std::function<Result<unsigned>(int rank)>;
   explicit RemoteRanks(int nodes) : nodes_(nodes) {}
 
   /// Is called before each fetch; its error is that of the fetch.
   void before_fetch(Fetch hook) { before_fetch_ = std::move(hook); }
+  /// Is called after each fetch with what was read; while it is true, all is read again.
+  void read_again_while(ReadAgain hook) { read_again_ = std::move(hook); }
   /// Is called before each put; the result says before which of the following fetches of that rank
   /// it arrives, 0: at once.
   void before_put(Put hook) { before_put_ = std::move(hook); }
@@ -40,6 +43,7 @@ class RemoteRanks {
   void expose(int rank, std::byte* begin, std::uint64_t bytes);
   void close(int rank);
   Status fetch(int rank, std::span<const RemotePart> parts);
+  Status read(std::span<const RemotePart> parts);
   Status put(int rank, std::uint32_t to, std::uint64_t address, std::span<const std::byte> bytes);
   /// With the lock.
   Status inside(std::uint32_t rank, std::uint64_t address, std::size_t bytes);
@@ -49,6 +53,7 @@ class RemoteRanks {
   bool remembers_ = false;
   std::map<int, Hash128> reached_;
   Fetch before_fetch_;
+  ReadAgain read_again_;
   Put before_put_;
   struct OnItsWay {
     unsigned fetches = 0;

@@ -5,6 +5,7 @@
 /// between.
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
@@ -577,18 +578,19 @@ TEST_CASE("board: whether memory is read without its owner's help is tried once"
   CHECK((tried > 0) == (forgetful >= 0));
 }
 
-// Such a fetch comes to its end when the owner of the memory makes its next call.
+// Such a fetch comes to its end when the owner of the memory makes its next call. It never sees
+// that the owner rests, even if the test gets no processor for as long as that takes.
 TEST_CASE("board: memory that is read only with its owner's help is not used", "[core][board]") {
   for (const int asleep : {0, 1}) {
     CAPTURE(asleep);
     const MemoryFileSystem disk;
     RemoteRanks remote(2);
-    remote.before_fetch([&](int, std::span<const RemotePart> parts) -> Status {
-      if (static_cast<int>(parts[0].rank) != asleep) return {};
-      const auto* const at_rest = reinterpret_cast<std::atomic<std::uint64_t>*>(
-          static_cast<std::uintptr_t>(parts[0].address));
-      while (at_rest->load() == 1) std::this_thread::yield();
-      return {};
+    remote.read_again_while([&](std::span<const RemotePart> parts) {
+      if (static_cast<int>(parts[0].rank) != asleep) return false;
+      std::uint64_t rests = 0;
+      std::memcpy(&rests, parts[0].into.data(), sizeof(rests));
+      if (rests == 1) std::this_thread::yield();
+      return rests == 1;
     });
     const auto results = run_ranks(2, [&](Communicator& threads) -> Status {
       const std::shared_ptr<Communicator> comm = remote.communicator(threads);
