@@ -16,8 +16,8 @@ Result<H5AC_cache_config_t> cache_settings(hid_t fapl);
 Status set_cache_settings(hid_t fapl, H5AC_cache_config_t settings);
 
 /// Files that are opened with `fapl` keep little metadata in the form in which the library works
-/// with it, which takes ten times the room of what it is in the file. For those whose metadata lies
-/// in memory anyway. Errors: kInternal.
+/// with it, which takes some twenty times the room of what it is in the file. For those whose
+/// metadata lies in memory anyway. Errors: kInternal.
 Status keep_cache_small(hid_t fapl);
 
 }  // namespace bento::vol
