@@ -324,6 +324,24 @@ with h5py.File("nested.h5", "r") as f:
     print((f["x"][...] == large.astype("f4")).all())
     print(len(said), [bool((f[f"inner{i}"][...] == small).all()) for i in (1, 2)])
 """,
+    # It was read into the program's buffer first, and found out there that it cannot be converted.
+    "a read that cannot be converted leaves the buffer as it was": """
+import h5py, numpy
+opaque = h5py.h5t.create(h5py.h5t.OPAQUE, 4)
+text = h5py.h5t.C_S1.copy()
+text.set_size(8)
+with h5py.File("f.h5", "w") as f:
+    f["written"] = numpy.arange(100, dtype="i4")
+    f.create_dataset("unwritten", (100,), "i4")
+    for name in "written", "unwritten":
+        for kind in opaque, text:
+            buffer = numpy.full(100, -9, "i8")
+            try:
+                f[name].id.read(h5py.h5s.ALL, h5py.h5s.ALL, buffer, kind)
+                print("read")
+            except Exception:
+                print(name, "refused, buffer kept:", bool((buffer == -9).all()))
+""",
     # A chunk too small for one element made the writer skip through all blocks a file may have.
     "an element larger than a chunk is refused at once, naming the key": """
 import h5py, numpy
@@ -347,4 +365,4 @@ def test():
 
 
 if __name__ == "__main__":
-    run_test(test, containers=18, unfinished={"big.h5": "its only dataset was refused"})
+    run_test(test, containers=19, unfinished={"big.h5": "its only dataset was refused"})

@@ -46,10 +46,20 @@ bool can_convert_in_place(const ElementTypes& types, const ElementsInMemory& mem
   return memory.first() && !types.same && !types.compound && types.file_bytes <= types.memory_bytes;
 }
 
+constexpr const char* kNotToMemory = "the dataset's type cannot be converted to the memory type";
+
+/// Natively the program's buffer stays as it is if the library has no such conversion.
+Status check_conversion(const ElementTypes& types) {
+  H5T_cdata_t* data = nullptr;
+  if (H5Tfind(types.file, types.memory, &data) != nullptr) return {};
+  return fail(Code::kInvalidArgument, kNotToMemory);
+}
+
 /// Reads strip by strip into the program's buffer, and converts each where it lies.
 Status convert_in_place(Object* object, DatasetState& state, const ElementTypes& types,
                         const ElementsInMemory& memory, const Box& box, std::uint64_t most,
                         void* buffer) {
+  BENTO_TRY(check_conversion(types));
   auto* to = static_cast<std::byte*>(buffer) + *memory.first() * types.memory_bytes;
   StripsOfBox strips(box, most);
   while (const auto part = strips.next()) {
@@ -161,8 +171,7 @@ Status convert_to_file(const ElementTypes& types, std::uint64_t count, std::byte
 
 Status convert_to_memory(const ElementTypes& types, std::uint64_t count, std::byte* elements,
                          std::byte* background) {
-  return convert(types.file, types.memory, types, count, elements, background,
-                 "the dataset's type cannot be converted to the memory type");
+  return convert(types.file, types.memory, types, count, elements, background, kNotToMemory);
 }
 
 std::optional<Box> StripsOfBox::next() {
