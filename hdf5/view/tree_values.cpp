@@ -4,6 +4,7 @@
 // Attributes and data of the objects of a copied tree.
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
 #include "hdf5/base/library_text.hpp"
@@ -37,14 +38,52 @@ Status TreeCopy::copy_comment(hid_t from, hid_t to) {
 
 namespace {
 
-Result<AttributeHandle> open_attribute(hid_t object, H5_index_t order, hsize_t at,
-                                       H5A_info_t& kind) {
-  AttributeHandle opened(
-      H5Aopen_by_idx(object, ".", order, H5_ITER_INC, at, H5P_DEFAULT, H5P_DEFAULT));
-  if (!opened.valid() || H5Aget_info(opened.get(), &kind) < 0)
-    return copy_failure("attribute", "cannot be opened");
-  return opened;
+herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* names) {
+  try {
+    static_cast<std::vector<std::string>*>(names)->emplace_back(name);
+    return 0;
+  } catch (...) {
+    return -1;
+  }
 }
+
+/// The attributes of one object, in the order in which they were made if the object knows it. The
+/// library reads all of them to open one by its number, so many are opened by name.
+class AttributesInOrder {
+ public:
+  AttributesInOrder(hid_t object, hsize_t count) : object_(object), count_(count) {}
+
+  Result<AttributeHandle> open(hsize_t at, H5A_info_t& kind) {
+    if (!begun_) BENTO_TRY(begin(at, kind));
+    AttributeHandle opened(names_.empty() ? H5Aopen_by_idx(object_, ".", order_, H5_ITER_INC, at,
+                                                           H5P_DEFAULT, H5P_DEFAULT)
+                                          : H5Aopen(object_, names_.at(at).c_str(), H5P_DEFAULT));
+    if (!opened.valid() || H5Aget_info(opened.get(), &kind) < 0)
+      return copy_failure("attribute", "cannot be opened");
+    return opened;
+  }
+
+ private:
+  static constexpr hsize_t kFew = 8;  // as many as the library keeps in the object header
+
+  Status begin(hsize_t at, H5A_info_t& kind) {
+    begun_ = true;
+    if (count_ == 1) return {};
+    BENTO_ASSIGN(const AttributeHandle any, open(at, kind));
+    if (kind.corder_valid) order_ = H5_INDEX_CRT_ORDER;
+    if (count_ <= kFew) return {};
+    if (H5Aiterate2(object_, order_, H5_ITER_INC, nullptr, collect_name, &names_) < 0 ||
+        names_.size() != count_)
+      return copy_failure("attributes", "cannot be listed");
+    return {};
+  }
+
+  hid_t object_;
+  hsize_t count_;
+  H5_index_t order_ = H5_INDEX_NAME;
+  bool begun_ = false;
+  std::vector<std::string> names_;
+};
 
 }  // namespace
 
@@ -52,20 +91,14 @@ Result<bool> TreeCopy::copy_attributes(hid_t from, hid_t to, hsize_t& next, Unti
   H5O_info2_t info{};
   if (H5Oget_info3(from, &info, H5O_INFO_NUM_ATTRS) < 0)
     return copy_failure("attributes", "unreadable");
-  if (next >= info.num_attrs) return true;
-  H5_index_t order = H5_INDEX_NAME;
-  H5A_info_t kind{};
-  BENTO_ASSIGN(AttributeHandle old, open_attribute(from, order, next, kind));
-  if (kind.corder_valid && info.num_attrs > 1) {  // any of them says so
-    order = H5_INDEX_CRT_ORDER;
-    BENTO_ASSIGN(old, open_attribute(from, order, next, kind));
-  }
-  for (;;) {
+  AttributesInOrder attributes(from, info.num_attrs);
+  for (; next < info.num_attrs; ++next) {
+    H5A_info_t kind{};
+    BENTO_ASSIGN(const AttributeHandle old, attributes.open(next, kind));
     BENTO_ASSIGN(const bool copied, copy_attribute(old.get(), kind, to, until));
     if (!copied) return false;
-    if (++next == info.num_attrs) return true;
-    BENTO_ASSIGN(old, open_attribute(from, order, next, kind));
   }
+  return true;
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
     native_view_many.py datasets COUNT [RANKS]    small datasets with an attribute each
     native_view_many.py links COUNT               links in one group of the old format, chunk=32K
+    native_view_many.py attributes COUNT          attributes of one group of the latest format
     native_view_many.py maps COUNT                pieces of one dataset, view_maps=COUNT, chunk=32K
 
 For the test itself: --write MODE COUNT, --stock MODE COUNT.
@@ -86,6 +87,35 @@ def stock_links(count):
             assert (group[f"link {number}"][...] == range(10)).all(), number
 
 
+# ---- attributes ----------------------------------------------------------------------------------
+
+
+def attribute(number):
+    import numpy as np
+
+    return "attribute %d of a group that has very many" % number, np.arange(20) + number
+
+
+def write_attributes(count):
+    import h5py
+
+    with h5py.File(FILE, "w", libver="latest") as file:
+        group = file.create_group("group")
+        for number in range(count):
+            group.attrs.create(*attribute(number))
+
+
+def stock_attributes(count):
+    import h5py
+
+    with h5py.File(FILE, "r") as file:
+        attributes = file["group"].attrs
+        assert len(attributes) == count, len(attributes)
+        for number in range(count):
+            name, values = attribute(number)
+            assert (attributes[name] == values).all(), number
+
+
 # ---- mappings ------------------------------------------------------------------------------------
 
 
@@ -125,7 +155,7 @@ def stock_maps(count):
 
 def test(mode, count, ranks="1"):
     script = os.path.abspath(__file__)
-    string = {"datasets": "", "links": "chunk=32K", "maps": f"chunk=32K;view_maps={count}"}[mode]
+    string = {"datasets": "", "attributes": "", "links": "chunk=32K", "maps": f"chunk=32K;view_maps={count}"}[mode]
     string = (connector() or "") + ((";" if " " in (connector() or "") else " ") + string if string else "")
     env = bento_env(string=string)
     command = [python(), "-B", script, "--write", mode, count]
