@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "core/base/scratch_memory.hpp"
 #include "core/records/box_tree.hpp"
 
 namespace bento {
@@ -35,9 +37,10 @@ void put_part(ByteWriter& out, const ContributionPart& part) {
   out.bytes(part.ranges);
 }
 
-Result<RecordRun> decode_piece(std::span<const std::byte> bytes, const RowShape& shape) {
+Result<RecordRun> decode_piece(std::span<const std::byte> bytes, const RowShape& shape,
+                               RecordRun::Memory memory) {
   ByteReader in(bytes, std::endian::little, "index run");
-  BENTO_ASSIGN(RecordRun run, RecordRun::decode(in, shape.width()));
+  BENTO_ASSIGN(RecordRun run, RecordRun::decode(in, shape.width(), memory));
   if (in.remaining() != 0)
     return fail(Code::kCorrupt, fmt::format("index run: {} bytes left over", in.remaining()));
   return run;
@@ -48,33 +51,39 @@ void put_range(ByteWriter& out, const ValueRange& range) {
   out.u64(range.high);
 }
 
-Status merge_part(ByteWriter& out, const ContributionPart& left, const ContributionPart& right) {
+Status merge_part(ByteWriter& out, const ContributionPart& left, const ContributionPart& right,
+                  RecordRun::Memory memory) {
   if (!(left.shape == right.shape))
     return fail(Code::kInvalidArgument,
                 fmt::format("the ranks disagree on the shape of dataset {}", left.dataset));
-  ContributionPart both = left;
-  both.records += right.records;
+  ContributionPart both(memory);
+  both.dataset = left.dataset;
+  both.shape = left.shape;
+  both.records = left.records + right.records;
   both.exact_times = left.exact_times && right.exact_times;
+  both.digest = left.digest;
   both.digest.add(right.digest);
 
-  std::vector<std::byte> joined;
-  BENTO_ASSIGN(RecordRun last, decode_piece(left.pieces.back(), left.shape));
-  BENTO_ASSIGN(const RecordRun first, decode_piece(right.pieces.front(), left.shape));
+  ByteWriter joined;
+  BENTO_ASSIGN(RecordRun last, decode_piece(left.pieces.back(), left.shape, memory));
+  BENTO_ASSIGN(const RecordRun first, decode_piece(right.pieces.front(), left.shape, memory));
+  both.pieces.reserve(left.pieces.size() + right.pieces.size());
+  both.pieces.assign(left.pieces.begin(), left.pieces.end());
+  auto more = std::span(right.pieces);
   if (last.tokens() + first.tokens() <= kMaxJoinedTokens &&
       last.records() + first.records() <= kMaxRunRecords) {
     last.append(first);
-    ByteWriter run;
-    last.encode(run);
-    joined = std::move(run).take();
-    both.pieces.back() = joined;
-    both.pieces.insert(both.pieces.end(), right.pieces.begin() + 1, right.pieces.end());
-  } else {
-    both.pieces.insert(both.pieces.end(), right.pieces.begin(), right.pieces.end());
+    joined.buffer().reserve(last.encoded_bytes());
+    last.encode(joined);
+    both.pieces.back() = joined.view();
+    more = more.subspan(1);
   }
+  both.pieces.insert(both.pieces.end(), more.begin(), more.end());
 
-  std::vector<std::byte> ranges;
+  std::pmr::vector<std::byte> ranges(memory);
   both.has_ranges = left.has_ranges && right.has_ranges;
   if (both.has_ranges) {
+    ranges.reserve(left.ranges.size() + right.ranges.size());
     ranges.assign(left.ranges.begin(), left.ranges.end());
     ranges.insert(ranges.end(), right.ranges.begin(), right.ranges.end());
   }
@@ -82,6 +91,68 @@ Status merge_part(ByteWriter& out, const ContributionPart& left, const Contribut
   put_part(out, both);
   return {};
 }
+
+/// The parts of a contribution, one after the other.
+class PartReader {
+ public:
+  static Result<PartReader> open(std::span<const std::byte> bytes) {
+    PartReader reader(bytes);
+    BENTO_ASSIGN(reader.left_, reader.in_.varint());
+    BENTO_TRY(reader.in_.fits(reader.left_, 22));
+    return reader;
+  }
+  [[nodiscard]] std::uint64_t left() const { return left_; }
+
+  /// Replaces `part`. Errors: kCorrupt; also if bytes are left over behind the last one.
+  Status next(ContributionPart& part) {
+    BENTO_ASSIGN(const std::uint64_t dataset, in_.varint());
+    BENTO_ASSIGN(const std::uint64_t rank, in_.varint());
+    BENTO_ASSIGN(part.shape.element_bytes, in_.varint());
+    BENTO_ASSIGN(const std::uint8_t flags, in_.u8());
+    BENTO_ASSIGN(part.records, in_.varint());
+    BENTO_ASSIGN(const auto digest, in_.bytes(part.digest.sum.size()));
+    BENTO_ASSIGN(const std::uint64_t pieces, in_.varint());
+    BENTO_TRY(in_.fits(pieces, 1));
+    if (dataset >> 32 != 0 || rank > kMaxRank || flags > (kExactTimes | kHasRanges) ||
+        pieces == 0 || part.records < pieces || (previous_ && dataset <= *previous_))
+      return fail(Code::kCorrupt,
+                  fmt::format("index contribution: impossible head of dataset {}", dataset));
+    part.dataset = static_cast<DatasetNumber>(dataset);
+    part.shape.rank = static_cast<unsigned>(rank);
+    part.exact_times = (flags & kExactTimes) != 0;
+    part.has_ranges = (flags & kHasRanges) != 0;
+    std::copy(digest.begin(), digest.end(), part.digest.sum.begin());
+    part.pieces.clear();
+    part.pieces.reserve(static_cast<std::size_t>(pieces));
+    for (std::uint64_t i = 0; i < pieces; ++i) {
+      BENTO_ASSIGN(const std::uint64_t length, in_.varint());
+      BENTO_ASSIGN(const auto piece, in_.bytes(length));
+      part.pieces.push_back(piece);
+    }
+    part.ranges = {};
+    if (part.has_ranges) {
+      BENTO_TRY(in_.fits(part.records, kRangeBytes));
+      BENTO_ASSIGN(part.ranges, in_.bytes(part.records * kRangeBytes));
+    }
+    previous_ = part.dataset;
+    --left_;
+    return left_ == 0 ? end() : Status{};
+  }
+
+  [[nodiscard]] Status end() const {
+    if (in_.remaining() != 0)
+      return fail(Code::kCorrupt,
+                  fmt::format("index contribution: {} bytes left over", in_.remaining()));
+    return {};
+  }
+
+ private:
+  explicit PartReader(std::span<const std::byte> bytes)
+      : in_(bytes, std::endian::little, "index contribution") {}
+  ByteReader in_;
+  std::uint64_t left_ = 0;
+  std::optional<DatasetNumber> previous_;
+};
 
 }  // namespace
 
@@ -122,12 +193,12 @@ Status ContributionBuilder::add(const Record& record, std::uint64_t element_byte
   return {};
 }
 
+namespace {
+
 // Replaces times by layers: a record lies above what it overlaps and is later than, at the same
 // collective count. False if that would cost too much; the times then stay.
-bool ContributionBuilder::set_layers(const PerDataset& entry,
-                                     std::vector<std::uint64_t>& rows) const {
+bool set_layers(const RowShape& shape, std::span<std::uint64_t> rows) {
   constexpr std::size_t kFew = 64;
-  const RowShape& shape = entry.shape;
   const unsigned width = shape.width();
   const std::size_t count = rows.size() / width;
   const auto field = [&](std::size_t i, Field f) -> std::uint64_t& {
@@ -138,7 +209,7 @@ bool ContributionBuilder::set_layers(const PerDataset& entry,
     return true;
   }
   const auto box = [&](std::size_t i) {
-    const std::span<const std::uint64_t> all(rows);
+    const std::span<const std::uint64_t> all = rows;
     return Box{Dims(all.subspan(i * width, shape.rank)),
                Dims(all.subspan(i * width + shape.rank, shape.rank))};
   };
@@ -174,8 +245,6 @@ bool ContributionBuilder::set_layers(const PerDataset& entry,
   return true;
 }
 
-namespace {
-
 /// Rows one behind the other as runs, encoded.
 std::vector<std::vector<std::byte>> encode_runs(std::span<const std::uint64_t> rows,
                                                 unsigned width) {
@@ -204,17 +273,18 @@ std::vector<std::byte> ContributionBuilder::encode() const {
   // Of many datasets with one record each no two take memory of their own.
   ContributionPart part;
   ByteWriter only;
+  std::vector<std::uint64_t> layered;
   for (const auto& [dataset, entry] : datasets_) {
     part.dataset = dataset;
     part.shape = entry.shape;
     part.digest = entry.digest;
     part.exact_times = options_.all_exact_times || options_.exact_times.contains(dataset);
-    std::vector<std::uint64_t> layered;
+    std::span<const std::uint64_t> rows = entry.rows;
     if (!part.exact_times) {
-      layered = entry.rows;
-      (void)set_layers(entry, layered);
+      layered.assign(rows.begin(), rows.end());
+      (void)set_layers(entry.shape, layered);
+      rows = layered;
     }
-    const std::vector<std::uint64_t>& rows = part.exact_times ? entry.rows : layered;
 
     part.records = rows.size() / entry.shape.width();
     std::vector<std::vector<std::byte>> several;
@@ -242,81 +312,73 @@ std::vector<std::byte> encode_contribution(std::span<const ContributionPart> par
   return std::move(out).take();
 }
 
-Result<std::vector<ContributionPart>> parse_contribution(std::span<const std::byte> bytes) {
-  ByteReader in(bytes, std::endian::little, "index contribution");
-  BENTO_ASSIGN(const std::uint64_t count, in.varint());
-  BENTO_TRY(in.fits(count, 22));
-  std::vector<ContributionPart> parts(static_cast<std::size_t>(count));
-  const ContributionPart* previous = nullptr;
-  for (auto& part : parts) {
-    BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
-    BENTO_ASSIGN(const std::uint64_t rank, in.varint());
-    BENTO_ASSIGN(part.shape.element_bytes, in.varint());
-    BENTO_ASSIGN(const std::uint8_t flags, in.u8());
-    BENTO_ASSIGN(part.records, in.varint());
-    BENTO_ASSIGN(const auto digest, in.bytes(part.digest.sum.size()));
-    BENTO_ASSIGN(const std::uint64_t pieces, in.varint());
-    BENTO_TRY(in.fits(pieces, 1));
-    if (dataset >> 32 != 0 || rank > kMaxRank || flags > (kExactTimes | kHasRanges) ||
-        pieces == 0 || part.records < pieces ||
-        (previous != nullptr && dataset <= previous->dataset))
-      return fail(Code::kCorrupt,
-                  fmt::format("index contribution: impossible head of dataset {}", dataset));
-    part.dataset = static_cast<DatasetNumber>(dataset);
-    part.shape.rank = static_cast<unsigned>(rank);
-    part.exact_times = (flags & kExactTimes) != 0;
-    part.has_ranges = (flags & kHasRanges) != 0;
-    std::copy(digest.begin(), digest.end(), part.digest.sum.begin());
-    part.pieces.reserve(static_cast<std::size_t>(pieces));
-    for (std::uint64_t i = 0; i < pieces; ++i) {
-      BENTO_ASSIGN(const std::uint64_t length, in.varint());
-      BENTO_ASSIGN(const auto piece, in.bytes(length));
-      part.pieces.push_back(piece);
-    }
-    if (part.has_ranges) {
-      BENTO_TRY(in.fits(part.records, kRangeBytes));
-      BENTO_ASSIGN(part.ranges, in.bytes(part.records * kRangeBytes));
-    }
-    previous = &part;
-  }
-  if (in.remaining() != 0)
-    return fail(Code::kCorrupt,
-                fmt::format("index contribution: {} bytes left over", in.remaining()));
+Result<std::pmr::vector<ContributionPart>> parse_contribution(std::span<const std::byte> bytes,
+                                                              RecordRun::Memory memory) {
+  BENTO_ASSIGN(PartReader reader, PartReader::open(bytes));
+  std::pmr::vector<ContributionPart> parts(memory);
+  parts.reserve(static_cast<std::size_t>(reader.left()));
+  if (reader.left() == 0) BENTO_TRY(reader.end());
+  while (reader.left() != 0) BENTO_TRY(reader.next(parts.emplace_back(memory)));
   return parts;
 }
 
+namespace {
+
+/// The parts of one side of a merge.
+struct Side {
+  static Result<Side> open(std::span<const std::byte> bytes) {
+    BENTO_ASSIGN(Side side, PartReader::open(bytes));
+    if (side.reader.left() == 0) BENTO_TRY(side.reader.end());
+    BENTO_TRY(side.advance());
+    return side;
+  }
+  Side(PartReader&& from) : reader(std::move(from)) {}  // NOLINT: so that it can be assigned
+  Status advance() {
+    there = reader.left() != 0;
+    return there ? reader.next(part) : Status{};
+  }
+  PartReader reader;
+  ContributionPart part;
+  bool there = false;
+};
+
+}  // namespace
+
 Result<std::vector<std::byte>> merge_contributions(std::span<const std::byte> left,
                                                    std::span<const std::byte> right) {
-  BENTO_ASSIGN(const auto a, parse_contribution(left));
-  BENTO_ASSIGN(const auto b, parse_contribution(right));
-  std::size_t common = 0;
-  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
-    if (a[i].dataset == b[j].dataset) ++common;
-    const bool step_left = a[i].dataset <= b[j].dataset;
-    const bool step_right = b[j].dataset <= a[i].dataset;
-    i += step_left ? 1 : 0;
-    j += step_right ? 1 : 0;
-  }
+  ScratchMemory scratch;
   ByteWriter out;
-  out.varint(a.size() + b.size() - common);
-  std::size_t i = 0;
-  std::size_t j = 0;
-  while (i < a.size() || j < b.size()) {
-    if (j == b.size() || (i < a.size() && a[i].dataset < b[j].dataset))
-      put_part(out, a[i++]);
-    else if (i == a.size() || b[j].dataset < a[i].dataset)
-      put_part(out, b[j++]);
-    else
-      BENTO_TRY(merge_part(out, a[i++], b[j++]));
+  out.buffer().reserve(left.size() + right.size() + sizeof(std::uint64_t));
+  std::uint64_t count = 0;
+  BENTO_ASSIGN(Side a, Side::open(left));
+  BENTO_ASSIGN(Side b, Side::open(right));
+  for (; a.there || b.there; ++count) {
+    if (!b.there || (a.there && a.part.dataset < b.part.dataset)) {
+      put_part(out, a.part);
+      BENTO_TRY(a.advance());
+    } else if (!a.there || b.part.dataset < a.part.dataset) {
+      put_part(out, b.part);
+      BENTO_TRY(b.advance());
+    } else {
+      BENTO_TRY(merge_part(out, a.part, b.part, scratch.turn()));
+      BENTO_TRY(a.advance());
+      BENTO_TRY(b.advance());
+    }
   }
-  return std::move(out).take();
+  ByteWriter head;
+  head.varint(count);
+  auto bytes = std::move(out).take();
+  bytes.insert(bytes.begin(), head.view().begin(), head.view().end());
+  return bytes;
 }
 
-Result<std::vector<RecordRun>> decode_runs(const ContributionPart& part) {
-  std::vector<RecordRun> runs;
+Result<std::pmr::vector<RecordRun>> decode_runs(const ContributionPart& part,
+                                                RecordRun::Memory memory) {
+  std::pmr::vector<RecordRun> runs(memory);
+  runs.reserve(part.pieces.size());
   std::uint64_t records = 0;
   for (const auto piece : part.pieces) {
-    BENTO_ASSIGN(RecordRun run, decode_piece(piece, part.shape));
+    BENTO_ASSIGN(RecordRun run, decode_piece(piece, part.shape, memory));
     records += run.records();
     runs.push_back(std::move(run));
   }

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <map>
-#include <optional>
+#include <memory_resource>
 #include <set>
 #include <span>
 #include <vector>
@@ -34,14 +34,16 @@ struct RecordDigest {
 
 /// What one contribution holds of one dataset.
 struct ContributionPart {
+  explicit ContributionPart(RecordRun::Memory memory = std::pmr::get_default_resource())
+      : pieces(memory) {}
   DatasetNumber dataset = 0;
   RowShape shape;
   std::uint64_t records = 0;
   bool exact_times = false;  ///< else the time field is a layer: larger is later within one rank
   RecordDigest digest;
   bool has_ranges = false;
-  std::vector<std::span<const std::byte>> pieces;  ///< encoded runs
-  std::span<const std::byte> ranges;               ///< low and high, u64 each, per record
+  std::pmr::vector<std::span<const std::byte>> pieces;  ///< encoded runs
+  std::span<const std::byte> ranges;                    ///< low and high, u64 each, per record
 };
 
 /// One rank's records of a commit.
@@ -63,14 +65,17 @@ class ContributionBuilder {
 
  private:
   struct PerDataset {
+    using allocator_type = std::pmr::polymorphic_allocator<>;
+    explicit PerDataset(const allocator_type& memory) : rows(memory), ranges(memory) {}
     RowShape shape;
-    std::vector<std::uint64_t> rows;
-    std::vector<ValueRange> ranges;
+    std::pmr::vector<std::uint64_t> rows;
+    std::pmr::vector<ValueRange> ranges;
     RecordDigest digest;
   };
-  [[nodiscard]] bool set_layers(const PerDataset& entry, std::vector<std::uint64_t>& rows) const;
   Options options_;
-  std::map<DatasetNumber, PerDataset> datasets_;
+  /// Many datasets with few records each take memory together.
+  std::pmr::monotonic_buffer_resource memory_;
+  std::pmr::map<DatasetNumber, PerDataset> datasets_{&memory_};
 };
 
 /// `left` are the lower ranks (any order is correct, but only neighbours join). Associative: the
@@ -81,10 +86,13 @@ Result<std::vector<std::byte>> merge_contributions(std::span<const std::byte> le
 
 /// The reverse of parse_contribution(). `parts` by ascending dataset.
 std::vector<std::byte> encode_contribution(std::span<const ContributionPart> parts);
-/// Views into `bytes`, by ascending dataset. Errors: kCorrupt.
-Result<std::vector<ContributionPart>> parse_contribution(std::span<const std::byte> bytes);
-/// The runs of a part; together they must have its number of records. Errors: kCorrupt.
-Result<std::vector<RecordRun>> decode_runs(const ContributionPart& part);
+/// Views into `bytes`, by ascending dataset; what they take lies in `memory`. Errors: kCorrupt.
+Result<std::pmr::vector<ContributionPart>> parse_contribution(
+    std::span<const std::byte> bytes, RecordRun::Memory memory = std::pmr::get_default_resource());
+/// The runs of a part, in `memory`; together they must have its number of records. Errors:
+/// kCorrupt.
+Result<std::pmr::vector<RecordRun>> decode_runs(
+    const ContributionPart& part, RecordRun::Memory memory = std::pmr::get_default_resource());
 std::vector<ValueRange> decode_ranges(const ContributionPart& part);
 
 }  // namespace bento

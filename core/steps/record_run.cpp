@@ -3,6 +3,7 @@
 #include "core/steps/record_run.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -54,7 +55,7 @@ void rehash(RunToken& token) {
     token.content = mix(mix(token.content, inner.content), inner.power);
 }
 
-std::size_t count_tokens(const std::vector<RunToken>& list) {
+std::size_t count_tokens(std::span<const RunToken> list) {
   std::size_t count = list.size();
   for (const auto& token : list)
     if (!token.body.empty()) count += count_tokens(token.body);
@@ -62,6 +63,9 @@ std::size_t count_tokens(const std::vector<RunToken>& list) {
 }
 
 }  // namespace
+
+RecordRun::RecordRun(Memory memory)
+    : first_(memory), last_(memory), symbols_(memory), symbol_hashes_(memory), list_(memory) {}
 
 RecordRun::RecordRun(unsigned width, std::span<const std::uint64_t> first)
     : width_(width), records_(1), first_(first.begin(), first.begin() + width), last_(first_) {}
@@ -183,13 +187,23 @@ void RecordRun::reduce() {
 
 namespace {
 
-void encode_list(ByteWriter& out, const std::vector<RunToken>& list) {
+/// In the place of a ByteWriter: only counts.
+struct ByteCount {
+  std::size_t bytes = 0;
+  void u8(std::uint8_t) { ++bytes; }
+  void varint(std::uint64_t value) {
+    bytes += static_cast<std::size_t>(std::bit_width(value | 1) + 6) / 7;
+  }
+};
+
+template <class Out>
+void put_list(Out& out, std::span<const RunToken> list) {
   out.varint(list.size());
   for (const auto& token : list) {
     const bool loop = token.symbol == RunToken::kLoop;
     out.varint(token.power << 1 | (loop ? 1u : 0u));
     if (loop)
-      encode_list(out, token.body);
+      put_list(out, token.body);
     else
       out.varint(token.symbol);
   }
@@ -203,7 +217,8 @@ void RecordRun::encode_one(ByteWriter& out, std::span<const std::uint64_t> row) 
   out.varint(0);  // tokens
 }
 
-void RecordRun::encode(ByteWriter& out) const {
+template <class Out>
+void RecordRun::put(Out& out) const {
   for (const auto value : first_) out.varint(zigzag(value));
   out.varint(symbol_hashes_.size());
   for (std::size_t i = 0; i < symbol_hashes_.size(); ++i) {
@@ -217,11 +232,21 @@ void RecordRun::encode(ByteWriter& out) const {
     for (const auto value : difference)
       if (value != 0) out.varint(zigzag(value));
   }
-  encode_list(out, list_);
+  put_list(out, list_);
 }
 
-Result<RecordRun> RecordRun::decode(ByteReader& in, unsigned width) {
-  RecordRun run;
+void RecordRun::encode(ByteWriter& out) const {
+  put(out);
+}
+
+std::size_t RecordRun::encoded_bytes() const {
+  ByteCount count;
+  put(count);
+  return count.bytes;
+}
+
+Result<RecordRun> RecordRun::decode(ByteReader& in, unsigned width, Memory memory) {
+  RecordRun run(memory);
   run.width_ = width;
   BENTO_TRY(in.fits(width, 1));
   run.first_.resize(width);
@@ -234,6 +259,8 @@ Result<RecordRun> RecordRun::decode(ByteReader& in, unsigned width) {
   BENTO_TRY(in.fits(symbols, mask_bytes));
   if (symbols > kMaxRunTokens)
     return fail(Code::kCorrupt, fmt::format("step index: {} differences in a run", symbols));
+  run.symbols_.reserve(static_cast<std::size_t>(symbols) * width);
+  run.symbol_hashes_.reserve(static_cast<std::size_t>(symbols));
   for (std::uint64_t i = 0; i < symbols; ++i) {
     BENTO_ASSIGN(const auto mask, in.bytes(mask_bytes));
     std::uint64_t hash = width;
@@ -266,7 +293,7 @@ Result<RecordRun> RecordRun::decode(ByteReader& in, unsigned width) {
   return run;
 }
 
-Status RecordRun::decode_list(ByteReader& in, std::vector<RunToken>& list, Row& shift,
+Status RecordRun::decode_list(ByteReader& in, std::pmr::vector<RunToken>& list, Row& shift,
                               std::uint64_t& records, unsigned depth) {
   if (depth > kMaxRunDepth) return fail(Code::kCorrupt, "step index: loops nested too deeply");
   BENTO_ASSIGN(const std::uint64_t count, in.varint());

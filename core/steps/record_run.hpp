@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -32,12 +33,16 @@ struct RunToken {
   std::uint64_t power = 1;
   std::uint64_t content = 0;  ///< hash of what is repeated
   std::uint32_t symbol = kLoop;
-  std::vector<RunToken> body;
+  std::pmr::vector<RunToken> body;
 };
 
 class RecordRun {
  public:
-  RecordRun() = default;
+  /// Where its numbers lie: short runs of many datasets, one after the other, take memory once.
+  /// Moved runs stay there, copies do not.
+  using Memory = std::pmr::memory_resource*;
+
+  explicit RecordRun(Memory memory = std::pmr::get_default_resource());
   /// A run of one record.
   RecordRun(unsigned width, std::span<const std::uint64_t> first);
 
@@ -50,7 +55,7 @@ class RecordRun {
   [[nodiscard]] std::size_t tokens() const { return token_count_; }
   [[nodiscard]] std::span<const std::uint64_t> first() const { return first_; }
   [[nodiscard]] std::span<const std::uint64_t> last() const { return last_; }
-  [[nodiscard]] const std::vector<RunToken>& list() const { return list_; }
+  [[nodiscard]] std::span<const RunToken> list() const { return list_; }
   /// Distinct differences.
   [[nodiscard]] std::uint32_t symbols() const {
     return static_cast<std::uint32_t>(symbol_hashes_.size());
@@ -60,15 +65,18 @@ class RecordRun {
   }
 
   void encode(ByteWriter& out) const;
+  /// As many as encode() appends.
+  [[nodiscard]] std::size_t encoded_bytes() const;
   /// The same of a run of this one record.
   static void encode_one(ByteWriter& out, std::span<const std::uint64_t> row);
   /// Errors: kCorrupt (counts, nesting, more than kMaxRunRecords).
-  static Result<RecordRun> decode(ByteReader& in, unsigned width);
+  static Result<RecordRun> decode(ByteReader& in, unsigned width,
+                                  Memory memory = std::pmr::get_default_resource());
 
   /// Calls visit(row) for each record in order.
   template <class Visit>
   void for_each(const Visit& visit) const {
-    std::vector<std::uint64_t> row = first_;
+    std::vector<std::uint64_t> row(first_.begin(), first_.end());
     if (records_ == 0) return;
     visit(std::span<const std::uint64_t>(row));
     walk(list_, row, visit);
@@ -76,7 +84,7 @@ class RecordRun {
 
  private:
   template <class Visit>
-  void walk(const std::vector<RunToken>& list, std::vector<std::uint64_t>& row,
+  void walk(std::span<const RunToken> list, std::vector<std::uint64_t>& row,
             const Visit& visit) const {
     for (const auto& token : list)
       for (std::uint64_t i = 0; i < token.power; ++i) {
@@ -89,22 +97,24 @@ class RecordRun {
         visit(std::span<const std::uint64_t>(row));
       }
   }
+  template <class Out>
+  void put(Out& out) const;
   std::uint32_t intern(std::span<const std::uint64_t> difference);
   void push_token(RunToken token);
   void reduce();
   RunToken translate(const RecordRun& from, const RunToken& token);
   void recount();
-  Status decode_list(ByteReader& in, std::vector<RunToken>& list, Row& shift,
+  Status decode_list(ByteReader& in, std::pmr::vector<RunToken>& list, Row& shift,
                      std::uint64_t& records, unsigned depth);
 
   unsigned width_ = 0;
   std::uint64_t records_ = 0;
   std::size_t token_count_ = 0;
-  std::vector<std::uint64_t> first_;
-  std::vector<std::uint64_t> last_;
-  std::vector<std::uint64_t> symbols_;
-  std::vector<std::uint64_t> symbol_hashes_;
-  std::vector<RunToken> list_;
+  std::pmr::vector<std::uint64_t> first_;
+  std::pmr::vector<std::uint64_t> last_;
+  std::pmr::vector<std::uint64_t> symbols_;
+  std::pmr::vector<std::uint64_t> symbol_hashes_;
+  std::pmr::vector<RunToken> list_;
 };
 
 }  // namespace bento

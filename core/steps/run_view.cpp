@@ -42,11 +42,11 @@ void step(Row& row, std::span<const std::uint64_t> shift, std::uint64_t times) {
 
 }  // namespace
 
-Status RunView::annotate(const RecordRun& run, const std::vector<RunToken>& list,
-                         std::vector<Node>& nodes) const {
+Status RunView::annotate(const RecordRun& run, std::span<const RunToken> list,
+                         std::pmr::vector<Node>& nodes) const {
   nodes.reserve(list.size() + 1);
   for (const auto& token : list) {
-    Node node;
+    Node node(memory());
     if (token.symbol == RunToken::kLoop) {
       BENTO_TRY(annotate(run, token.body, node.body));
       BENTO_TRY(sum_up(node.body, node));
@@ -62,13 +62,13 @@ Status RunView::annotate(const RecordRun& run, const std::vector<RunToken>& list
   return {};
 }
 
-Status RunView::sum_up(const std::vector<Node>& list, Node& out) const {
+Status RunView::sum_up(std::span<const Node> list, Node& out) const {
   out.records = 0;
   out.shift.assign(width_, 0);
   out.low.assign(rank_, std::numeric_limits<std::int64_t>::max());
   out.high.assign(rank_, std::numeric_limits<std::int64_t>::min());
-  std::vector<Wide> start(rank_);
-  std::vector<Wide> end(rank_);
+  std::pmr::vector<Wide> start(rank_, memory());
+  std::pmr::vector<Wide> end(rank_, memory());
   for (const auto& node : list) {
     for (unsigned d = 0; d < rank_; ++d) {
       const Wide by_start = start_shift(node, d);
@@ -91,8 +91,8 @@ Status RunView::sum_up(const std::vector<Node>& list, Node& out) const {
   return {};
 }
 
-Result<RunView> RunView::make(const RecordRun& run, unsigned rank) {
-  RunView view;
+Result<RunView> RunView::make(const RecordRun& run, unsigned rank, Memory memory) {
+  RunView view(memory);
   view.rank_ = rank;
   view.width_ = run.width();
   view.records_ = run.records();
@@ -100,12 +100,12 @@ Result<RunView> RunView::make(const RecordRun& run, unsigned rank) {
   BENTO_TRY(view.annotate(run, run.list(), view.list_));
   for (std::uint32_t i = 0; i < run.symbols(); ++i)
     if (run.symbol(i)[2 * rank + kFieldCollective] != 0) view.same_collective_ = false;
-  Node last;
+  Node last(memory);
   last.shift.assign(view.width_, 0);
   last.low.assign(rank, 0);
   last.high.assign(rank, 0);
   view.list_.push_back(std::move(last));
-  Node all;
+  Node all(memory);
   BENTO_TRY(view.sum_up(view.list_, all));
   view.bounds_ = {Dims(rank), Dims(rank)};
   for (unsigned d = 0; d < rank; ++d) {
@@ -124,7 +124,7 @@ Status RunView::find(const Box& selection, QueryBudget& budget, const Visit& vis
   return find_in(list_, first_, 0, selection, budget, visit);
 }
 
-Status RunView::find_in(const std::vector<Node>& list, Row row, std::uint64_t ordinal,
+Status RunView::find_in(std::span<const Node> list, Row row, std::uint64_t ordinal,
                         const Box& selection, QueryBudget& budget, const Visit& visit) const {
   for (const auto& node : list) {
     BENTO_TRY(budget.spend());
@@ -222,7 +222,7 @@ std::vector<RunView::Span> RunView::parts_in(const Box& box) const {
   return parts;
 }
 
-bool RunView::all_apart(const std::vector<Node>& list, Row row, Overlap allowed,
+bool RunView::all_apart(std::span<const Node> list, Row row, Overlap allowed,
                         QueryBudget& budget) const {
   constexpr std::size_t kFew = 16;
   std::vector<Span> spans;
@@ -293,8 +293,8 @@ bool RunView::apart(const Span& a, const Span& b, Overlap allowed, QueryBudget& 
 
 // A list whose records are those of nested loops with constant strides: [A^p X] is p + 1 records,
 // [(body)^p rest] is p + 1 times the body if rest emits what the body does.
-bool RunView::as_loops(const std::vector<Node>& list, std::vector<Loop>& loops) const {
-  const auto same_but_last_step = [&](const auto& self, const std::vector<Node>& a, const Node* b,
+bool RunView::as_loops(std::span<const Node> list, std::pmr::vector<Loop>& loops) const {
+  const auto same_but_last_step = [&](const auto& self, std::span<const Node> a, const Node* b,
                                       std::size_t count) -> bool {
     if (a.size() != count) return false;
     for (std::size_t i = 0; i < count; ++i) {
@@ -308,7 +308,7 @@ bool RunView::as_loops(const std::vector<Node>& list, std::vector<Loop>& loops) 
   const Node& head = list.front();
   if (!keeps_shape(head)) return false;
   Loop loop{head.power, {}};
-  for (unsigned d = 0; d < rank_; ++d) loop.stride.push_back(start_shift(head, d));
+  for (unsigned d = 0; d < rank_; ++d) loop.stride[d] = start_shift(head, d);
   if (head.body.empty()) {
     if (list.size() > 2 || (list.size() == 2 && (list[1].power != 1 || !list[1].body.empty())))
       return false;
@@ -326,23 +326,22 @@ bool RunView::as_loops(const std::vector<Node>& list, std::vector<Loop>& loops) 
 }
 
 bool RunView::disjoint_lattice() const {
-  std::vector<Loop> loops;
+  std::pmr::vector<Loop> loops(memory());
   if (!as_loops(list_, loops)) return false;
-  std::vector<std::vector<std::pair<Wide, std::uint64_t>>> by_dimension(rank_);
   for (const auto& loop : loops) {
-    unsigned moving = 0;
-    for (unsigned d = 0; d < rank_; ++d)
-      if (loop.stride[d] != 0) {
-        ++moving;
-        const Wide stride = loop.stride[d];
-        by_dimension[d].emplace_back(stride < 0 ? -stride : stride, loop.times);
-      }
-    if (moving != 1) return false;
+    const auto strides = std::span(loop.stride).first(rank_);
+    if (std::ranges::count_if(strides, [](std::int64_t by) { return by != 0; }) != 1) return false;
   }
+  std::pmr::vector<std::pair<Wide, std::uint64_t>> along(memory());
   for (unsigned d = 0; d < rank_; ++d) {
-    std::sort(by_dimension[d].begin(), by_dimension[d].end());
+    along.clear();
+    for (const auto& loop : loops) {
+      const Wide stride = loop.stride[d];
+      if (stride != 0) along.emplace_back(stride < 0 ? -stride : stride, loop.times);
+    }
+    std::sort(along.begin(), along.end());
     Wide span = first_[rank_ + d];
-    for (const auto& [stride, times] : by_dimension[d]) {
+    for (const auto& [stride, times] : along) {
       if (stride < span) return false;
       span += stride * static_cast<Wide>(times - 1);
     }
@@ -355,7 +354,7 @@ std::uint64_t RunView::volume() const {
   return add_volume(list_, first_, sum) ? sum : 0;
 }
 
-bool RunView::add_volume(const std::vector<Node>& list, Row row, std::uint64_t& sum) const {
+bool RunView::add_volume(std::span<const Node> list, Row row, std::uint64_t& sum) const {
   constexpr std::uint64_t kOneByOne = 64;
   for (const auto& node : list) {
     const bool same = keeps_shape(node);

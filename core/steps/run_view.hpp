@@ -4,8 +4,10 @@
 /// Questions to a run that are answered by arithmetic, without going through its records.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory_resource>
 #include <span>
 #include <vector>
 
@@ -20,8 +22,11 @@ class RunView {
  public:
   using Visit = std::function<Status(std::uint64_t ordinal, std::span<const std::uint64_t> row)>;
 
-  /// Errors: kCorrupt (a box that leaves [0, 2^63)).
-  static Result<RunView> make(const RecordRun& run, unsigned rank);
+  using Memory = RecordRun::Memory;
+
+  /// What it holds lies in `memory`. Errors: kCorrupt (a box that leaves [0, 2^63)).
+  static Result<RunView> make(const RecordRun& run, unsigned rank,
+                              Memory memory = std::pmr::get_default_resource());
 
   [[nodiscard]] std::uint64_t records() const { return records_; }
   /// The smallest box around all records.
@@ -47,17 +52,21 @@ class RunView {
   /// adds `shift` to the row with which it began; the next turn begins with the sum. So the bounds
   /// of a loop over the rows of a grid are exact, if it begins with a whole row of the grid.
   struct Node {
+    explicit Node(Memory memory) : shift(memory), low(memory), high(memory), body(memory) {}
     std::uint64_t power = 1;
-    std::uint64_t records = 1;         ///< of one turn
-    std::vector<std::uint64_t> shift;  ///< added to each number of the row by one turn
-    std::vector<std::int64_t> low;     ///< smallest start in a turn, minus that of its first record
-    std::vector<std::int64_t> high;    ///< largest end in a turn, minus that of its first record
-    std::vector<Node> body;            ///< empty in a leaf
+    std::uint64_t records = 1;              ///< of one turn
+    std::pmr::vector<std::uint64_t> shift;  ///< added to each number of the row by one turn
+    /// Smallest start in a turn, minus that of its first record; and largest end.
+    std::pmr::vector<std::int64_t> low;
+    std::pmr::vector<std::int64_t> high;
+    std::pmr::vector<Node> body;  ///< empty in a leaf
   };
   struct Loop {
     std::uint64_t times;
-    std::vector<std::int64_t> stride;
+    std::array<std::int64_t, kMaxRank> stride;
   };
+  explicit RunView(Memory memory) : list_(memory) {}
+  [[nodiscard]] Memory memory() const { return list_.get_allocator().resource(); }
   [[nodiscard]] std::int64_t start_shift(const Node& node, unsigned d) const {
     return static_cast<std::int64_t>(node.shift[d]);
   }
@@ -65,29 +74,28 @@ class RunView {
     return static_cast<std::int64_t>(node.shift[d] + node.shift[rank_ + d]);
   }
   [[nodiscard]] bool keeps_shape(const Node& node) const;
-  Status annotate(const RecordRun& run, const std::vector<RunToken>& list,
-                  std::vector<Node>& nodes) const;
-  Status sum_up(const std::vector<Node>& list, Node& out) const;
-  Status find_in(const std::vector<Node>& list, Row row, std::uint64_t ordinal,
-                 const Box& selection, QueryBudget& budget, const Visit& visit) const;
+  Status annotate(const RecordRun& run, std::span<const RunToken> list,
+                  std::pmr::vector<Node>& nodes) const;
+  Status sum_up(std::span<const Node> list, Node& out) const;
+  Status find_in(std::span<const Node> list, Row row, std::uint64_t ordinal, const Box& selection,
+                 QueryBudget& budget, const Visit& visit) const;
   struct Span;
   [[nodiscard]] Span span_of(const Node& node, const Row& row, std::uint64_t power) const;
   [[nodiscard]] std::vector<Span> parts_in(const Box& box) const;
-  bool all_apart(const std::vector<Node>& list, Row row, Overlap allowed,
-                 QueryBudget& budget) const;
+  bool all_apart(std::span<const Node> list, Row row, Overlap allowed, QueryBudget& budget) const;
   bool all_apart(const Node& node, const Row& row, std::uint64_t power, Overlap allowed,
                  QueryBudget& budget) const;
   bool apart(const Span& a, const Span& b, Overlap allowed, QueryBudget& budget) const;
-  bool as_loops(const std::vector<Node>& list, std::vector<Loop>& loops) const;
+  bool as_loops(std::span<const Node> list, std::pmr::vector<Loop>& loops) const;
   [[nodiscard]] bool disjoint_lattice() const;
-  bool add_volume(const std::vector<Node>& list, Row row, std::uint64_t& sum) const;
+  bool add_volume(std::span<const Node> list, Row row, std::uint64_t& sum) const;
 
   unsigned rank_ = 0;
   unsigned width_ = 0;
   std::uint64_t records_ = 0;
   Row first_{};
   bool same_collective_ = true;  ///< of all records
-  std::vector<Node> list_;       ///< ends with a leaf for the last record
+  std::pmr::vector<Node> list_;  ///< ends with a leaf for the last record
   Box bounds_;
 };
 

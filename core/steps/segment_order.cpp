@@ -6,8 +6,6 @@
 #include <bit>
 #include <numeric>
 
-#include "core/bytes/byte_writer.hpp"
-
 namespace bento {
 
 namespace {
@@ -17,18 +15,12 @@ constexpr std::uint64_t kRunBytesPerRecord = 8;
 
 }  // namespace
 
-SortedRuns sort_out(std::span<const RecordRun> runs, unsigned width) {
-  SortedRuns sorted;
+SortedRuns sort_out(std::span<const RecordRun> runs, unsigned width, RecordRun::Memory memory) {
+  SortedRuns sorted(memory);
   std::size_t before = 0;
   for (const auto& run : runs) {
     // A first row alone has more bytes, at least one for each of its numbers.
-    bool regular = run.records() > 1;
-    if (regular) {
-      ByteWriter bytes;
-      run.encode(bytes);
-      regular = bytes.size() <= run.records() * kRunBytesPerRecord;
-    }
-    if (regular) {
+    if (run.records() > 1 && run.encoded_bytes() <= run.records() * kRunBytesPerRecord) {
       sorted.runs.push_back(&run);
       sorted.run_origin.push_back(before);
     } else {

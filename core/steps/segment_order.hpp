@@ -17,15 +17,17 @@ namespace bento {
 
 /// The runs that stay, and the rows of those that do not.
 struct SortedRuns {
-  std::vector<const RecordRun*> runs;
-  std::vector<std::uint64_t> rows;
-  std::vector<std::size_t> origin;  ///< of each row, among all records
-  std::vector<std::size_t> run_origin;
+  explicit SortedRuns(RecordRun::Memory memory)
+      : runs(memory), rows(memory), origin(memory), run_origin(memory) {}
+  std::pmr::vector<const RecordRun*> runs;
+  std::pmr::vector<std::uint64_t> rows;
+  std::pmr::vector<std::size_t> origin;  ///< of each row, among all records
+  std::pmr::vector<std::size_t> run_origin;
 };
 
 /// A run that takes many bytes per record becomes single records, which are smaller and found
-/// faster. `width` is that of a row. The result points into `runs`.
-SortedRuns sort_out(std::span<const RecordRun> runs, unsigned width);
+/// faster. `width` is that of a row. The result lies in `memory`, and points into `runs`.
+SortedRuns sort_out(std::span<const RecordRun> runs, unsigned width, RecordRun::Memory memory);
 
 /// The box of a row; `rank` is the number of its dimensions.
 Box row_box(std::span<const std::uint64_t> row, unsigned rank);

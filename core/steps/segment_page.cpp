@@ -108,8 +108,10 @@ Status find_in_children(SegmentSource& source, ByteReader& in, const RowShape& s
 
 }  // namespace
 
-std::vector<std::byte> encode_run_page(std::span<const RecordRun* const> runs) {
+std::vector<std::byte> encode_run_page(std::span<const RecordRun* const> runs,
+                                       std::size_t run_bytes) {
   ByteWriter out;
+  out.buffer().reserve(run_bytes + 1 + sizeof(std::uint64_t));
   out.u8(kRuns);
   out.varint(runs.size());
   for (const auto* const run : runs) run->encode(out);

@@ -28,7 +28,9 @@ struct PageEntry {
   Box bounds;
 };
 
-std::vector<std::byte> encode_run_page(std::span<const RecordRun* const> runs);
+/// `run_bytes`: about as many as they take encoded.
+std::vector<std::byte> encode_run_page(std::span<const RecordRun* const> runs,
+                                       std::size_t run_bytes = 0);
 /// `rows` holds the rows one behind the other; `picked` says which of them and in which order.
 std::vector<std::byte> encode_record_page(const RowShape& shape,
                                           std::span<const std::uint64_t> rows,

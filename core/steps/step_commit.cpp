@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/scratch_memory.hpp"
 #include "core/steps/forget_steps.hpp"
 #include "core/steps/step_segment.hpp"
 #include "core/steps/step_tables.hpp"
@@ -25,7 +26,7 @@ struct Change {
 
 using Changes = std::map<DatasetNumber, Change>;
 
-Changes changes_of(const StepCommit& commit, const std::vector<ContributionPart>& parts) {
+Changes changes_of(const StepCommit& commit, std::span<const ContributionPart> parts) {
   Changes changes;
   // New datasets have the largest numbers, one after the other; parts come by theirs.
   for (const auto& declaration : commit.declared)
@@ -42,14 +43,14 @@ Changes changes_of(const StepCommit& commit, const std::vector<ContributionPart>
 }
 
 Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
-             AbsoluteStep oldest, const Change& change, DatasetEntry& entry,
-             StepCommitted& totals) {
+             AbsoluteStep oldest, const Change& change, DatasetEntry& entry, StepCommitted& totals,
+             RecordRun::Memory memory) {
   if (change.deleted) {
     entry.deleted = commit.step;
     return {};
   }
   if (change.part == nullptr && change.extents.empty()) return {};
-  SegmentContent content;
+  SegmentContent content(memory);
   content.dataset = entry.declaration.number;
   content.step = commit.step;
   content.shape = {entry.declaration.rank, entry.declaration.element_bytes};
@@ -63,10 +64,10 @@ Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
                               content.dataset, content.shape.rank, content.shape.element_bytes));
     content.exact_times = change.part->exact_times;
     content.digest = change.part->digest;
-    BENTO_ASSIGN(content.runs, decode_runs(*change.part));
+    BENTO_ASSIGN(content.runs, decode_runs(*change.part, memory));
     content.ranges = decode_ranges(*change.part);
   }
-  BENTO_ASSIGN(const SegmentEntry written, write_segment(sink, content));
+  BENTO_ASSIGN(const SegmentEntry written, write_segment(sink, content, memory));
   totals.records += written.records;
   totals.regular_records += written.regular;
 
@@ -122,9 +123,11 @@ Result<std::vector<DatasetNumber>> datasets_that_need_exact_times(
     std::span<const std::byte> contribution) {
   std::vector<DatasetNumber> found;
   if (contribution.empty()) return found;
-  BENTO_ASSIGN(const auto parts, parse_contribution(contribution));
+  std::pmr::monotonic_buffer_resource memory;
+  BENTO_ASSIGN(const auto parts, parse_contribution(contribution, &memory));
+  ScratchMemory scratch;
   for (const auto& part : parts) {
-    BENTO_ASSIGN(const bool needed, needs_exact_times(part));
+    BENTO_ASSIGN(const bool needed, needs_exact_times(part, scratch.turn()));
     if (needed) found.push_back(part.dataset);
   }
   return found;
@@ -147,10 +150,12 @@ Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, cons
                                   const StepCommit& commit) {
   BENTO_ASSIGN(StepIndexRoot root, root_of(source, previous, commit));
 
-  std::vector<ContributionPart> parts;
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::vector<ContributionPart> parts(&memory);
   if (!commit.contribution.empty()) {
-    BENTO_ASSIGN(parts, parse_contribution(commit.contribution));
+    BENTO_ASSIGN(parts, parse_contribution(commit.contribution, &memory));
   }
+  ScratchMemory scratch;
   const Changes changes = changes_of(commit, parts);
 
   StepCommitted result;
@@ -174,7 +179,7 @@ Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, cons
       }
       entry = std::move(*stored);
     }
-    BENTO_TRY(apply(source, sink, commit, root.oldest, change, entry, result));
+    BENTO_TRY(apply(source, sink, commit, root.oldest, change, entry, result, scratch.turn()));
     if (!change.deleted && (change.part != nullptr || !change.extents.empty()))
       step_blob.varint(number);
     entries.emplace_back(number, std::move(entry));

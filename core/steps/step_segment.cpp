@@ -35,18 +35,20 @@ bool all_pairs(std::span<const std::uint64_t> corners, unsigned rank, std::size_
 }
 
 /// May records overlap that are not `allowed` to? May say yes for no.
-Result<bool> may_overlap(const ContributionPart& part, RunView::Overlap allowed) {
-  BENTO_ASSIGN(const auto runs, decode_runs(part));
+Result<bool> may_overlap(const ContributionPart& part, RunView::Overlap allowed,
+                         RecordRun::Memory memory) {
+  BENTO_ASSIGN(const auto runs, decode_runs(part, memory));
   const unsigned width = part.shape.width();
   const unsigned rank = part.shape.rank;
-  const SortedRuns sorted = sort_out(runs, width);
+  const SortedRuns sorted = sort_out(runs, width, memory);
   QueryBudget budget{(1u << 20) + 4096 * sorted.runs.size() + 64 * sorted.origin.size()};
 
-  std::vector<RunView> views;
+  std::pmr::vector<RunView> views(memory);
   std::vector<std::uint64_t> corners;
   for (const auto* const run : sorted.runs) {
-    BENTO_ASSIGN(RunView view, RunView::make(*run, rank));
+    BENTO_ASSIGN(RunView view, RunView::make(*run, rank, memory));
     if (!view.apart(allowed, budget)) return true;
+    if (sorted.runs.size() == 1 && sorted.origin.empty()) return false;
     append_corners(corners, view.bounds());
     views.push_back(std::move(view));
   }
@@ -90,40 +92,39 @@ Result<bool> may_overlap(const ContributionPart& part, RunView::Overlap allowed)
 
 }  // namespace
 
-Result<bool> needs_exact_times(const ContributionPart& part) {
+Result<bool> needs_exact_times(const ContributionPart& part, RecordRun::Memory memory) {
   if (part.exact_times || part.records <= 1) return false;
-  return may_overlap(part, RunView::Overlap::kOfOneRankOrOrdered);
+  return may_overlap(part, RunView::Overlap::kOfOneRankOrOrdered, memory);
 }
 
-Result<bool> ranks_may_overlap(const ContributionPart& part) {
+Result<bool> ranks_may_overlap(const ContributionPart& part, RecordRun::Memory memory) {
   if (part.records <= 1) return false;
-  return may_overlap(part, RunView::Overlap::kOfOneRank);
+  return may_overlap(part, RunView::Overlap::kOfOneRank, memory);
 }
 
 namespace {
 
 // Also notes what the entry says of a segment that is one regular run.
-Status add_runs(PageTree& tree, SegmentEntry& entry, const SortedRuns& sorted, unsigned rank) {
+Status add_runs(PageTree& tree, SegmentEntry& entry, const SortedRuns& sorted, unsigned rank,
+                RecordRun::Memory memory) {
   const bool alone = sorted.origin.empty() && sorted.runs.size() == 1;
   for (std::size_t i = 0; i < sorted.runs.size();) {
-    std::vector<const RecordRun*> page;
+    std::pmr::vector<const RecordRun*> page(memory);
     std::uint64_t records = 0;
     std::size_t bytes = 0;
     Box bounds;
     for (; i < sorted.runs.size() && bytes < kRunPageBytes; ++i) {
       const RecordRun& run = *sorted.runs[i];
-      BENTO_ASSIGN(const RunView view, RunView::make(run, rank));
+      BENTO_ASSIGN(const RunView view, RunView::make(run, rank, memory));
       grow(bounds, view.bounds(), page.empty());
       QueryBudget budget{1u << 16};
       if (alone && view.apart(RunView::Overlap::kNone, budget)) entry.volume = view.volume();
-      ByteWriter size;
-      run.encode(size);
-      bytes += size.size();
+      bytes += run.encoded_bytes();
       records += run.records();
       page.push_back(&run);
     }
     entry.regular += records;
-    BENTO_TRY(tree.add_leaf(encode_run_page(page), records, bounds));
+    BENTO_TRY(tree.add_leaf(encode_run_page(page, bytes), records, bounds));
   }
   return {};
 }
@@ -200,14 +201,15 @@ void put_header(ByteWriter& out, const SegmentContent& content, std::uint64_t re
 
 }  // namespace
 
-Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content) {
+Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content,
+                                   RecordRun::Memory memory) {
   const unsigned rank = content.shape.rank;
   const unsigned width = content.shape.width();
-  const SortedRuns sorted = sort_out(content.runs, width);
+  const SortedRuns sorted = sort_out(content.runs, width, memory);
   const auto order = spatial_order(sorted, rank, width);
   SegmentEntry entry;
   PageTree tree(sink, rank);
-  BENTO_TRY(add_runs(tree, entry, sorted, rank));
+  BENTO_TRY(add_runs(tree, entry, sorted, rank, memory));
   BENTO_TRY(add_singles(tree, entry, content, sorted, order));
   BENTO_TRY(tree.join());
   entry.records = tree.records();

@@ -21,13 +21,15 @@ namespace bento {
 inline constexpr std::uint8_t kStepSegmentVersion = 1;
 
 struct SegmentContent {
+  explicit SegmentContent(RecordRun::Memory memory = std::pmr::get_default_resource())
+      : runs(memory) {}
   DatasetNumber dataset = 0;
   AbsoluteStep step;
   RowShape shape;
   bool exact_times = false;
   RecordDigest digest;
   std::vector<ExtentEvent> extents;
-  std::vector<RecordRun> runs;
+  std::pmr::vector<RecordRun> runs;
   std::vector<ValueRange> ranges;  ///< one per record, or none at all
 };
 
@@ -42,14 +44,18 @@ struct SegmentEntry {
 
 /// Do records of different ranks overlap at the same collective count? Then only their times tell
 /// which is later, and the contribution must be collected again with exact times. Stops after some
-/// work and then says yes; a no is certain.
-Result<bool> needs_exact_times(const ContributionPart& part);
+/// work and then says yes; a no is certain. What is needed on the way lies in `memory`.
+Result<bool> needs_exact_times(const ContributionPart& part,
+                               RecordRun::Memory memory = std::pmr::get_default_resource());
 /// Do records of different ranks overlap, whatever their collective counts? As above, a no is
 /// certain.
-Result<bool> ranks_may_overlap(const ContributionPart& part);
+Result<bool> ranks_may_overlap(const ContributionPart& part,
+                               RecordRun::Memory memory = std::pmr::get_default_resource());
 
-/// Errors: kCorrupt (runs that leave the space), the sink's.
-Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content);
+/// What is needed on the way lies in `memory`. Errors: kCorrupt (runs that leave the space), the
+/// sink's.
+Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content,
+                                   RecordRun::Memory memory = std::pmr::get_default_resource());
 
 class StepSegment {
  public:

@@ -116,7 +116,7 @@ class ForgingSink : public SegmentSink {
     content.step = segment->step();
     content.shape = segment->shape();
     content.digest = segment->digest();
-    content.runs = runs_;
+    content.runs.assign(runs_.begin(), runs_.end());
     BENTO_ASSIGN(const SegmentEntry forged, write_segment(sink_, content));
     ++forged_;
     if (said_ == 0) return forged.ref;

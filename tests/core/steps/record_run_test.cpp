@@ -2,8 +2,13 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/steps/record_run.hpp"
 
+#include <algorithm>
+#include <array>
+#include <vector>
+
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/base/scratch_memory.hpp"
 #include "core/steps/run_view.hpp"
 #include "tests/core/steps/step_support.hpp"
 
@@ -22,6 +27,7 @@ std::vector<std::vector<std::uint64_t>> rows_of(const RecordRun& run) {
 RecordRun encoded_and_back(const RecordRun& run) {
   ByteWriter out;
   run.encode(out);
+  REQUIRE(out.size() == run.encoded_bytes());
   ByteReader in(out.view());
   auto back = RecordRun::decode(in, run.width());
   REQUIRE(back);
@@ -55,6 +61,30 @@ RecordRun tree_run(Cut cut, const Dims& extent, const Dims& grid, std::uint64_t 
   RecordRun run = tree_run(cut, extent, grid, first, first + half);
   run.append(tree_run(cut, extent, grid, first + half, last));
   return run;
+}
+
+TEST_CASE("record run: a copy of one that lies in a turn's memory outlives the turn",
+          "[core][index][step]") {
+  const std::array<std::uint64_t, 3> first{1, 2, 3};
+  RecordRun written(3, first);
+  for (std::uint64_t i = 1; i < 200; ++i)
+    written.push(std::array<std::uint64_t, 3>{i * i, 2 * i, i % 7});
+  ByteWriter out;
+  written.encode(out);
+  const auto rows = rows_of(written);
+
+  ScratchMemory scratch;
+  std::vector<RecordRun> copies;
+  for (int turn = 0; turn < 3; ++turn) {
+    ByteReader in(out.view());
+    auto run = RecordRun::decode(in, 3, scratch.turn());
+    REQUIRE(run);
+    REQUIRE(rows_of(*run) == rows);
+    copies.push_back(*run);
+  }
+  std::ranges::fill_n(static_cast<std::byte*>(scratch.turn()->allocate(8192)), 8192,
+                      std::byte{0xFF});
+  for (const RecordRun& copy : copies) REQUIRE(rows_of(copy) == rows);
 }
 
 TEST_CASE("record run: any rows come back, pushed or joined", "[core][index][step]") {
