@@ -13,6 +13,7 @@
 #include "core/layout/replace.hpp"
 #include "transfer/cache_note.hpp"
 #include "transfer/parts_folder.hpp"
+#include "transfer/source.hpp"
 #include "transfer/submit.hpp"
 
 namespace bento::transfer {
@@ -36,13 +37,6 @@ Error elsewhere(const std::string& final_name, const CacheNote& note) {
       ENOENT};
 }
 
-Error written_elsewhere(const std::string& final_name, const std::string& copy) {
-  return Error{Code::kBusy,
-               fmt::format("'{}' is open for writing in another process, in the cache ('{}')",
-                           final_name, copy),
-               EBUSY};
-}
-
 Error copied(const std::string& final_name, const CacheNote& note) {
   return Error{
       Code::kNotFound,
@@ -53,6 +47,18 @@ Error copied(const std::string& final_name, const CacheNote& note) {
           "here: rm '{}' (errno = {})",
           final_name, note.file, note.host, note.copy, note.file, note_name(final_name), ENOENT),
       ENOENT};
+}
+
+/// Whoever deleted or overwrote it did not mean that an older state shall count.
+Status check_there(const std::string& final_name, const std::string& copy) {
+  const auto seen = look_at_container(root_file_of_copy(copy));
+  if (seen && *seen) return {};
+  Error error = seen ? Error{Code::kCorrupt, "it is no h5bento container any more"} : seen.error();
+  error.text = fmt::format(
+      "'{}': its newest state has not arrived yet. It is in the cache, as '{}', which cannot be "
+      "read: {}. If that copy is lost: rm '{}', and what is under the name now counts",
+      final_name, copy, error.text, note_name(final_name));
+  return fail(std::move(error));
 }
 
 /// Of a container that several nodes have shares of, the note names the first one's. What this node
@@ -87,6 +93,13 @@ Result<CachedCopy> try_to_begin(const std::string& cache, const std::string& fin
 }
 
 }  // namespace
+
+Error written_elsewhere(const std::string& final_name, const std::string& copy) {
+  return Error{Code::kBusy,
+               fmt::format("'{}' is open for writing in another process, in the cache ('{}')",
+                           final_name, copy),
+               EBUSY};
+}
 
 Result<CachedCopy> begin_copy(const std::string& cache, const std::string& final_name,
                               const std::string& id, std::uint64_t room) {
@@ -137,14 +150,18 @@ Result<std::optional<CachedCopy>> newest_copy(const std::string& name) {
     const bool same = now && now->copy == note->copy && now->id == note->id;
     if (const std::string share = share_here(*final_name, *note); same && !share.empty()) {
       BENTO_ASSIGN(folder, CacheFolder::of_copy(share));
-      if (folder && id_of_copy(share) == note->id)
+      if (folder && id_of_copy(share) == note->id) {
+        BENTO_TRY(check_there(*final_name, share));
         return std::optional<CachedCopy>(
             CachedCopy{std::move(*folder), share, *final_name, note->id});
+      }
       continue;
     }
-    if (same && folder && is_here(*note))
+    if (same && folder && is_here(*note)) {
+      BENTO_TRY(check_there(*final_name, note->copy));
       return std::optional<CachedCopy>(
           CachedCopy{std::move(*folder), note->copy, *final_name, note->id});
+    }
     if (same || tries == kTries) return fail(elsewhere(*final_name, *note));
   }
 }

@@ -25,6 +25,9 @@ struct CachedCopy {
   std::string id;
 };
 
+/// What a program is told that would write the same file as another one.
+Error written_elsewhere(const std::string& final_name, const std::string& copy);
+
 /// Makes room for a new copy. Errors: kNoSpace (fewer than `room` bytes are free), kBusy (a program
 /// writes the one before), those of CacheFolder.
 Result<CachedCopy> begin_copy(const std::string& cache, const std::string& final_name,
@@ -37,7 +40,8 @@ Result<CachedCopy> begin_share(const std::string& cache, const std::string& fina
 void forget_copy(CachedCopy& copy);
 
 /// Where the newest state of a file is, if it has not arrived; nothing if it lies under its own
-/// name. Errors: kNotFound (it is in a cache that this node does not have: says where).
+/// name. Errors: kNotFound (it is in a cache that this node does not have: says where), kCorrupt
+/// (its file there is no container any more), those of look_at_container.
 Result<std::optional<CachedCopy>> newest_copy(const std::string& name);
 /// A container of which each of several nodes has a share can be opened by nobody before it has
 /// arrived. Errors: kNotFound, saying so.

@@ -13,6 +13,7 @@
 
 #include "transfer/cache_folder.hpp"
 #include "transfer/cache_note.hpp"
+#include "transfer/cached_copy.hpp"
 #include "transfer/daemon_lock.hpp"
 #include "transfer/h5bento_transfer.h"
 #include "transfer/parts_folder.hpp"
@@ -110,8 +111,12 @@ std::string transfer_file_for(const std::string& copy) {
 Status note_copy(const std::string& final_name, const std::string& path, const FlushWish& wish) {
   BENTO_ASSIGN(const Arrive arrive, wished_arrival(final_name, path, wish));
   BENTO_ASSIGN(const auto before, read_note(final_name));
-  if (before && !before->copied && before->copy != path && is_here(*before))
+  if (before && !before->copied && before->copy != path && is_here(*before)) {
+    // In another cache: neither of the two programs has seen the other when it began.
+    if (state_of_copy(before->copy) == CopyState::kWritten)
+      return fail(written_elsewhere(final_name, before->copy));
     BENTO_TRY(CacheFolder::set_superseded(before->copy));
+  }
   CacheNote note;
   note.copy = path;
   note.id = id_of_copy(path);

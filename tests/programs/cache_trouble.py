@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs that write through a cache (cache=): what dies, what else may be asked for, what is refused, a full cache.
 
-    cache_trouble.py deaths | evicting | modes | refused | full | full_finish | restarts
+    cache_trouble.py deaths | lost | two_caches | evicting | modes | refused | full | full_finish | restarts
 """
 
 import glob
@@ -69,6 +69,81 @@ def deaths():
         arrived(path)
         plain(path, 7)
         wait_for("it is evicted", lambda: not cached())
+
+
+def lost():
+    """The data of the newest state is gone from the cache: nobody gets an older one for it, and nothing replaces that."""
+    path = "pfs/l.h5"
+
+    def cut(copy):
+        os.truncate(copy, 0)
+
+    def overwrite(copy):
+        with open(copy, "r+b") as file:
+            file.write(bytes(64 << 10))
+
+    for ranks in (1, 2):
+        for damage in (os.remove, cut, overwrite):
+            fresh()
+            program(1, "bento chunk=1M", path, "create=1", "close")
+            program(ranks, settings(flush="off"), path, "create=2", "close")
+            damage(os.path.realpath(cached()[0]))
+            before = open(path, "rb").read()
+            note = glob.glob("pfs/.h5bento-*.cache")[0]
+            for action in ("check=1", "append"):
+                failed = program(ranks, "bento", path, action, ok=ANY)
+                check(failed.status != 0, f"{damage.__name__}: an older state was opened for the newest, {action}")
+                check("cannot be read" in failed.text and os.path.basename(note) in failed.text, failed.text)
+            refused = tool("submit", path, ok=ANY)
+            check(refused.status != 0 and "cannot be read" in refused.text, f"submitted: {refused.text}")
+            check(open(path, "rb").read() == before, "the older state was changed")
+            if damage is cut:
+                os.remove(note)
+                holds(path, 1)
+            else:
+                program(ranks, settings(), path, "create=3", "close")
+                arrived(path)
+                plain(path, 3)
+
+
+def two_caches():
+    """Two programs write one file, each through a cache of its own: one of them is told so."""
+    path, busy = "pfs/w.h5", "open for writing in another process"
+    held = ["touch=made", "await=go", "close"]
+    others = {"create=2": ["close"], "append": ["change=2", "close"]}
+
+    def begun(process):
+        wait_for("made", lambda: os.path.exists("made") or process.poll() is not None)
+        check(process.poll() is None, f"{process.returncode}: it died")
+
+    for action, more in others.items():
+        fresh()
+        first = started(2, settings(), path, "create=1", "flush", *held)
+        begun(first)
+        second = program(1, settings("c2"), path, action, *more, ok=ANY)
+        check(second.status != 0 and busy in second.text, f"not refused: {second.text}")
+        open("go", "w").close()
+        error = first.communicate(timeout=60)[1].decode()
+        check(first.returncode == 0, error)
+        arrived(path)
+        plain(path, 1)
+        for name in ("made", "go"):
+            os.remove(name)
+    # Neither has committed anything when the other one begins: the one that does so later learns of it.
+    fresh()
+    first = started(1, settings(), path, "create=1", *held)
+    begun(first)
+    os.remove("made")
+    second = started(1, settings("c2"), path, "create=2", "flush", "touch=made", "await=go2", "close")
+    begun(second)
+    open("go", "w").close()
+    error = first.communicate(timeout=60)[1].decode()
+    check(first.returncode != 0 and busy in error, f"both write: {error}")
+    open("go2", "w").close()
+    error = second.communicate(timeout=60)[1].decode()
+    check(second.returncode == 0, error)
+    arrived(path)
+    plain(path, 2)
 
 
 def evicting():
@@ -302,7 +377,7 @@ def main(which):
     if not os.path.exists(built("bin", "h5bento")):
         raise Skip("the program h5bento is not built")
     try:
-        parts = {"deaths": deaths, "evicting": evicting, "modes": modes, "refused": refused, "full": full, "full_finish": full_finish, "restarts": restarts}
+        parts = {"deaths": deaths, "lost": lost, "two_caches": two_caches, "evicting": evicting, "modes": modes, "refused": refused, "full": full, "full_finish": full_finish, "restarts": restarts}
         parts[which]()
     finally:
         end_all()

@@ -64,8 +64,7 @@ Result<std::shared_ptr<transfer::CachedCopy>> owner_begin(const FileRequest& req
   const bool exclusive = (request.flags & H5F_ACC_EXCL) != 0;
   BENTO_ASSIGN(const std::string final_name, transfer::final_name_of(request.name));
   BENTO_TRY(transfer::check_final_name(final_name, config.files, exclusive));
-  if (exclusive && transfer::has_note(final_name))
-    return fail(os_error(EEXIST, "create (its newest state is in a cache) of", request.name));
+  BENTO_TRY(transfer::check_can_discard(final_name, exclusive));
   if (config.flush != Flush::kOff)
     if (auto program = transfer::find_program(); !program) return fail(program.error());
   const std::uint64_t room = kRoom + kRoomPerRank * static_cast<std::uint64_t>(ranks);
