@@ -82,9 +82,12 @@ Status Owner::fill(std::unique_ptr<File> first, bool made) {
                                  state_.plan.file(index).superblock_address(),
                                  state_.options.opener));
   BENTO_ASSIGN(const bool others_read, files_.others_read());
+  // A file that was cut to nothing, be it new, ext4 takes for one that replaces its old content: it
+  // begins to write all of it to the disk at the close, which waits for that.
+  BENTO_ASSIGN(const std::uint64_t before, first->size());
   if (others_read)
     BENTO_TRY(leave_to_readers(first, old_parts.size() + 1));
-  else
+  else if (before != 0)
     BENTO_TRY(first->truncate(0));
   BENTO_ASSIGN(state_.identity, file_identity(*first));
   for (const auto& part : old_parts) (void)remove_file(part);
