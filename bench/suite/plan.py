@@ -8,7 +8,7 @@ import time
 
 from measuring import NATIVE, RunFailed
 
-from suite.patterns import OF_NAME, TUNED, methods_of
+from suite.patterns import OF_NAME, TUNED, TWO, methods_of
 from suite.runs import NotMeasured
 
 LEAST, MOST = 3, 15
@@ -52,6 +52,8 @@ class Plan:
         for group, methods in self.cells.items():
             for method in [m for m in methods if group.synced and m.name == "subfiling"]:
                 self.leave_out(group, method, "its subfiles are not synced with the file that has the name")
+            for method in [m for m in self.cells[group] if group.ranks < 2 and m.name in (TWO, "bento files=2")]:
+                self.leave_out(group, method, "one rank writes one file")
 
     def count(self):
         return sum(len(methods) for methods in self.cells.values())
