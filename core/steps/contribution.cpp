@@ -99,6 +99,7 @@ class PartReader {
     PartReader reader(bytes);
     BENTO_ASSIGN(reader.left_, reader.in_.varint());
     BENTO_TRY(reader.in_.fits(reader.left_, 22));
+    if (reader.left_ == 0) BENTO_TRY(reader.end());
     return reader;
   }
   [[nodiscard]] std::uint64_t left() const { return left_; }
@@ -139,16 +140,15 @@ class PartReader {
     return left_ == 0 ? end() : Status{};
   }
 
+ private:
+  explicit PartReader(std::span<const std::byte> bytes)
+      : in_(bytes, std::endian::little, "index contribution") {}
   [[nodiscard]] Status end() const {
     if (in_.remaining() != 0)
       return fail(Code::kCorrupt,
                   fmt::format("index contribution: {} bytes left over", in_.remaining()));
     return {};
   }
-
- private:
-  explicit PartReader(std::span<const std::byte> bytes)
-      : in_(bytes, std::endian::little, "index contribution") {}
   ByteReader in_;
   std::uint64_t left_ = 0;
   std::optional<DatasetNumber> previous_;
@@ -317,7 +317,6 @@ Result<std::pmr::vector<ContributionPart>> parse_contribution(std::span<const st
   BENTO_ASSIGN(PartReader reader, PartReader::open(bytes));
   std::pmr::vector<ContributionPart> parts(memory);
   parts.reserve(static_cast<std::size_t>(reader.left()));
-  if (reader.left() == 0) BENTO_TRY(reader.end());
   while (reader.left() != 0) BENTO_TRY(reader.next(parts.emplace_back(memory)));
   return parts;
 }
@@ -328,7 +327,6 @@ namespace {
 struct Side {
   static Result<Side> open(std::span<const std::byte> bytes) {
     BENTO_ASSIGN(Side side, PartReader::open(bytes));
-    if (side.reader.left() == 0) BENTO_TRY(side.reader.end());
     BENTO_TRY(side.advance());
     return side;
   }
