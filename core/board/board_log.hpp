@@ -63,7 +63,7 @@ class LogWriter {
   void gaps(std::uint64_t number, const RecordGaps& gaps);
 
   [[nodiscard]] std::span<const std::byte> view() const { return out_.view(); }
-  void clear() { out_.buffer().clear(); }
+  void clear() { out_.clear(); }
   /// A new log: times count from 0.
   void begin() {
     clear();

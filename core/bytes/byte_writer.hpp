@@ -5,10 +5,12 @@
 /// otherwise.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -31,7 +33,7 @@ class ByteWriter {
  public:
   explicit ByteWriter(std::endian order = std::endian::little) : order_(order) {}
 
-  void u8(std::uint8_t v) { put(v); }
+  void u8(std::uint8_t v) { *more(1) = static_cast<std::byte>(v); }
   void u16(std::uint16_t v) { put(v); }
   void u32(std::uint32_t v) { put(v); }
   void u64(std::uint64_t v) { put(v); }
@@ -39,33 +41,75 @@ class ByteWriter {
   void i64(std::int64_t v) { put(static_cast<std::uint64_t>(v)); }
 
   /// Unsigned LEB128.
-  void varint(std::uint64_t v) { put_varint(buffer_, v); }
+  void varint(std::uint64_t v) {
+    if (v < 0x80u) {
+      u8(static_cast<std::uint8_t>(v));
+      return;
+    }
+    std::byte* const first = more(kMostVarintBytes);
+    std::byte* at = first;
+    for (; v >= 0x80u; v >>= 7) *at++ = static_cast<std::byte>(v | 0x80u);
+    *at++ = static_cast<std::byte>(v);
+    size_ -= kMostVarintBytes - static_cast<std::size_t>(at - first);
+  }
 
   void bytes(std::span<const std::byte> view) {
-    buffer_.insert(buffer_.end(), view.begin(), view.end());
+    if (!view.empty()) std::memcpy(more(view.size()), view.data(), view.size());
   }
-  void zeros(std::size_t count) { buffer_.resize(buffer_.size() + count); }
+  /// Where they are, until more is written.
+  std::span<std::byte> zeros(std::size_t count) {
+    std::byte* const at = more(count);
+    std::fill_n(at, count, std::byte{0});
+    return {at, count};
+  }
   void array_u64(std::span<const std::uint64_t> values) {
     for (const auto value : values) u64(value);
   }
 
-  [[nodiscard]] std::size_t size() const { return buffer_.size(); }
-  [[nodiscard]] std::span<const std::byte> view() const { return buffer_; }
-  [[nodiscard]] std::vector<std::byte>& buffer() { return buffer_; }
-  std::vector<std::byte> take() && { return std::move(buffer_); }
+  /// So many bytes will be written in all: takes the memory at once.
+  void reserve(std::size_t count) {
+    if (count > buffer_.size()) buffer_.resize(count);
+  }
+  void clear() { size_ = 0; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::span<const std::byte> view() const { return std::span(buffer_).first(size_); }
+  std::vector<std::byte> take() && {
+    buffer_.resize(size_);
+    size_ = 0;
+    return std::move(buffer_);
+  }
 
  private:
+  static constexpr std::size_t kMostVarintBytes = 10;
+  static constexpr std::size_t kLeastBytes = 64;
+
+  /// Room for `count` bytes, which are written now.
+  std::byte* more(std::size_t count) {
+    if (count > buffer_.size() - size_) grow(count);
+    std::byte* const at = buffer_.data() + size_;
+    size_ += count;
+    return at;
+  }
+  [[gnu::noinline]] void grow(std::size_t count) {
+    buffer_.resize(std::max({kLeastBytes, 2 * buffer_.size(), size_ + count}));
+  }
+
   template <class T>
   void put(T value) {
+    std::byte* const at = more(sizeof value);
+    if (order_ == std::endian::native) {
+      std::memcpy(at, &value, sizeof value);
+      return;
+    }
     for (std::size_t i = 0; i < sizeof(T); ++i) {
       const std::size_t shift = order_ == std::endian::little ? i : sizeof(T) - 1 - i;
-      buffer_.push_back(
-          static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8 * shift)) & 0xFFu));
+      at[i] = static_cast<std::byte>((static_cast<std::uint64_t>(value) >> (8 * shift)) & 0xFFu);
     }
   }
 
   std::endian order_;
-  std::vector<std::byte> buffer_;
+  std::size_t size_ = 0;           ///< of what was written
+  std::vector<std::byte> buffer_;  ///< and room for more
 };
 
 }  // namespace bento

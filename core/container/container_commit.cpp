@@ -96,9 +96,10 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
 
   // In the order of the stream, because that is regular.
   std::vector<std::pair<Position, const StreamWriter::Slot*>> slots;
+  slots.reserve(stream_.uncommitted().size());
   for (const auto& slot : stream_.uncommitted())
     slots.emplace_back(state_.index.where(slot.dataset, slot.position).offset, &slot);
-  std::ranges::sort(slots);
+  if (!std::ranges::is_sorted(slots)) std::ranges::sort(slots);
   ContributionBuilder::Options options;
   options.ranges = state_.options.minmax;
   options.exact_times = second.exact_times;

@@ -133,7 +133,7 @@ std::vector<std::byte> encode_header(std::span<const DbVar> vars) {
   DataBlock head{numvars, header_bytes(numvars)};
   for (const DbVar& var : vars) head.dbsize += var.containersize;
   ByteWriter out;
-  out.buffer().reserve(kDataBlockHeadBytes + vars.size() * kDbVarBytes);
+  out.reserve(kDataBlockHeadBytes + vars.size() * kDbVarBytes);
   encode(out, head);
   for (const DbVar& var : vars) encode(out, var);
   return std::move(out).take();

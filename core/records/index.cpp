@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -26,15 +27,21 @@ struct Index::PerDataset {
 
   DatasetDeclaration declaration;
   std::vector<Meta> meta;
-  std::vector<std::uint64_t> stored;   ///< per record: rank starts, rank counts, as written
-  std::vector<std::uint64_t> visible;  ///< the same after clipping
+  std::vector<std::uint64_t> stored;  ///< per record: rank starts, rank counts, as written
+  /// The same after clipping. Empty while that is the same for all records.
+  std::vector<std::uint64_t> clipped_corners;
   /// Changes of extent by ascending collective count: each holds the smallest extent from its count
   /// on, so that one look clips a record however often the extent changed.
   std::vector<std::pair<std::uint64_t, Dims>> clips;
-  mutable BoxTree tree;  ///< over the first tree.size() visible boxes
+  /// Over the first of the visible boxes; null if over none. Few datasets have so many records.
+  mutable std::unique_ptr<BoxTree> tree;
 
   [[nodiscard]] unsigned rank() const { return declaration.rank; }
   [[nodiscard]] std::size_t stride() const { return std::size_t{2} * rank(); }
+  [[nodiscard]] const std::vector<std::uint64_t>& visible() const {
+    return clipped_corners.empty() ? stored : clipped_corners;
+  }
+  [[nodiscard]] std::size_t in_tree() const { return tree ? tree->size() : 0; }
 
   [[nodiscard]] Box box_at(const std::vector<std::uint64_t>& corners, std::size_t at) const {
     const std::span<const std::uint64_t> all(corners);
@@ -46,6 +53,25 @@ struct Index::PerDataset {
       corners[at * stride() + d] = box.start[d];
       corners[at * stride() + rank() + d] = box.count[d];
     }
+  }
+  void put_visible(std::size_t at, const Box& box) {
+    if (clipped_corners.empty()) {
+      if (box == box_at(stored, at)) return;
+      clipped_corners = stored;
+    }
+    put_box(clipped_corners, at, box);
+  }
+  /// Room for so many records; those that are added are put() next.
+  void resize(std::size_t records) {
+    meta.resize(records);
+    stored.resize(records * stride());
+    if (!clipped_corners.empty()) clipped_corners.resize(stored.size());
+  }
+  void clear() {
+    meta.clear();
+    stored.clear();
+    clipped_corners.clear();
+    tree.reset();
   }
 
   static std::uint64_t count_of(const std::pair<std::uint64_t, Dims>& clip) { return clip.first; }
@@ -77,7 +103,7 @@ struct Index::PerDataset {
     meta[at] = {record.order,       record.where,           record.stored_bytes, record.hash,
                 record.filter_mask, record.header_distance, record.encoding};
     put_box(stored, at, record.box);
-    put_box(visible, at, clipped(record.box, record.order.collective));
+    put_visible(at, clips.empty() ? record.box : clipped(record.box, record.order.collective));
   }
 
   [[nodiscard]] std::vector<std::size_t> candidates(const Box& selection) const {
@@ -88,12 +114,14 @@ struct Index::PerDataset {
     }
     // A tail of new records is looked through one by one until it is worth a new tree.
     constexpr std::size_t kTail = 64;
-    if (meta.size() - tree.size() > kTail + tree.size() / 4)
-      tree.build(visible, rank(), meta.size());
+    if (meta.size() - in_tree() > kTail + in_tree() / 4) {
+      if (!tree) tree = std::make_unique<BoxTree>();
+      tree->build(visible(), rank(), meta.size());
+    }
     std::vector<std::size_t> found;
-    tree.find(visible, selection, found);
-    for (std::size_t i = tree.size(); i < meta.size(); ++i)
-      if (corner_overlaps(&visible[i * stride()], selection)) found.push_back(i);
+    if (tree) tree->find(visible(), selection, found);
+    for (std::size_t i = in_tree(); i < meta.size(); ++i)
+      if (corner_overlaps(&visible()[i * stride()], selection)) found.push_back(i);
     return found;
   }
 };
@@ -103,15 +131,23 @@ Index::~Index() = default;
 Index::Index(Index&&) noexcept = default;
 Index& Index::operator=(Index&&) noexcept = default;
 
+// As std::map::at(): an exception for who asks for what is not there.
+const Index::PerDataset& Index::at(DatasetNumber dataset) const {
+  if (const PerDataset* const found = datasets_.find(dataset)) return *found;
+  throw std::out_of_range("index: a dataset that is not declared");
+}
+Index::PerDataset& Index::at(DatasetNumber dataset) {
+  return const_cast<PerDataset&>(std::as_const(*this).at(dataset));
+}
+
 void Index::declare(const DatasetDeclaration& dataset) {
-  auto entry = std::make_unique<PerDataset>();
-  entry->declaration = dataset;
-  datasets_[dataset.number] = std::move(entry);
+  datasets_.erase(dataset.number);
+  datasets_[dataset.number].declaration = dataset;
 }
 
 const DatasetDeclaration* Index::find(DatasetNumber dataset) const {
-  const auto found = datasets_.find(dataset);
-  return found == datasets_.end() ? nullptr : &found->second->declaration;
+  const PerDataset* const found = datasets_.find(dataset);
+  return found == nullptr ? nullptr : &found->declaration;
 }
 
 // A commit clears what was filled since the one before, and looks at nothing else.
@@ -125,40 +161,40 @@ void Index::remove(DatasetNumber dataset) {
 }
 
 Result<std::size_t> Index::add(const Record& record) {
-  const auto found = datasets_.find(record.dataset);
-  if (found == datasets_.end())
+  PerDataset* const entry = datasets_.find(record.dataset);
+  if (entry == nullptr)
     return fail(Code::kCorrupt, fmt::format("index: a record of dataset {}, which is not declared",
                                             record.dataset));
-  PerDataset& entry = *found->second;
-  if (record.box.rank() != entry.rank())
+  if (record.box.rank() != entry->rank())
     return fail(Code::kCorrupt,
                 fmt::format("index: a record with {} dimensions in dataset {}, which has {}",
-                            record.box.rank(), record.dataset, entry.rank()));
-  const std::size_t at = changed(entry).meta.size();
-  entry.meta.emplace_back();
-  entry.stored.resize(entry.stored.size() + entry.stride());
-  entry.visible.resize(entry.visible.size() + entry.stride());
-  entry.put(at, record);
+                            record.box.rank(), record.dataset, entry->rank()));
+  const std::size_t at = changed(*entry).meta.size();
+  entry->resize(at + 1);
+  entry->put(at, record);
   return at;
 }
 
 Result<std::size_t> Index::add_part(const Record& record, const Box& part) {
-  BENTO_ASSIGN(const std::size_t at, add(record));
-  PerDataset& entry = *datasets_.at(record.dataset);
-  entry.put_box(entry.visible, at, entry.clipped(part, record.order.collective));
-  return at;
+  BENTO_ASSIGN(const std::size_t position, add(record));
+  PerDataset& entry = at(record.dataset);
+  entry.put_visible(position, entry.clipped(part, record.order.collective));
+  return position;
 }
 
 void Index::replace(DatasetNumber dataset, std::size_t position, const Record& record) {
-  PerDataset& entry = *datasets_.at(dataset);
-  const Box before = entry.box_at(entry.visible, position);
+  PerDataset& entry = at(dataset);
+  if (position >= entry.in_tree()) {
+    entry.put(position, record);
+    return;
+  }
+  const Box before = entry.box_at(entry.visible(), position);
   entry.put(position, record);
-  if (position < entry.tree.size() && !(entry.box_at(entry.visible, position) == before))
-    entry.tree.clear();
+  if (!(entry.box_at(entry.visible(), position) == before)) entry.tree.reset();
 }
 
 Record Index::record(DatasetNumber dataset, std::size_t position) const {
-  const PerDataset& entry = *datasets_.at(dataset);
+  const PerDataset& entry = at(dataset);
   const auto& meta = entry.meta[position];
   Record record;
   record.dataset = dataset;
@@ -174,78 +210,71 @@ Record Index::record(DatasetNumber dataset, std::size_t position) const {
 }
 
 const Location& Index::where(DatasetNumber dataset, std::size_t position) const {
-  return datasets_.at(dataset)->meta[position].where;
+  return at(dataset).meta[position].where;
 }
 
 Order Index::order(DatasetNumber dataset, std::size_t position) const {
-  return datasets_.at(dataset)->meta[position].order;
+  return at(dataset).meta[position].order;
 }
 
 std::size_t Index::size(DatasetNumber dataset) const {
-  const auto found = datasets_.find(dataset);
-  return found == datasets_.end() ? 0 : found->second->meta.size();
+  const PerDataset* const found = datasets_.find(dataset);
+  return found == nullptr ? 0 : found->meta.size();
 }
 
 bool Index::untouched(DatasetNumber dataset) const {
-  const auto found = datasets_.find(dataset);
-  return found != datasets_.end() && found->second->meta.empty() && found->second->clips.empty();
+  const PerDataset* const found = datasets_.find(dataset);
+  return found != nullptr && found->meta.empty() && found->clips.empty();
 }
 
 std::span<const std::uint64_t> Index::visible_corners(DatasetNumber dataset) const {
-  return datasets_.at(dataset)->visible;
+  return at(dataset).visible();
 }
 
 void Index::erase_if(DatasetNumber dataset, const std::function<bool(const Record&)>& drop) {
-  PerDataset& entry = *datasets_.at(dataset);
+  PerDataset& entry = at(dataset);
   std::vector<Record> kept;
   for (std::size_t i = 0; i < entry.meta.size(); ++i) {
     const Record one = record(dataset, i);
     if (!drop(one)) kept.push_back(one);
   }
-  entry.tree.clear();
-  entry.meta.resize(kept.size());
-  entry.stored.resize(kept.size() * entry.stride());
-  entry.visible.resize(kept.size() * entry.stride());
+  entry.tree.reset();
+  entry.resize(kept.size());
   for (std::size_t i = 0; i < kept.size(); ++i) entry.put(i, kept[i]);
 }
 
 Status Index::clip(const ExtentEvent& event) {
-  const auto found = datasets_.find(event.dataset);
-  if (found == datasets_.end())
+  PerDataset* const entry = datasets_.find(event.dataset);
+  if (entry == nullptr)
     return fail(Code::kCorrupt,
                 fmt::format("index: a change of extent of dataset {}, which is not declared",
                             event.dataset));
-  PerDataset& entry = *found->second;
-  if (event.extent.rank() != entry.rank())
+  if (event.extent.rank() != entry->rank())
     return fail(Code::kCorrupt,
                 fmt::format("index: an extent of {} dimensions for dataset {}, which has {}",
-                            event.extent.rank(), event.dataset, entry.rank()));
-  changed(entry).add_clip(event);
-  entry.tree.clear();
-  for (std::size_t i = 0; i < entry.meta.size(); ++i)
-    entry.put_box(entry.visible, i,
-                  entry.clipped(entry.box_at(entry.visible, i), entry.meta[i].order.collective));
+                            event.extent.rank(), event.dataset, entry->rank()));
+  changed(*entry).add_clip(event);
+  entry->tree.reset();
+  for (std::size_t i = 0; i < entry->meta.size(); ++i)
+    entry->put_visible(
+        i, entry->clipped(entry->box_at(entry->stored, i), entry->meta[i].order.collective));
   return {};
 }
 
 void Index::clear_records() {
   for (const DatasetNumber number : filled_) {
-    const auto found = datasets_.find(number);
-    if (found == datasets_.end()) continue;
-    PerDataset& entry = *found->second;
-    entry.meta.clear();
-    entry.stored.clear();
-    entry.visible.clear();
-    entry.clips.clear();
-    entry.tree.clear();
+    PerDataset* const entry = datasets_.find(number);
+    if (entry == nullptr) continue;
+    entry->clear();
+    entry->clips.clear();
   }
   filled_.clear();
 }
 
 std::optional<Dims> Index::clip_of(DatasetNumber dataset) const {
-  const auto found = datasets_.find(dataset);
-  if (found == datasets_.end() || found->second->clips.empty()) return std::nullopt;
-  return found->second->clips.front().second;
+  const PerDataset* const found = datasets_.find(dataset);
+  if (found == nullptr || found->clips.empty()) return std::nullopt;
+  return found->clips.front().second;
 }
 
 Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
@@ -261,25 +290,20 @@ Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
 Status Index::candidates(DatasetNumber dataset, const Box& selection,
                          std::vector<Candidate>& out) const {
   if (selection.empty()) return {};
-  const auto found = datasets_.find(dataset);
-  if (found == datasets_.end())
+  const PerDataset* const entry = datasets_.find(dataset);
+  if (entry == nullptr)
     return fail(Code::kCorrupt, fmt::format("index: dataset {} is not declared", dataset));
-  const PerDataset& entry = *found->second;
-  if (selection.rank() != entry.rank())
+  if (selection.rank() != entry->rank())
     return fail(Code::kInvalidArgument,
                 fmt::format("a selection of {} dimensions in dataset {}, which has {}",
-                            selection.rank(), dataset, entry.rank()));
-  for (const std::size_t at : entry.candidates(selection))
-    out.push_back({at, entry.meta[at].order, entry.box_at(entry.visible, at)});
+                            selection.rank(), dataset, entry->rank()));
+  for (const std::size_t found : entry->candidates(selection))
+    out.push_back({found, entry->meta[found].order, entry->box_at(entry->visible(), found)});
   return {};
 }
 
 std::vector<DatasetNumber> Index::datasets() const {
-  std::vector<DatasetNumber> numbers;
-  numbers.reserve(datasets_.size());
-  for (const auto& [number, entry] : datasets_) numbers.push_back(number);
-  std::ranges::sort(numbers);
-  return numbers;
+  return datasets_.numbers();
 }
 
 }  // namespace bento

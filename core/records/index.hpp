@@ -10,10 +10,10 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/records/by_number.hpp"
 #include "core/records/record.hpp"
 #include "core/records/resolve.hpp"
 
@@ -73,7 +73,9 @@ class Index {
  private:
   struct PerDataset;
   PerDataset& changed(PerDataset& entry);
-  std::unordered_map<DatasetNumber, std::unique_ptr<PerDataset>> datasets_;
+  [[nodiscard]] PerDataset& at(DatasetNumber dataset);
+  [[nodiscard]] const PerDataset& at(DatasetNumber dataset) const;
+  ByNumber<PerDataset> datasets_;
   std::vector<DatasetNumber> filled_;  ///< those with records or clips; some of them twice, or gone
 };
 

@@ -224,7 +224,7 @@ std::uint64_t Meta1::tail_address() const {
 Result<std::vector<std::byte>> encode_meta1(const Meta1& meta, bool with_tail) {
   BENTO_TRY(check_encodable(meta));
   ByteWriter out(meta.order);
-  out.buffer().reserve(static_cast<std::size_t>(sion_meta1_bytes(meta.tasks())));
+  out.reserve(static_cast<std::size_t>(sion_meta1_bytes(meta.tasks())));
   out.bytes(std::as_bytes(std::span(kSionMagic)));
   for (const auto order : {meta.order, meta.data_order, meta.data_order, meta.order})
     out.u8(static_cast<std::uint8_t>(order_bit(order)));

@@ -132,7 +132,7 @@ void Meta2::set_size(std::uint64_t task, std::uint64_t block, std::uint64_t byte
 std::vector<std::byte> encode_meta2(const Meta2& meta, std::endian order) {
   ByteWriter out(order);
   const std::uint64_t blocks = meta.max_blocks();
-  out.buffer().reserve(8 * meta.tasks() * (1 + blocks));
+  out.reserve(8 * meta.tasks() * (1 + blocks));
   for (std::uint64_t task = 0; task < meta.tasks(); ++task) out.u64(meta.blocks(task));
   for (std::uint64_t block = 0; block < blocks; ++block) {
     for (std::uint64_t task = 0; task < meta.tasks(); ++task) out.u64(meta.size(task, block));

@@ -73,7 +73,7 @@ Status merge_part(ByteWriter& out, const ContributionPart& left, const Contribut
   if (last.tokens() + first.tokens() <= kMaxJoinedTokens &&
       last.records() + first.records() <= kMaxRunRecords) {
     last.append(first);
-    joined.buffer().reserve(last.encoded_bytes());
+    joined.reserve(last.encoded_bytes());
     last.encode(joined);
     both.pieces.back() = joined.view();
     more = more.subspan(1);
@@ -258,7 +258,7 @@ std::vector<std::vector<std::byte>> encode_runs(std::span<const std::uint64_t> r
   std::vector<std::vector<std::byte>> pieces;
   for (const auto& run : runs) {
     ByteWriter piece;
-    piece.buffer().reserve(kUsualRunBytes);
+    piece.reserve(kUsualRunBytes);
     run.encode(piece);
     pieces.push_back(std::move(piece).take());
   }
@@ -289,7 +289,7 @@ std::vector<std::byte> ContributionBuilder::encode() const {
     part.records = rows.size() / entry.shape.width();
     std::vector<std::vector<std::byte>> several;
     if (part.records == 1) {
-      only.buffer().clear();
+      only.clear();
       RecordRun::encode_one(only, rows);
       part.pieces.assign(1, only.view());
     } else {
@@ -346,7 +346,7 @@ Result<std::vector<std::byte>> merge_contributions(std::span<const std::byte> le
                                                    std::span<const std::byte> right) {
   ScratchMemory scratch;
   ByteWriter out;
-  out.buffer().reserve(left.size() + right.size() + sizeof(std::uint64_t));
+  out.reserve(left.size() + right.size() + sizeof(std::uint64_t));
   std::uint64_t count = 0;
   BENTO_ASSIGN(Side a, Side::open(left));
   BENTO_ASSIGN(Side b, Side::open(right));

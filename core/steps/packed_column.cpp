@@ -25,16 +25,14 @@ void put_packed(ByteWriter& out, std::span<const std::uint64_t> values) {
   out.u8(static_cast<std::uint8_t>(bits));
   out.u8(static_cast<std::uint8_t>(shift));
   if (bits == 0) return;  // all are equal
-  const std::size_t begin = out.size();
-  out.zeros((values.size() * bits + 7) / 8);
-  auto& bytes = out.buffer();
+  const auto bytes = out.zeros((values.size() * bits + 7) / 8);
   std::size_t at = 0;  // in bits
   for (const auto value : values) {
     std::uint64_t rest = (value - base) >> shift;
     for (unsigned left = bits; left > 0;) {
       const auto offset = static_cast<unsigned>(at % 8);
       const unsigned here = std::min(left, 8 - offset);
-      auto& byte = bytes[begin + at / 8];
+      auto& byte = bytes[at / 8];
       byte |= static_cast<std::byte>((rest & ((1u << here) - 1)) << offset);
       rest >>= here;
       left -= here;

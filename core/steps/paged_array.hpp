@@ -232,7 +232,7 @@ class PagedArray {
   Result<BlobRef> store(SegmentSink& sink, const Page& page, unsigned level) const {
     ByteWriter out;
     const unsigned used = page.used();
-    out.buffer().reserve(kUsualSlotBytes * (1 + static_cast<std::size_t>(std::popcount(used))));
+    out.reserve(kUsualSlotBytes * (1 + static_cast<std::size_t>(std::popcount(used))));
     out.u8(static_cast<std::uint8_t>(level));
     out.u16(static_cast<std::uint16_t>(used));
     for (unsigned left = used; left != 0; left = without_lowest(left)) {

@@ -111,7 +111,7 @@ Status find_in_children(SegmentSource& source, ByteReader& in, const RowShape& s
 std::vector<std::byte> encode_run_page(std::span<const RecordRun* const> runs,
                                        std::size_t run_bytes) {
   ByteWriter out;
-  out.buffer().reserve(run_bytes + 1 + sizeof(std::uint64_t));
+  out.reserve(run_bytes + 1 + sizeof(std::uint64_t));
   out.u8(kRuns);
   out.varint(runs.size());
   for (const auto* const run : runs) run->encode(out);
@@ -123,7 +123,7 @@ std::vector<std::byte> encode_record_page(const RowShape& shape,
                                           std::span<const std::size_t> picked) {
   ByteWriter out;
   // Base, bits and shift of each column take about four bytes, and there are the values.
-  out.buffer().reserve(64 + shape.width() * (4 + picked.size()));
+  out.reserve(64 + shape.width() * (4 + picked.size()));
   out.u8(kRecords);
   out.varint(picked.size());
   std::uint64_t only = 0;  // number of a single record

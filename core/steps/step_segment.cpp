@@ -216,7 +216,7 @@ Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& cont
   entry.bounds = tree.bounds();
   BENTO_ASSIGN(const BlobRef ranges, store_ranges(sink, content, sorted, order));
   ByteWriter out;
-  out.buffer().reserve(kUsualSegmentBytes);
+  out.reserve(kUsualSegmentBytes);
   put_header(out, content, entry.records, ranges);
   tree.put_root(out);
   BENTO_ASSIGN(entry.ref, sink.append(out.view()));

@@ -80,8 +80,8 @@ void BlockReuse::add_dead(StreamBlockShape block, std::uint64_t step) {
 
 void BlockReuse::note_written(StreamBlockShape block, std::span<const Position> records) {
   const Position at = block.position;
-  for (const Position record : records) block_of_[record] = at;
-  blocks_[at] = {std::move(block), records.size()};
+  const Position end = records.back() + block.capacities.back();
+  blocks_[at] = {std::move(block), end, records.size()};
 }
 
 std::optional<StreamBlockShape> BlockReuse::take_large(std::uint64_t bytes) {
@@ -138,26 +138,26 @@ void BlockReuse::drop_covered(PerDataset& own, const Record& record, std::uint64
 }
 
 std::uint64_t BlockReuse::replaced_bytes(const Record& record) const {
-  const auto own = own_.find(record.dataset);
-  if (own == own_.end()) return 0;
+  const PerDataset* const own = own_.find(record.dataset);
+  if (own == nullptr) return 0;
   std::uint64_t bytes = 0;
-  own->second.few.for_each([&](const Box& older, const Place& its) {
+  own->few.for_each([&](const Box& older, const Place& its) {
     if (contains(record.box, older)) bytes += its.bytes;
   });
-  if (own->second.by_box.empty()) return bytes;
-  const auto found = own->second.by_box.find(hash_of(record.box));
-  return found == own->second.by_box.end() ? bytes : bytes + found->second.bytes;
+  if (own->by_box.empty()) return bytes;
+  const auto found = own->by_box.find(hash_of(record.box));
+  return found == own->by_box.end() ? bytes : bytes + found->second.bytes;
 }
 
 void BlockReuse::deletions_committed(std::span<const DatasetNumber> deleted, std::uint64_t step,
                                      std::uint64_t oldest) {
   for (const DatasetNumber dataset : deleted) {
-    const auto found = own_.find(dataset);
-    if (found == own_.end()) continue;
-    found->second.few.for_each(
+    const PerDataset* const found = own_.find(dataset);
+    if (found == nullptr) continue;
+    found->few.for_each(
         [&](const Box&, const Place& place) { dying_.push_back({step, place.position}); });
-    for (const auto& [box, place] : found->second.by_box) dying_.push_back({step, place.position});
-    own_.erase(found);
+    for (const auto& [box, place] : found->by_box) dying_.push_back({step, place.position});
+    own_.erase(dataset);
   }
   release(oldest);
 }
@@ -171,11 +171,11 @@ void BlockReuse::only_these_live(bool all, const std::set<DatasetNumber>& concer
     dying_.push_back({step, place.position});
     return true;
   };
-  for (auto& [dataset, own] : own_) {
-    if (!all && !concerned.contains(dataset)) continue;
+  own_.for_each([&](DatasetNumber dataset, PerDataset& own) {
+    if (!all && !concerned.contains(dataset)) return;
     own.few.erase_if([&](const Box&, const Place& place) { return dies(place); });
     std::erase_if(own.by_box, [&](const auto& each) { return dies(each.second); });
-  }
+  });
   release(oldest);
 }
 
@@ -185,11 +185,11 @@ void BlockReuse::release(std::uint64_t oldest) {
   dead_.erase(dead_.begin(), end);
   std::size_t done = 0;
   for (; done < dying_.size() && dying_[done].step <= oldest; ++done) {
-    const auto record = block_of_.find(dying_[done].position);
-    if (record == block_of_.end()) continue;
-    const auto block = blocks_.find(record->second);
-    block_of_.erase(record);
-    if (block == blocks_.end() || --block->second.alive != 0) continue;
+    const Position record = dying_[done].position;
+    auto block = blocks_.upper_bound(record);
+    if (block == blocks_.begin()) continue;
+    --block;
+    if (record >= block->second.end || --block->second.alive != 0) continue;
     add_free(std::move(block->second.shape));
     blocks_.erase(block);
   }

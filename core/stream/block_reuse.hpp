@@ -12,12 +12,12 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/base/hash.hpp"
 #include "core/layout/plan.hpp"
+#include "core/records/by_number.hpp"
 #include "core/records/record.hpp"
 
 namespace bento {
@@ -72,6 +72,7 @@ class BlockReuse {
  private:
   struct Block {
     StreamBlockShape shape;
+    Position end = 0;       ///< of its last record's container
     std::size_t alive = 0;  ///< its records that somebody may still read
   };
   struct Place {
@@ -113,9 +114,8 @@ class BlockReuse {
   StreamBlockShape take(Large::iterator block);
   void drop_covered(PerDataset& own, const Record& record, std::uint64_t step);
 
-  std::unordered_map<Position, Position> block_of_;  ///< record -> block
-  std::unordered_map<Position, Block> blocks_;
-  std::unordered_map<DatasetNumber, PerDataset> own_;
+  std::map<Position, Block> blocks_;  ///< by where they begin; of this session
+  ByNumber<PerDataset> own_;
   std::vector<Dying> dying_;                             ///< by ascending step
   std::multimap<std::uint64_t, StreamBlockShape> dead_;  ///< of earlier sessions, by the step
   Large large_;                                          ///< by the capacity for the record

@@ -11,7 +11,6 @@
 #include <map>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -21,6 +20,7 @@
 #include "core/io/file.hpp"
 #include "core/layout/chunk_fill.hpp"
 #include "core/layout/plan.hpp"
+#include "core/records/by_number.hpp"
 #include "core/records/record.hpp"
 #include "core/stream/block_reuse.hpp"
 #include "core/stream/container_step.hpp"
@@ -191,7 +191,7 @@ class BlockWriter {
   File* file_ = nullptr;
 
   ChunkFill fill_;
-  std::unordered_map<DatasetNumber, Numbering> numbering_;
+  ByNumber<Numbering> numbering_;
   fti::v11::HashOfHashes hash_of_hashes_;
   /// A write failed after its containers were numbered: numbers and hashes are counted anew.
   bool miscounted_ = false;

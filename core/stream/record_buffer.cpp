@@ -16,12 +16,12 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   // Of what went through filters another rank must not read one half of each.
   // What lies between the elements of one with gaps still counts where it was written.
   const bool stays = gaps != nullptr || (board_ != nullptr && record.encoding != Encoding::kPlain);
-  if (const auto found = by_box_.find(key); found != by_box_.end() && !stays) {
-    Entry& entry = entries_[found->second];
+  if (const auto found = stays ? std::nullopt : entry_of(key)) {
+    Entry& entry = entries_[*found];
     if (replace(entry, record, data)) {
       entry.times.clear();
       if (board_ != nullptr) board_->replaced(entry.number, record.order);
-      growing_ = found->second + 1 == entries_.size();
+      growing_ = *found + 1 == entries_.size();
       slot = entry.slot;
       return Added::kReplaced;
     }
@@ -46,12 +46,17 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
     entry.number = board_->buffered(added, entry.offset, {});
     if (gaps != nullptr) board_->gaps(entry.number, *gaps);
   }
-  by_box_[key] = entries_.size();
+  if (!entries_.empty()) by_box_.put(entries_.back().key, entries_.size() - 1);
   slot = entry.slot;
   entries_.push_back(std::move(entry));
   ++held_[record.dataset];
   growing_ = gaps == nullptr;
   return Added::kNew;
+}
+
+std::optional<std::size_t> RecordBuffer::entry_of(std::uint64_t key) const {
+  if (!entries_.empty() && entries_.back().key == key) return entries_.size() - 1;
+  return by_box_.find(key);
 }
 
 bool RecordBuffer::replace(const Entry& entry, const Record& record,
@@ -88,9 +93,7 @@ bool RecordBuffer::grow(const Record& record, std::span<const std::byte> data) {
   }
   if (board_ != nullptr) board_->grew(last.number, record.box, grown.box, record.order.time_ns);
   index_.replace(grown.dataset, last.slot.position, grown);
-  by_box_.erase(last.key);
   last.key = hash_of(grown.box, grown.dataset);
-  by_box_[last.key] = entries_.size() - 1;
   return true;
 }
 
@@ -207,7 +210,7 @@ void RecordBuffer::find_anew() {
   held_.clear();
   grown_.clear();
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    by_box_[entries_[i].key] = i;
+    if (i + 1 < entries_.size()) by_box_.put(entries_[i].key, i);
     ++held_[entries_[i].slot.dataset];
     const auto& [dataset, position] = entries_[i].slot;
     if (!entries_[i].times.empty()) grown_[{dataset, position}] = i;

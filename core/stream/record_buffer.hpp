@@ -9,15 +9,17 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/board/gathered_bytes.hpp"
+#include "core/records/by_number.hpp"
 #include "core/records/index.hpp"
 #include "core/records/write_times.hpp"
+#include "core/stream/entry_table.hpp"
 
 namespace bento {
 
@@ -106,6 +108,8 @@ class RecordBuffer {
  private:
   static constexpr std::uint64_t kBufferedBit = 1ull << 63;
 
+  /// The last one with this key.
+  [[nodiscard]] std::optional<std::size_t> entry_of(std::uint64_t key) const;
   bool replace(const Entry& entry, const Record& record, std::span<const std::byte> data);
   bool grow(const Record& record, std::span<const std::byte> data);
   Status compact_dataset(DatasetNumber dataset, std::span<const Entry* const> group,
@@ -117,8 +121,8 @@ class RecordBuffer {
   GatheredBytes buffer_;
   std::vector<Entry> entries_;
   std::vector<Left> left_;
-  std::unordered_map<std::uint64_t, std::size_t> by_box_;  ///< key -> entries_
-  std::unordered_map<DatasetNumber, std::uint64_t> held_;  ///< dataset -> its records here
+  EntryTable by_box_;             ///< all of entries_ but the last, which may still grow
+  ByNumber<std::uint64_t> held_;  ///< how many records of a dataset are here
   std::map<std::pair<DatasetNumber, std::size_t>, std::size_t> grown_;  ///< entries_ with times
   std::uint64_t compacted_bytes_ = 0;
   bool growing_ = false;  ///< the last write's record may become longer by the next one

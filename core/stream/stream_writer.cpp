@@ -182,9 +182,11 @@ void StreamWriter::forget_unseen(const LivenessPlan& plan, std::uint64_t step,
 void StreamWriter::mark_committed(std::uint64_t step, std::uint64_t oldest,
                                   std::span<const DatasetNumber> deleted) {
   std::vector<std::pair<Order, const Slot*>> slots;
+  slots.reserve(uncommitted_.size());
   for (const Slot& slot : uncommitted_)
     slots.emplace_back(index_.order(slot.dataset, slot.position), &slot);
-  std::ranges::stable_sort(slots, {}, &std::pair<Order, const Slot*>::first);
+  if (!std::ranges::is_sorted(slots, {}, &std::pair<Order, const Slot*>::first))
+    std::ranges::stable_sort(slots, {}, &std::pair<Order, const Slot*>::first);
   for (const auto& [order, slot] : slots)
     blocks_.reuse().record_committed(index_.record(slot->dataset, slot->position), step);
   blocks_.reuse().deletions_committed(deleted, step, oldest);

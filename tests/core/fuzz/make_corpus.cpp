@@ -227,7 +227,7 @@ void make_index_segments() {
     rows.append(RecordRun(RowShape{2, 8}.width(), row));
   }
   rows.encode(run);
-  store("index_segments", "run", with_head({0}, run.buffer()));
+  store("index_segments", "run", with_head({0}, run.view()));
   Seed two = contribution_of(5, 1, true);
   store("index_segments", "one_contribution", with_head({1}, two));
   // The target merges the halves.
@@ -241,8 +241,8 @@ void make_index_segments() {
   ByteWriter page;
   page.u8(1);
   page.varint(1);
-  page.bytes(run.buffer());
-  store("index_segments", "page_of_runs", with_head({3}, page.buffer()));
+  page.bytes(run.view());
+  store("index_segments", "page_of_runs", with_head({3}, page.view()));
 }
 
 void make_fills() {
@@ -255,10 +255,10 @@ void make_fills() {
 void make_message() {
   ByteWriter good;
   put_status(good, {});
-  store("message", "good", good.buffer());
+  store("message", "good", std::move(good).take());
   ByteWriter bad;
   put_status(bad, fail(Code::kNoSpace, "'/scratch/box': no space left", 28));
-  store("message", "bad", bad.buffer());
+  store("message", "bad", std::move(bad).take());
 }
 
 void make_fti() {

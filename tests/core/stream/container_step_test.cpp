@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/stream/container_step.hpp"
 
+#include <array>
+#include <vector>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/stream/block_reuse.hpp"
@@ -38,4 +41,35 @@ TEST_CASE("block reuse: blocks of earlier sessions wait for the steps that need 
   CHECK_FALSE(reuse.take_large(100'000));
   reuse.release(7);
   CHECK(reuse.take_large(100'000)->position == 200'000);
+}
+
+TEST_CASE("block reuse: a block is free when all of its own records are dead", "[core][stream]") {
+  BlockReuse reuse;
+  const auto commit = [&](DatasetNumber dataset, Position at, std::uint64_t step) {
+    Record record;
+    record.dataset = dataset;
+    record.box = {Dims{0}, Dims{10}};
+    record.where.offset = at;
+    reuse.record_committed(record, step);
+  };
+  const std::vector<std::uint64_t> capacities{100, 50};
+  reuse.note_written({1000, capacities}, std::array<Position, 2>{1200, 1300});
+  reuse.note_written({5000, capacities}, std::array<Position, 2>{5200, 5300});
+  // Of earlier sessions: in front of these blocks, between them and behind them.
+  const std::vector<Position> others{0, 999, 1350, 4999, 5350, 100'000};
+  for (DatasetNumber i = 0; i < others.size(); ++i) commit(10 + i, others[i], 1);
+  commit(1, 1200, 1);
+  commit(2, 1300, 1);
+  for (DatasetNumber i = 0; i < others.size(); ++i) commit(10 + i, 200'000, 2);
+  commit(1, 5200, 2);
+  reuse.release(2);
+  CHECK_FALSE(reuse.take_small(capacities));
+  commit(2, 5300, 3);
+  reuse.release(2);
+  CHECK_FALSE(reuse.take_small(capacities));
+  reuse.release(3);
+  const auto free = reuse.take_small(capacities);
+  REQUIRE(free);
+  CHECK(free->position == 1000);
+  CHECK_FALSE(reuse.take_small(capacities));
 }

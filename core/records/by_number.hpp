@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// A table by dataset number. Programs create datasets one after the other and go through them in
+/// the same order, so neighbours lie side by side in memory, and ten thousand of them are found
+/// without a miss of the processor's cache for each.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/records/record.hpp"
+
+namespace bento {
+
+/// `T` can be made from nothing. What lies in the table does not move until it is erased.
+template <class T>
+class ByNumber {
+ public:
+  [[nodiscard]] T* find(DatasetNumber number) {
+    const auto page = pages_.find(number / kPage);
+    if (page == pages_.end()) return nullptr;
+    auto& slot = page->second->slots[number % kPage];
+    return slot ? &*slot : nullptr;
+  }
+  [[nodiscard]] const T* find(DatasetNumber number) const {
+    return const_cast<ByNumber*>(this)->find(number);
+  }
+  [[nodiscard]] bool contains(DatasetNumber number) const { return find(number) != nullptr; }
+
+  /// Made if it is not there.
+  T& operator[](DatasetNumber number) {
+    auto& page = pages_[number / kPage];
+    if (!page) page = std::make_unique<Page>();
+    auto& slot = page->slots[number % kPage];
+    if (!slot) {
+      slot.emplace();
+      ++page->used;
+    }
+    return *slot;
+  }
+
+  void erase(DatasetNumber number) {
+    const auto page = pages_.find(number / kPage);
+    if (page == pages_.end() || !page->second->slots[number % kPage]) return;
+    page->second->slots[number % kPage].reset();
+    if (--page->second->used == 0) pages_.erase(page);
+  }
+  void clear() { pages_.clear(); }
+
+  /// Ascending.
+  [[nodiscard]] std::vector<DatasetNumber> numbers() const {
+    std::vector<DatasetNumber> numbers;
+    for (const auto& [place, page] : pages_)
+      for (std::uint32_t i = 0; i < kPage; ++i)
+        if (page->slots[i]) numbers.push_back(place * kPage + i);
+    std::sort(numbers.begin(), numbers.end());
+    return numbers;
+  }
+  /// Calls visit(number, T&) for each, in no order. It may not add or erase any.
+  template <class Visit>
+  void for_each(const Visit& visit) {
+    for (auto& [place, page] : pages_)
+      for (std::uint32_t i = 0; i < kPage; ++i)
+        if (page->slots[i]) visit(place * kPage + i, *page->slots[i]);
+  }
+
+ private:
+  /// Few, since of a file with gaps in its numbers a page may hold one.
+  static constexpr std::uint32_t kPage = 16;
+  struct Page {
+    std::uint32_t used = 0;
+    std::array<std::optional<T>, kPage> slots;
+  };
+  std::unordered_map<std::uint32_t, std::unique_ptr<Page>> pages_;
+};
+
+}  // namespace bento
