@@ -132,7 +132,7 @@ Status TreeCopy::note(const H5O_token_t& from, hid_t copy, bool data) {
   H5O_info2_t info{};
   if (H5Oget_info3(copy, &info, H5O_INFO_BASIC) < 0) return copy_failure("object", "has no token");
   objects_.add(from, info.token);
-  pending_.push_back({from, info.token, data, {}, 0, false, false});
+  pending_.push_back({from, info.token, data, {}, {}, false, false});
   return {};
 }
 
@@ -235,7 +235,7 @@ Status TreeCopy::copy_what_is_known(hid_t from, hid_t to) {
   if (!made_) return {};
   const std::size_t at = *std::exchange(made_, std::nullopt);
   BENTO_TRY(copy_comment(from, to));
-  hsize_t copied = 0;
+  AttributePlace copied;
   BENTO_ASSIGN(const bool all, copy_attributes(from, to, copied, Until::kReference));
   pending_[at].comment = true;
   pending_[at].attributes = copied;

@@ -73,14 +73,21 @@ class TreeCopy {
   [[nodiscard]] std::size_t dropped_references() const { return translator_.dropped(); }
 
  private:
+  /// Where the copy of one object's attributes has come to.
+  struct AttributePlace {
+    hsize_t next = 0;  ///< so many are copied already
+    /// In this order; nothing: none was looked at. It is asked for once: what the library says of
+    /// the order of one attribute need not hold for the next.
+    std::optional<H5_index_t> order;
+  };
   struct Pending {  // objects whose attributes and data follow when all objects exist
     H5O_token_t from;
     H5O_token_t to;
     bool data = false;
     std::function<Status(hid_t dataset, ReferenceTranslator& references)> fill;
-    hsize_t attributes = 0;  ///< so many are copied already
-    bool comment = false;    ///< it is, too
-    bool done = false;       ///< all is
+    AttributePlace attributes;
+    bool comment = false;  ///< it is, too
+    bool done = false;     ///< all is
   };
   /// Attributes are copied up to the first that holds references, or all.
   enum class Until : std::uint8_t { kReference, kEnd };
@@ -102,8 +109,8 @@ class TreeCopy {
   Status copy_comment(hid_t from, hid_t to);
   /// Of the object just made, all but references to others.
   Status copy_what_is_known(hid_t from, hid_t to);
-  /// From the attribute `next` on, which moves on. False: not all of them.
-  Result<bool> copy_attributes(hid_t from, hid_t to, hsize_t& next, Until until);
+  /// From the attribute `place` on, which moves on. False: not all of them.
+  Result<bool> copy_attributes(hid_t from, hid_t to, AttributePlace& place, Until until);
   /// False: not copied.
   Result<bool> copy_attribute(hid_t from, const H5A_info_t& kind, hid_t to, Until until);
   Status copy_data(hid_t from, hid_t to);

@@ -4,6 +4,7 @@
 // Attributes and data of the objects of a copied tree.
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,11 +52,13 @@ herr_t collect_name(hid_t, const char* name, const H5A_info_t*, void* names) {
 /// library reads all of them to open one by its number, so many are opened by name.
 class AttributesInOrder {
  public:
-  AttributesInOrder(hid_t object, hsize_t count) : object_(object), count_(count) {}
+  /// `order`: that of an earlier pass over the same object; set by the first.
+  AttributesInOrder(hid_t object, hsize_t count, std::optional<H5_index_t>& order)
+      : object_(object), count_(count), order_(order) {}
 
   Result<AttributeHandle> open(hsize_t at, H5A_info_t& kind) {
     if (!begun_) BENTO_TRY(begin(at, kind));
-    AttributeHandle opened(names_.empty() ? H5Aopen_by_idx(object_, ".", order_, H5_ITER_INC, at,
+    AttributeHandle opened(names_.empty() ? H5Aopen_by_idx(object_, ".", *order_, H5_ITER_INC, at,
                                                            H5P_DEFAULT, H5P_DEFAULT)
                                           : H5Aopen(object_, names_.at(at).c_str(), H5P_DEFAULT));
     if (!opened.valid() || H5Aget_info(opened.get(), &kind) < 0)
@@ -68,11 +71,14 @@ class AttributesInOrder {
 
   Status begin(hsize_t at, H5A_info_t& kind) {
     begun_ = true;
-    if (count_ == 1) return {};
-    BENTO_ASSIGN(const AttributeHandle any, open(at, kind));
-    if (kind.corder_valid) order_ = H5_INDEX_CRT_ORDER;
+    if (!order_) {
+      order_ = H5_INDEX_NAME;
+      if (count_ == 1) return {};
+      BENTO_ASSIGN(const AttributeHandle any, open(at, kind));
+      if (kind.corder_valid) order_ = H5_INDEX_CRT_ORDER;
+    }
     if (count_ <= kFew) return {};
-    if (H5Aiterate2(object_, order_, H5_ITER_INC, nullptr, collect_name, &names_) < 0 ||
+    if (H5Aiterate2(object_, *order_, H5_ITER_INC, nullptr, collect_name, &names_) < 0 ||
         names_.size() != count_)
       return copy_failure("attributes", "cannot be listed");
     return {};
@@ -80,21 +86,21 @@ class AttributesInOrder {
 
   hid_t object_;
   hsize_t count_;
-  H5_index_t order_ = H5_INDEX_NAME;
+  std::optional<H5_index_t>& order_;
   bool begun_ = false;
   std::vector<std::string> names_;
 };
 
 }  // namespace
 
-Result<bool> TreeCopy::copy_attributes(hid_t from, hid_t to, hsize_t& next, Until until) {
+Result<bool> TreeCopy::copy_attributes(hid_t from, hid_t to, AttributePlace& place, Until until) {
   H5O_info2_t info{};
   if (H5Oget_info3(from, &info, H5O_INFO_NUM_ATTRS) < 0)
     return copy_failure("attributes", "unreadable");
-  AttributesInOrder attributes(from, info.num_attrs);
-  for (; next < info.num_attrs; ++next) {
+  AttributesInOrder attributes(from, info.num_attrs, place.order);
+  for (; place.next < info.num_attrs; ++place.next) {
     H5A_info_t kind{};
-    BENTO_ASSIGN(const AttributeHandle old, attributes.open(next, kind));
+    BENTO_ASSIGN(const AttributeHandle old, attributes.open(place.next, kind));
     BENTO_ASSIGN(const bool copied, copy_attribute(old.get(), kind, to, until));
     if (!copied) return false;
   }

@@ -4,6 +4,7 @@
 """`h5bento defrag` and `h5bento import`: a copy that is a container, with the same content.
 
     tool_copy.py objects    about everything that HDF5 can hold: a native file imported, a container defragmented
+    tool_copy.py attributes large ones, and those that HDF5 orders in two ways
     tool_copy.py space      a file with dead data, gaps and several physical files becomes small, one piece each
     tool_copy.py refused    what cannot be copied, what must not be written over, and deaths in the middle
 """
@@ -70,6 +71,50 @@ with h5py.File(sys.argv[1], "w", driver="mpio", comm=MPI.COMM_WORLD) as f:
 
 def allocated(path):
     return sum(os.stat(name).st_blocks * 512 for name in [path] + glob.glob(path + ".0*"))
+
+
+ATTRIBUTES = """
+import sys, h5py, numpy
+path = sys.argv[1]
+with h5py.File(path, "w", libver=("v108", "latest")) as file:
+    file["x"] = numpy.arange(5)
+    file["scale"] = numpy.arange(5)
+    file["scale"].make_scale("scale")
+    file["x"].attrs["names"] = ["a", "bb"]
+    file["x"].dims[0].attach_scale(file["scale"])
+    file.attrs["large"] = numpy.arange(30000.0)
+# HDF5 knows the order of those that were made above, and not of these.
+with h5py.File(path, "r+", libver=("v108", "latest")) as file:
+    for i in range(12):
+        file["x"].attrs[f"m{i}"] = 1.5 * i
+"""
+LISTED = """
+import sys, h5py
+with h5py.File(sys.argv[1], "r") as file:
+    for name in "/", "x", "scale":
+        for key, value in sorted(file[name].attrs.items()):
+            value = [file[each[0]].name for each in value] if key == "DIMENSION_LIST" else value
+            print(name, key, value)
+"""
+
+
+def attributes():
+    run([python(), "-c", ATTRIBUTES, "n.h5"], native_env())
+    run([python(), "-c", ATTRIBUTES, "b.h5"], bento_env())
+    wanted = run([stock_python(), "-c", LISTED, "n.h5"], stock_env()).out
+    tool("import", "n.h5", "imported.h5")
+    tool("defrag", "b.h5", "packed.h5")
+    tool("export", "b.h5", "exported.h5")
+    for name in ("b.h5", "imported.h5", "packed.h5", "exported.h5"):
+        found = run([stock_python(), "-c", LISTED, name], stock_env()).out
+        check(found == wanted, f"{name}:\n{found}\nnot:\n{wanted}")
+    # Somebody else's change becomes the container's content.
+    change = "import h5py, numpy; h5py.File('b.h5', 'r+')['x'].attrs['new'] = 1"
+    run([stock_python(), "-c", change], stock_env())
+    tool("view", "take-over", "b.h5")
+    listed = run([python(), "-c", LISTED, "b.h5"], bento_env()).out
+    check("x new 1" in listed and "/ large [" in listed, listed)
+    say(f"{len(wanted.splitlines())} attributes in each of the copies")
 
 
 def space():
@@ -176,7 +221,7 @@ def refused():
 def test(what):
     if harness.REHEARSAL:
         raise harness.Skip("only containers are copied")
-    {f.__name__: f for f in (objects, space, refused)}[what]()
+    {f.__name__: f for f in (objects, attributes, space, refused)}[what]()
 
 
 run_test(test, sys.argv[1])

@@ -140,6 +140,23 @@ std::string_view native_because(hid_t fcpl, hid_t fapl) {
   return has_block ? "a user block" : std::string_view{};
 }
 
+/// Such a driver would change a container's native view, and what h5bento has committed would
+/// overlay that, or no longer fit it. Only what the core driver keeps to its memory may change.
+Status check_pass_to_write(const char* name, unsigned flags, hid_t fapl) {
+  if ((flags & H5F_ACC_RDWR) == 0 || !is_container(name)) return {};
+  std::size_t increment = 0;
+  hbool_t stored = 1;
+  if (H5Pget_driver(fapl) == H5FD_CORE && H5Pget_fapl_core(fapl, &increment, &stored) >= 0 &&
+      !stored)
+    return {};
+  return fail(
+      Code::kUnsupported,
+      fmt::format("'{}' is a container of h5bento, which does not serve this driver and "
+                  "would not know of the change: open it with HDF5's default driver, read-only, or "
+                  "with the core driver without a backing store",
+                  name));
+}
+
 /// The creation list for a skeleton. With small pages and free space that persists, HDF5 1.14.5
 /// never comes to an end of closing a file that holds metadata alone: such pages are made larger.
 PlistHandle skeleton_creation_list(hid_t fcpl) {
@@ -202,8 +219,10 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
 
 Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
   const auto native = native_because(H5I_INVALID_HID, fapl);
-  if (!native.empty() && !is_mpio(H5Pget_driver(fapl)))
+  if (!native.empty() && !is_mpio(H5Pget_driver(fapl))) {
+    BENTO_TRY(check_pass_to_write(name, flags, fapl));
     return pass_open(name, flags, fapl, dxpl, req);
+  }
   const auto native_open = [&](hid_t list) {
     return H5VLfile_open(name, skeleton_flags(flags), list, dxpl, req);
   };

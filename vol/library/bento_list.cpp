@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/library/bento_list.hpp"
 
+#include "hdf5/base/library_version.hpp"
 #include "vol/callbacks/callbacks.hpp"
 
 namespace bento::vol {
@@ -17,6 +18,13 @@ Result<PlistHandle> bento_list(const std::string& config) {
   if (connector >= 0) H5VLclose(connector);
   if (!set) return fail(Code::kInternal, "the bento connector cannot be registered");
   return list;
+}
+
+// As native views are made (hdf5/view/view_file.cpp).
+Status allow_all_formats(hid_t fapl) {
+  if (H5Pset_libver_bounds(fapl, H5F_LIBVER_V18, newest_format()) < 0)
+    return fail(Code::kInternal, "the formats of a file cannot be set");
+  return {};
 }
 
 }  // namespace bento::vol

@@ -369,6 +369,7 @@ Result<CopyReport> copy_into_container(const std::string& from, const std::strin
   BENTO_ASSIGN(const PlistHandle reading, bento_list(read_keys));
   BENTO_ASSIGN(const PlistHandle writing,
                bento_list(keys_of(container.get(), bytes, settings.keys)));
+  BENTO_TRY(allow_all_formats(writing.get()));
   const QuietErrors quiet;
   const FileHandle old(H5Fopen(from.c_str(), H5F_ACC_RDONLY, reading.get()));
   if (!old.valid())

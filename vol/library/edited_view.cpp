@@ -80,6 +80,7 @@ PlistHandle creation_list(hid_t committed, const std::string& path, hid_t from, 
 /// `fresh` is a name that was not there before; `there` says that it is now.
 Status copy_tree(const std::string& path, const std::string& fresh, bool& there) {
   BENTO_ASSIGN(const PlistHandle list, bento_list());
+  BENTO_TRY(allow_all_formats(list.get()));
   const FileHandle from = open_stock(path);
   if (!from.valid()) return fail(Code::kNotFound, fmt::format("'{}' has no native view", path));
   const FileHandle committed(H5Fopen(path.c_str(), H5F_ACC_RDONLY, list.get()));
