@@ -3,7 +3,6 @@
 #include "core/catalogue/committed_index.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
@@ -144,19 +143,24 @@ class CommittedIndex::DatasetRecords {
     }
     std::sort(hits.begin(), hits.end());
     RecordLookup out;
-    std::map<std::size_t, std::size_t> place;  // in all_ -> in out
+    out.pieces.reserve(hits.size());
+    place_.resize(all_.records.size(), kNowhere);
     std::uint64_t covered = 0;
-    std::vector<Candidate> candidates;
     for (const std::size_t hit : hits) {
       const Piece& piece = all_.pieces[hit];
-      const auto [at, fresh] = place.try_emplace(piece.record, out.records.size());
-      if (fresh) out.records.push_back(all_.records[piece.record]);
-      const Box part = intersect(piece.part, selection);
-      covered += part.elements();
-      candidates.push_back({at->second, {}, part});
-      out.pieces.push_back({at->second, part});
+      std::size_t& place = place_[piece.record];
+      if (place == kNowhere) {
+        place = out.records.size();
+        out.records.push_back(all_.records[piece.record]);
+      }
+      out.pieces.push_back({place, intersect(piece.part, selection)});
+      covered += out.pieces.back().part.elements();
     }
+    for (const std::size_t hit : hits) place_[all_.pieces[hit].record] = kNowhere;
     if (covered != selection.elements()) {
+      std::vector<Candidate> candidates;
+      candidates.reserve(out.pieces.size());
+      for (const Piece& piece : out.pieces) candidates.push_back({piece.record, {}, piece.part});
       Lookup rest;
       QueryBudget budget;
       BENTO_TRY(resolve_latest(selection, candidates, budget, rest));
@@ -172,6 +176,9 @@ class CommittedIndex::DatasetRecords {
   BoxTree tree_;
   mutable std::size_t last_ = 0;  ///< the piece that find_one() found last
   mutable std::vector<std::size_t> hits_;
+  static constexpr std::size_t kNowhere = ~std::size_t{0};
+  /// While an answer is made: where a record of all_ is in it.
+  mutable std::vector<std::size_t> place_;
 };
 
 Result<CommittedIndex> CommittedIndex::open(File& file, const FilePlan& plan,

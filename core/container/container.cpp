@@ -345,6 +345,7 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
   }
   BENTO_ASSIGN(CommittedIndex* const older, committed());
   const auto clip = state_.index.clip_of(dataset);
+  std::map<Location, std::size_t> known;  // what lies under several holes is one record
   for (const Box& box : open) {
     Box inside = box;
     if (clip) {
@@ -353,10 +354,15 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
     }
     if (inside.empty()) continue;
     BENTO_ASSIGN(RecordLookup found, older->find(dataset, inside));
-    const std::size_t before = out.records.size();
-    std::move(found.records.begin(), found.records.end(), std::back_inserter(out.records));
+    std::vector<std::size_t> places;
+    places.reserve(found.records.size());
+    for (Record& record : found.records) {
+      const auto [at, added] = known.try_emplace(record.where, out.records.size());
+      if (added) out.records.push_back(std::move(record));
+      places.push_back(at->second);
+    }
     for (auto& piece : found.pieces)
-      out.pieces.push_back({before + piece.record, std::move(piece.part)});
+      out.pieces.push_back({places[piece.record], std::move(piece.part)});
     std::move(found.uncovered.begin(), found.uncovered.end(), std::back_inserter(out.uncovered));
   }
   BENTO_TRY(check_unwritten(dataset, out));

@@ -220,7 +220,12 @@ class Container {
   /// Task-local. Errors: kIo, kCorrupt; kInternal for a filtered record, which only read_stored()
   /// gives out.
   Status read(const Record& record, const Box& part, std::uint64_t element_bytes, const Box& to_box,
-              std::byte* to);
+              std::byte* to) {
+    return read(record, std::span(&part, 1), element_bytes, to_box, to);
+  }
+  /// The same of several disjoint parts.
+  Status read(const Record& record, std::span<const Box> parts, std::uint64_t element_bytes,
+              const Box& to_box, std::byte* to);
   /// The bytes of a record as they are stored, held against its hash. Task-local.
   Result<std::vector<std::byte>> read_stored(const Record& record);
   /// From now on everything that has a hash is held against it when it is read, and granules of
@@ -241,6 +246,10 @@ class Container {
   /// at a commit, a refresh, and when confirm_read() says that what was read is not to be trusted.
   /// What is kept of records read before must then be forgotten.
   [[nodiscard]] std::uint64_t content_version() const { return content_version_; }
+  /// Is all that this rank can see of the dataset committed?
+  [[nodiscard]] bool only_committed(DatasetNumber dataset) const {
+    return (!state_.writable || comm_->size() == 1) && state_.index.untouched(dataset);
+  }
   /// Goes on to the newest committed step: root, skeleton, datasets and records. Collective. True
   /// if there was a newer one; nothing happens to a container that is open for writing, or as of a
   /// step that was asked for. Errors, equal on all ranks, after which the step is the one before:
@@ -311,10 +320,6 @@ class Container {
   Status write_uncut(Record record, std::span<const std::byte> stored, const ValueRange& range,
                      const WrittenMembers* written);
   void forget_read_records();
-  /// Is all that this rank can see of the dataset committed?
-  [[nodiscard]] bool only_committed(DatasetNumber dataset) const {
-    return (!state_.writable || comm_->size() == 1) && state_.index.untouched(dataset);
-  }
   // container_board.cpp
   Status set_clock();
   Status doubt_clock();

@@ -248,6 +248,10 @@ void Container::learn_layout() {
 Result<Lookup> Container::find_uncommitted(DatasetNumber dataset, const Box& selection) {
   BENTO_TRY(await_meeting());
   BENTO_ASSIGN(const bool others_too, others_wrote(dataset));
+  // Where others may write, too, their records may come between: a record with gaps shows of older
+  // ones of its rank what theirs would hide.
+  if (boards_ == nullptr && comm_->size() == 1)
+    return state_.index.find_and_hide(dataset, selection);
   if (!others_too) return state_.index.find(dataset, selection);
   learn_layout();
   const OtherRecords& others = boards_->others();
@@ -321,23 +325,24 @@ Status Container::read_again(const Record& record, Status failed) {
   return fail(Code::kBusy, "a record of another rank is written anew");
 }
 
-Status Container::read(const Record& record, const Box& part, std::uint64_t element_bytes,
-                       const Box& to_box, std::byte* to) {
+Status Container::read(const Record& record, std::span<const Box> parts,
+                       std::uint64_t element_bytes, const Box& to_box, std::byte* to) {
   if (!OtherRecords::in_buffer(record.where)) {
     constexpr unsigned kMostMixtures = 8;
-    Status done = reader_.read(record, element_bytes, part, to_box, to);
+    Status done = reader_.read(record, element_bytes, parts, to_box, to);
     if (done || done.error().code != Code::kCorrupt || boards_ == nullptr || inherited())
       return done;
     if (mixtures_ >= kMostMixtures && boards_->others().placed(record.where))
-      return reader_.read_unverified(record, element_bytes, part, to_box, to);
+      return reader_.read_unverified(record, element_bytes, parts, to_box, to);
     return read_again(record, std::move(done));
   }
   return read_of_other(
       record,
       [&](std::span<const std::byte> bytes) {
-        copy_box(part, record.box, bytes.data(), to_box, to, element_bytes);
+        for (const Box& part : parts)
+          copy_box(part, record.box, bytes.data(), to_box, to, element_bytes);
       },
-      [&](const Record& now) { return reader_.read(now, element_bytes, part, to_box, to); });
+      [&](const Record& now) { return reader_.read(now, element_bytes, parts, to_box, to); });
 }
 
 Result<std::vector<std::byte>> Container::read_stored(const Record& record) {

@@ -35,6 +35,7 @@ struct Index::PerDataset {
   std::vector<std::pair<std::uint64_t, Dims>> clips;
   /// Over the first of the visible boxes; null if over none. Few datasets have so many records.
   mutable std::unique_ptr<BoxTree> tree;
+  mutable std::size_t looked_through = 0;  ///< boxes that are not in the tree, in all questions
 
   [[nodiscard]] unsigned rank() const { return declaration.rank; }
   [[nodiscard]] std::size_t stride() const { return std::size_t{2} * rank(); }
@@ -99,6 +100,14 @@ struct Index::PerDataset {
     return later == clips.end() ? box : intersect(box, Box::whole(later->second));
   }
 
+  /// Does what is seen of a record reach beyond this extent?
+  [[nodiscard]] bool reaches_beyond(std::size_t at, const Dims& extent) const {
+    const std::uint64_t* const corners = &visible()[at * stride()];
+    for (unsigned d = 0; d < rank(); ++d)
+      if (corners[d] + corners[rank() + d] > extent[d]) return true;
+    return false;
+  }
+
   void put(std::size_t at, const Record& record) {
     meta[at] = {record.order,       record.where,           record.stored_bytes, record.hash,
                 record.filter_mask, record.header_distance, record.encoding};
@@ -112,11 +121,17 @@ struct Index::PerDataset {
       std::iota(all.begin(), all.end(), std::size_t{0});
       return all;
     }
-    // A tail of new records is looked through one by one until it is worth a new tree.
+    // A tail of new records is looked through one by one until it is worth a new tree: it is long,
+    // or was looked through so often that a tree would have cost less.
     constexpr std::size_t kTail = 64;
-    if (meta.size() - in_tree() > kTail + in_tree() / 4) {
+    constexpr std::size_t kTreeCost = 16;
+    const std::size_t tail = meta.size() - in_tree();
+    looked_through += tail;
+    if (tail > kTail &&
+        (tail > kTail + in_tree() / 4 || looked_through > kTreeCost * meta.size())) {
       if (!tree) tree = std::make_unique<BoxTree>();
       tree->build(visible(), rank(), meta.size());
+      looked_through = 0;
     }
     std::vector<std::size_t> found;
     if (tree) tree->find(visible(), selection, found);
@@ -254,10 +269,16 @@ Status Index::clip(const ExtentEvent& event) {
                 fmt::format("index: an extent of {} dimensions for dataset {}, which has {}",
                             event.extent.rank(), event.dataset, entry->rank()));
   changed(*entry).add_clip(event);
-  entry->tree.reset();
-  for (std::size_t i = 0; i < entry->meta.size(); ++i)
-    entry->put_visible(
-        i, entry->clipped(entry->box_at(entry->stored, i), entry->meta[i].order.collective));
+  if (entry->rank() == 0) return {};
+  bool cut = false;
+  for (std::size_t i = 0; i < entry->meta.size(); ++i) {
+    if (entry->meta[i].order.collective >= event.collective ||
+        !entry->reaches_beyond(i, event.extent))
+      continue;
+    entry->put_visible(i, intersect(entry->box_at(entry->visible(), i), Box::whole(event.extent)));
+    cut = true;
+  }
+  if (cut) entry->tree.reset();
   return {};
 }
 
@@ -284,6 +305,30 @@ Result<Lookup> Index::find(DatasetNumber dataset, const Box& selection) const {
   if (selection.empty()) return out;
   QueryBudget budget;
   BENTO_TRY(resolve_latest(selection, found, budget, out));
+  return out;
+}
+
+Result<Lookup> Index::find_and_hide(DatasetNumber dataset, const Box& selection) {
+  constexpr std::size_t kFew = 64;         // candidates that are not worth it
+  constexpr std::size_t kMostKept = 4096;  // some 2 MiB, which would be taken and given back
+  Lookup out;
+  std::vector<Candidate> found = std::move(found_);
+  found.clear();
+  BENTO_TRY(candidates(dataset, selection, found));
+  if (selection.empty()) return out;
+  QueryBudget budget;
+  BENTO_TRY(resolve_latest(selection, found, budget, out));
+  if (found.size() > kFew) {
+    std::vector<std::size_t> seen;
+    seen.reserve(out.pieces.size());
+    for (const Piece& piece : out.pieces) seen.push_back(piece.record);
+    std::ranges::sort(seen);
+    PerDataset& entry = at(dataset);
+    for (const Candidate& one : found)
+      if (contains(selection, one.visible) && !std::ranges::binary_search(seen, one.record))
+        entry.put_visible(one.record, Box{one.visible.start, Dims(one.visible.rank())});
+  }
+  if (found.capacity() <= kMostKept) found_ = std::move(found);
   return out;
 }
 

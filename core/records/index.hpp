@@ -64,6 +64,11 @@ class Index {
   /// * log hits) once the dataset's tree is built; the tree is rebuilt lazily after additions.
   Result<Lookup> find(DatasetNumber dataset, const Box& selection) const;
 
+  /// The same. Where very many candidates lie within the selection, those of which nothing is seen
+  /// are not looked at again until they are replaced: to be used only where
+  /// whatever lies above a record, as this index has it, will be above it in every other answer.
+  Result<Lookup> find_and_hide(DatasetNumber dataset, const Box& selection);
+
   /// Appends the records that may hold some of `selection`, by their positions. Errors: as find().
   Status candidates(DatasetNumber dataset, const Box& selection, std::vector<Candidate>& out) const;
 
@@ -76,6 +81,7 @@ class Index {
   [[nodiscard]] PerDataset& at(DatasetNumber dataset);
   [[nodiscard]] const PerDataset& at(DatasetNumber dataset) const;
   ByNumber<PerDataset> datasets_;
+  std::vector<Candidate> found_;       ///< memory for find_and_hide()
   std::vector<DatasetNumber> filled_;  ///< those with records or clips; some of them twice, or gone
 };
 

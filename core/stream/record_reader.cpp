@@ -16,8 +16,6 @@ namespace bento {
 namespace {
 constexpr std::size_t kPieceBytes =
     256u << 10;  // hash and read take turns on pieces that stay in the cache
-constexpr std::size_t kWindowBytes = 4u << 20;        // scratch for scattered reads
-constexpr std::uint64_t kDirectRunBytes = 16u << 10;  // runs from here on are read one by one
 
 Status mismatch(const Record& record, const File& file, std::uint64_t address, std::uint64_t from,
                 std::uint64_t bytes) {
@@ -49,6 +47,7 @@ Result<Hash128> read_hashed(File& file, std::uint64_t address, std::span<std::by
 void RecordReader::invalidate() {
   kept_.clear();
   passing_ = {};
+  slices_.clear();
   ahead_.clear();
   granules_ = {};
   granule_ = {};
@@ -125,43 +124,48 @@ Result<std::vector<std::byte>> RecordReader::read_stored(const Record& record) {
   return bytes;
 }
 
-Status RecordReader::read(const Record& record, std::uint64_t element_bytes, const Box& part,
-                          const Box& to_box, std::byte* to) {
+Status RecordReader::read(const Record& record, std::uint64_t element_bytes,
+                          std::span<const Box> parts, const Box& to_box, std::byte* to) {
   if (record.encoding != Encoding::kPlain)
     return fail(Code::kInternal, fmt::format("a filtered record of dataset {} was asked for "
                                              "elements; it has only stored bytes",
                                              record.dataset));
-  const std::uint64_t part_bytes = part.elements() * element_bytes;
-  if (part_bytes == 0) return {};
-  const std::uint64_t from_offset = row_major_offset(record.box, part) * element_bytes;
-  const std::uint64_t to_offset = row_major_offset(to_box, part) * element_bytes;
-  const bool to_contiguous = is_contiguous_in(to_box, part);
-  const bool from_contiguous = is_contiguous_in(record.box, part);
-
-  if (StreamWriter::buffered(record.where)) {
-    if (to_contiguous && from_contiguous) {
-      own_->read_buffered(record.where, from_offset,
-                          {to + to_offset, static_cast<std::size_t>(part_bytes)});
-      return {};
-    }
-    BENTO_ASSIGN(const auto stored, read_stored(record));
-    copy_box(part, record.box, stored.data(), to_box, to, element_bytes);
+  if (parts.empty() || element_bytes == 0) return {};
+  if (StreamWriter::buffered(record.where))
+    return read_buffered(record, element_bytes, parts, to_box, to);
+  if (record.stored_bytes <= kVerifyBytes && wanted(record) != Verification::kNone) {
+    for (const Box& part : parts)
+      if (!part.empty()) BENTO_TRY(read_small(record, element_bytes, part, to_box, to));
     return {};
   }
-
-  if (record.stored_bytes <= kVerifyBytes && wanted(record) != Verification::kNone)
-    return read_small(record, element_bytes, part, to_box, to);
   BENTO_ASSIGN(const Source source, locate_(record.where.task));
   BENTO_ASSIGN(const Place place, place_of(record, source));
-  if (from_contiguous && to_contiguous)
-    return fetch(place, from_offset, {to + to_offset, static_cast<std::size_t>(part_bytes)});
-  return read_windows(place, element_bytes, part, to_box, to);
+  return read_scattered(place, element_bytes, parts, to_box, to);
+}
+
+Status RecordReader::read_buffered(const Record& record, std::uint64_t element_bytes,
+                                   std::span<const Box> parts, const Box& to_box, std::byte* to) {
+  std::vector<std::byte> stored;
+  for (const Box& part : parts) {
+    if (part.empty()) continue;
+    if (is_contiguous_in(to_box, part) && is_contiguous_in(record.box, part)) {
+      own_->read_buffered(record.where, row_major_offset(record.box, part) * element_bytes,
+                          {to + row_major_offset(to_box, part) * element_bytes,
+                           static_cast<std::size_t>(part.elements() * element_bytes)});
+      continue;
+    }
+    if (stored.empty()) {
+      BENTO_ASSIGN(stored, read_stored(record));
+    }
+    copy_box(part, record.box, stored.data(), to_box, to, element_bytes);
+  }
+  return {};
 }
 
 Status RecordReader::read_unverified(const Record& record, std::uint64_t element_bytes,
-                                     const Box& part, const Box& to_box, std::byte* to) {
+                                     std::span<const Box> parts, const Box& to_box, std::byte* to) {
   const WrittenAnew unverified(*this, std::span(&record.where, 1));
-  return read(record, element_bytes, part, to_box, to);
+  return read(record, element_bytes, parts, to_box, to);
 }
 
 // Such a record is verified as a whole, whatever is wanted of it.
@@ -251,57 +255,6 @@ Status RecordReader::read_granule(const Place& place, std::uint64_t granule,
                read_hashed(file, place.address + from, into, fti::HashKind::kXxh3));
   if (found == place.granules[static_cast<std::size_t>(granule)]) return {};
   return mismatch(place.record, *place.source.file, place.address, from, into.size());
-}
-
-// Splits `part` along its slowest dimension until what it spans in the record fits the scratch
-// window or is one run, so that memory stays bounded whatever the record's size.
-Status RecordReader::read_windows(const Place& place, std::uint64_t element_bytes, const Box& part,
-                                  const Box& to_box, std::byte* to) {
-  const Box& whole = place.record.box;
-  const unsigned last = part.rank() - 1;
-  const std::uint64_t run_bytes = part.count[last] * element_bytes;
-  std::vector<std::byte> scratch;
-  std::vector<Box> todo{part};
-  while (!todo.empty()) {
-    Box box = todo.back();
-    todo.pop_back();
-    Box end = box;
-    for (unsigned d = 0; d < box.rank(); ++d) {
-      end.start[d] = box.start[d] + box.count[d] - 1;
-      end.count[d] = 1;
-    }
-    const std::uint64_t first = row_major_offset(whole, box) * element_bytes;
-    const std::uint64_t span = row_major_offset(whole, end) * element_bytes + element_bytes - first;
-    const bool one_run = is_contiguous_in(whole, box);
-    const bool sparse = run_bytes >= kDirectRunBytes && span > 2 * box.elements() * element_bytes;
-    if (one_run && is_contiguous_in(to_box, box)) {
-      const std::uint64_t at = row_major_offset(to_box, box) * element_bytes;
-      BENTO_TRY(fetch(place, first, {to + at, static_cast<std::size_t>(span)}));
-      continue;
-    }
-    if (span <= kWindowBytes && !sparse) {
-      scratch.resize(static_cast<std::size_t>(span));
-      BENTO_TRY(fetch(place, first, scratch));
-      // copy_box addresses the record's whole box; the scratch holds it from `first` on.
-      copy_box(box, whole, scratch.data() - first, to_box, to, element_bytes);
-      continue;
-    }
-    unsigned d = 0;
-    while (d < last && box.count[d] == 1) ++d;
-    if (box.count[d] == 1) {  // a single element wider than the window
-      BENTO_TRY(fetch(
-          place, first,
-          {to + row_major_offset(to_box, box) * element_bytes, static_cast<std::size_t>(span)}));
-      continue;
-    }
-    Box tail = box;
-    tail.start[d] += box.count[d] / 2;
-    tail.count[d] -= box.count[d] / 2;
-    box.count[d] /= 2;
-    todo.push_back(tail);
-    todo.push_back(box);
-  }
-  return {};
 }
 
 }  // namespace bento

@@ -16,6 +16,7 @@
 #include "core/layout/plan.hpp"
 #include "core/records/record.hpp"
 #include "core/records/record_cache.hpp"
+#include "core/stream/slice_cache.hpp"
 #include "core/stream/stream_writer.hpp"
 
 namespace bento {
@@ -64,7 +65,13 @@ class RecordReader {
   /// to be verified, but the record has no hash), kIo, kInternal (the record is filtered: the
   /// connector decodes what read_stored() gives).
   Status read(const Record& record, std::uint64_t element_bytes, const Box& part, const Box& to_box,
-              std::byte* to);
+              std::byte* to) {
+    return read(record, element_bytes, std::span(&part, 1), to_box, to);
+  }
+  /// The same of several disjoint parts: where they lie between each other in the record, its bytes
+  /// are read once.
+  Status read(const Record& record, std::uint64_t element_bytes, std::span<const Box> parts,
+              const Box& to_box, std::byte* to);
   /// All stored bytes of a record. Errors: as read().
   Result<std::vector<std::byte>> read_stored(const Record& record);
 
@@ -109,9 +116,9 @@ class RecordReader {
     bool before_;
   };
 
-  /// The elements of `part` as read(), of a record whose hash is not known: not verified.
-  Status read_unverified(const Record& record, std::uint64_t element_bytes, const Box& part,
-                         const Box& to_box, std::byte* to);
+  /// The elements of `parts` as read(), of a record whose hash is not known: not verified.
+  Status read_unverified(const Record& record, std::uint64_t element_bytes,
+                         std::span<const Box> parts, const Box& to_box, std::byte* to);
 
   /// Forgets what was kept of records; needed before bytes of the files change under it.
   void invalidate();
@@ -138,8 +145,13 @@ class RecordReader {
   Result<Place> place_of(const Record& record, const Source& source);
   Status fetch(const Place& place, std::uint64_t from, std::span<std::byte> into);
   Status read_granule(const Place& place, std::uint64_t granule, std::span<std::byte> into);
-  Status read_windows(const Place& place, std::uint64_t element_bytes, const Box& part,
-                      const Box& to_box, std::byte* to);
+  Status read_buffered(const Record& record, std::uint64_t element_bytes,
+                       std::span<const Box> parts, const Box& to_box, std::byte* to);
+  /// Choices: scattered_read.cpp.
+  Status read_scattered(const Place& place, std::uint64_t element_bytes, std::span<const Box> parts,
+                        const Box& to_box, std::byte* to);
+  Status read_in_windows(const Place& place, std::uint64_t element_bytes,
+                         std::span<const Box> parts, const Box& to_box, std::byte* to);
 
   Locate locate_;
   const StreamWriter* own_;
@@ -153,6 +165,7 @@ class RecordReader {
   // What was read last, for who reads on next to it.
   RecordCache kept_{kKeptBytes};
   std::vector<std::byte> passing_;  ///< a whole record that is not kept
+  SliceCache slices_;
   Location granules_at_;
   std::vector<Hash128> granules_;  ///< hashes of a record's granules
   std::uint64_t granule_number_ = 0;

@@ -2,6 +2,9 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/data/box_data.hpp"
 
+#include <algorithm>
+#include <vector>
+
 #include "vol/data/filtered_data.hpp"
 
 namespace bento::vol {
@@ -33,15 +36,23 @@ Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* 
     return container.read(*one, box, state.element_bytes, box, to);
   if (one != nullptr && one->encoding == Encoding::kFiltered)
     return read_filtered(object, state, *one, box, box, to);
-  BENTO_ASSIGN(const RecordLookup lookup, container.find(state.number, box));
-  for (const auto& piece : lookup.pieces) {
-    const Record& record = lookup.records[piece.record];
+  BENTO_ASSIGN(RecordLookup lookup, container.find(state.number, box));
+  // What is left of a large record under many small ones is read in one go.
+  std::ranges::stable_sort(lookup.pieces, {}, &Piece::record);
+  std::vector<Box> parts;
+  for (auto piece = lookup.pieces.begin(); piece != lookup.pieces.end();) {
+    const Record& record = lookup.records[piece->record];
+    parts.clear();
+    for (const std::size_t same = piece->record;
+         piece != lookup.pieces.end() && piece->record == same; ++piece)
+      parts.push_back(piece->part);
     if (record.encoding == Encoding::kVariable)
       return fail(Code::kCorrupt, "variable-length elements in a dataset of fixed-size ones");
-    if (record.encoding == Encoding::kFiltered)
-      BENTO_TRY(read_filtered(object, state, record, piece.part, box, to));
-    else
-      BENTO_TRY(container.read(record, piece.part, state.element_bytes, box, to));
+    if (record.encoding == Encoding::kPlain) {
+      BENTO_TRY(container.read(record, parts, state.element_bytes, box, to));
+      continue;
+    }
+    for (const Box& part : parts) BENTO_TRY(read_filtered(object, state, record, part, box, to));
   }
   if (!lookup.uncovered.empty()) {
     BENTO_ASSIGN(const auto* const fill, state.fill_value(object));

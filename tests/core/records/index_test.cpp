@@ -62,8 +62,8 @@ struct Painting {
   }
 };
 
-void check_against(const Painting& truth, const Index& index, const Box& selection) {
-  const auto lookup = index.find(0, selection);
+void check_against(const Painting& truth, const Index& index, const Box& selection,
+                   const Result<Lookup>& lookup) {
   REQUIRE(lookup);
   std::map<std::uint64_t, std::int64_t> found;
   for (const auto& piece : lookup->pieces) {
@@ -80,6 +80,10 @@ void check_against(const Painting& truth, const Index& index, const Box& selecti
   for_each_element(truth.extent, selection, [&](std::uint64_t at, const Box& element) {
     REQUIRE(found[at] == truth.at(element));
   });
+}
+
+void check_against(const Painting& truth, const Index& index, const Box& selection) {
+  check_against(truth, index, selection, index.find(0, selection));
 }
 
 TEST_CASE("index: finds what painting finds, for any boxes, orders and clips", "[core][index]") {
@@ -109,6 +113,46 @@ TEST_CASE("index: finds what painting finds, for any boxes, orders and clips", "
       REQUIRE(position);
       truth.records.emplace_back(record, *position);
       if (below(random, 8) == 0) check_against(truth, index, random_box(random, truth.extent));
+    }
+    check_against(truth, index, Box::whole(truth.extent));
+  }
+}
+
+TEST_CASE("index: hidden records are those of which nothing is ever seen", "[core][index]") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Random random(seed);
+    Painting truth;
+    const auto rank = static_cast<unsigned>(1 + below(random, 3));
+    truth.extent = Dims(rank);
+    for (unsigned d = 0; d < rank; ++d) truth.extent[d] = 1 + below(random, 8);
+    Index index;
+    DatasetDeclaration declaration;
+    declaration.rank = rank;
+    index.declare(declaration);
+    for (std::uint64_t i = 0; i < 400; ++i) {
+      const std::uint64_t what = below(random, 60);
+      if (what == 0) {
+        ExtentEvent event{0, below(random, 6), Dims(rank)};
+        for (unsigned d = 0; d < rank; ++d)
+          event.extent[d] = truth.extent[d] - below(random, truth.extent[d] / 2 + 1);
+        REQUIRE(index.clip(event));
+        truth.clips.push_back(event);
+      } else if (what < 10 && !truth.records.empty()) {  // written again, as late as can be
+        auto& [record, position] = truth.records[below(random, truth.records.size())];
+        record.order = {5, 1000 + i, 0};
+        index.replace(0, position, record);
+      } else if (what < 15) {
+        const Box selection =
+            what < 13 ? Box::whole(truth.extent) : random_box(random, truth.extent);
+        check_against(truth, index, selection, index.find_and_hide(0, selection));
+      } else {
+        Record record;
+        record.box = random_box(random, truth.extent);
+        record.order = {below(random, 6), i, static_cast<std::uint32_t>(below(random, 3))};
+        const auto position = index.add(record);
+        REQUIRE(position);
+        truth.records.emplace_back(record, *position);
+      }
     }
     check_against(truth, index, Box::whole(truth.extent));
   }
