@@ -26,6 +26,36 @@ def chunks(d):
 """
 
 PROGRAMS = {
+    "chunks are listed as they are now, also by who has asked before": """
+def listed(d):
+    d.file.flush()
+    ids = [d.id.get_chunk_info(i) for i in range(d.id.get_num_chunks())]
+    print(d.shape, [(info.filter_mask, info.size) for info in ids])
+    print([d.id.get_chunk_info_by_coord(at).size for at in itertools.product(*[range(0, n, c) for n, c in zip(d.shape, d.chunks)])])
+with h5py.File("f.h5", "w") as f:
+    d = f.create_dataset("x", (40, 40), "i4", chunks=(8, 8), maxshape=(None, None), compression="gzip")
+    for change in (
+        lambda: None,
+        lambda: d.write_direct(np.ones((8, 8), "i4"), dest_sel=np.s_[0:8, 0:8]),
+        lambda: None,
+        lambda: d.write_direct(np.arange(96, dtype="i4").reshape(8, 12), dest_sel=np.s_[16:24, 8:20]),
+        lambda: d.resize((20, 40)),
+        lambda: d.resize((48, 40)),
+        lambda: d.write_direct(np.ones((8, 40), "i4"), dest_sel=np.s_[40:48]),
+    ):
+        change()
+        listed(d)
+with h5py.File("f.h5", "r+") as f:
+    listed(f["x"])
+    f["x"][30, 30] = 5
+    listed(f["x"])
+with h5py.File("f.h5", "r") as f:
+    listed(f["x"])
+    try:
+        f["x"].id.read_direct_chunk((24, 0))
+    except Exception:
+        print("refused")
+""",
     "noise is stored with the mask of the filters it skipped": """
 with h5py.File("f.h5", "w") as f:
     d = f.create_dataset("noise", (64, 512), "i4", chunks=(16, 128), compression="gzip", shuffle=True)

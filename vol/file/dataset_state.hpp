@@ -37,6 +37,7 @@ enum class Home {
 };
 
 struct CreatedDataset;
+struct KnownChunks;
 struct VirtualDataset;
 
 struct DatasetState {
@@ -53,6 +54,8 @@ struct DatasetState {
   const char* refuses_parallel = nullptr;  ///< kSkeleton: why ranks cannot write it, if so
   /// kVirtual, once it was needed: see vol/data/virtual_dataset.hpp.
   std::shared_ptr<VirtualDataset> mapped;
+  /// kDiverted, once they were asked for: see vol/data/allocated_chunks.hpp.
+  std::shared_ptr<const KnownChunks> chunks;
 
   /// Current extent; asked from the native dataset again after any change of extent in this file.
   Result<Dims> extent(const Object* object);
