@@ -10,6 +10,7 @@
 #include "core/catalogue/sion_view.hpp"
 #include "core/container/owner.hpp"
 #include "core/container/published_view.hpp"
+#include "core/io/read_ahead.hpp"
 #include "core/layout/holder.hpp"
 
 namespace bento {
@@ -76,8 +77,12 @@ Status Owner::sweep(File& first) {
   if (!space_.due()) return {};
   forget_old_views();
   if (old_views_wait_) return {};
-  BENTO_ASSIGN(const Root reachable, in_use_of(first, state_.plan.file(0), root));
-  BENTO_ASSIGN(auto used, ranges_in_use(first, state_.plan.file(0), reachable));
+  // The index has some small pages for each dataset, mostly one behind the other; nobody else
+  // writes to them.
+  ReadAhead ahead;
+  FileAhead pages(first, ahead, ReadAhead::kAllTheFile);
+  BENTO_ASSIGN(const Root reachable, in_use_of(pages, state_.plan.file(0), root));
+  BENTO_ASSIGN(auto used, ranges_in_use(pages, state_.plan.file(0), reachable));
   BENTO_ASSIGN(const auto meta2, meta2_in_use(first, state_.plan, 0));
   if (meta2) used.push_back(*meta2);
   live_views_.add_ranges(used);

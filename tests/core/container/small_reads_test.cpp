@@ -151,6 +151,26 @@ TEST_CASE("small reads: what builds the native view asks files seldom", "[core][
   CHECK(reads < kDatasets / 4);
 }
 
+TEST_CASE("small reads: a session that changes one of many datasets asks files seldom",
+          "[core][container]") {
+  constexpr DatasetNumber kDatasets = 2000;
+  const MemoryFileSystem disk;
+  {
+    const auto container = created(options_for(disk.opener()), kDatasets);
+    for (DatasetNumber dataset = 0; dataset < kDatasets; ++dataset) {
+      REQUIRE(container->write(dataset, rows(0, 1), 8, bytes_of(band_values(rows(0, 1), 1))));
+      if (dataset % 20 == 0) REQUIRE(container->commit());  // leaves pages of the index behind
+    }
+    REQUIRE(container->close());
+  }
+  std::uint64_t reads = 0;
+  const auto container = opened(options_for(counted(disk.opener(), reads)), true);
+  REQUIRE(container->write(5, rows(0, 1), 8, bytes_of(band_values(rows(0, 1), 2))));
+  REQUIRE(container->close());
+  CHECK(reads < kDatasets);
+  CHECK(read(*opened(options_for(disk.opener())), 5, rows(0, 1)) == band_values(rows(0, 1), 2));
+}
+
 TEST_CASE("small reads: a writer goes on in the middle of them", "[core][container][live]") {
   for (const std::uint64_t keep : {1u, 3u}) {
     for (const std::uint64_t before : {0u, 1u, 5u, 100u}) {
