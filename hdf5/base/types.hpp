@@ -4,6 +4,8 @@
 /// Questions about datatypes that decide how a dataset is stored.
 #pragma once
 
+#include <cstddef>
+
 #include <hdf5.h>
 
 namespace bento::vol {
@@ -21,7 +23,13 @@ bool is_new_reference(hid_t type);
 /// Does it contain a compound type? Then a conversion may leave members of the destination as they
 /// are.
 bool has_compound(hid_t type);
-/// Is it one of the library's own numbers, which nobody can change? False for a copy of one.
-bool is_predefined_number(hid_t type);
+/// How many of the library's own numbers predefined_number() knows.
+inline constexpr std::size_t kPredefinedNumbers = 26;
+/// Which of the library's own numbers it is, which nobody can change, below kPredefinedNumbers; the
+/// same as long as the process lives. Negative for other types, copies of these among them.
+int predefined_number(hid_t type);
+inline bool is_predefined_number(hid_t type) {
+  return predefined_number(type) >= 0;
+}
 
 }  // namespace bento::vol

@@ -13,6 +13,7 @@
 #include "core/base/hash.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/base/types.hpp"
 
 namespace bento::vol {
 
@@ -70,7 +71,9 @@ std::string extent_text(hid_t space) {
   return text;
 }
 
-std::string type_text(hid_t type) {
+namespace {
+
+std::string text_of_type(hid_t type) {
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
   const TypeHandle plain(H5Tcopy(type));  // a committed type would be encoded as its address
@@ -81,6 +84,18 @@ std::string type_text(hid_t type) {
   const Hash128 hash = hash128(encoded);
   return fmt::format("{} bytes each (type {:02x}{:02x}{:02x}{:02x})", H5Tget_size(plain.get()),
                      hash[0], hash[1], hash[2], hash[3]);
+}
+
+}  // namespace
+
+// Every rank makes the text of every dataset that it creates, and most have one of these types.
+std::string type_text(hid_t type) {
+  static std::array<std::string, kPredefinedNumbers> known;
+  const int number = predefined_number(type);
+  if (number < 0) return text_of_type(type);
+  std::string& text = known[static_cast<std::size_t>(number)];
+  if (text.empty()) text = text_of_type(type);
+  return text;
 }
 
 std::string creation_text(hid_t dcpl, hid_t type) {

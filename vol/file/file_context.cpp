@@ -188,14 +188,15 @@ Status FileContext::remove_deleted() {
 DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes,
                                    std::uint32_t rank, std::uint32_t flags,
                                    std::uint64_t extent_bytes, bool unlimited) {
-  undeclare(token);
+  const auto [known, fresh] = numbers_.try_emplace(token);
+  if (!fresh) container_->remove(known->second);
   const DatasetNumber number = container_->declare(token, element_bytes, rank, flags);
+  known->second = number;
   if (!places_matter_ && (flags & kVariableElements) != 0) {
     places_matter_ = true;
     note_all_places();
   }
   if (places_matter_) note_place(token);
-  numbers_[token] = number;
   const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
   note_declared(number, unlimited ? std::max(extent_bytes, kUnlimitedBytes * ranks) : extent_bytes);
   return number;
@@ -235,9 +236,8 @@ Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool s
                                std::uint64_t extent_bytes) {
   ++extent_version_;
   if (shrinks) BENTO_TRY(container_->set_extent(dataset, extent));
-  const auto declared = declared_.find(dataset);
-  if (declared == declared_.end() || declared->second < extent_bytes)
-    note_declared(dataset, extent_bytes);
+  const std::uint64_t* const declared = declared_.find(dataset);
+  if (declared == nullptr || *declared < extent_bytes) note_declared(dataset, extent_bytes);
   return {};
 }
 

@@ -241,8 +241,7 @@ class FileContext final : public SkeletonHost {
   RegionHeap regions_;
   std::map<SkeletonReference, std::vector<std::byte>> written_regions_;
   NumbersByToken numbers_;
-  std::map<DatasetNumber, std::uint64_t>
-      declared_;  ///< bytes of this session's datasets, all ranks together
+  ByNumber<std::uint64_t> declared_;  ///< bytes of this session's datasets, all ranks together
   std::uint64_t declared_total_ = 0;
   std::set<DatasetNumber> written_together_;  ///< in this session
   std::uint64_t extent_version_ = 1;
