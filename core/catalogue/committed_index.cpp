@@ -144,19 +144,19 @@ class CommittedIndex::DatasetRecords {
     std::sort(hits.begin(), hits.end());
     RecordLookup out;
     out.pieces.reserve(hits.size());
-    place_.resize(all_.records.size(), kNowhere);
+    place_.resize(all_.records.size());
+    ++answers_;
     std::uint64_t covered = 0;
     for (const std::size_t hit : hits) {
       const Piece& piece = all_.pieces[hit];
-      std::size_t& place = place_[piece.record];
-      if (place == kNowhere) {
-        place = out.records.size();
+      Place& place = place_[piece.record];
+      if (place.answer != answers_) {
         out.records.push_back(all_.records[piece.record]);
+        place = {answers_, out.records.size() - 1};
       }
-      out.pieces.push_back({place, intersect(piece.part, selection)});
+      out.pieces.push_back({place.at, intersect(piece.part, selection)});
       covered += out.pieces.back().part.elements();
     }
-    for (const std::size_t hit : hits) place_[all_.pieces[hit].record] = kNowhere;
     if (covered != selection.elements()) {
       std::vector<Candidate> candidates;
       candidates.reserve(out.pieces.size());
@@ -176,9 +176,13 @@ class CommittedIndex::DatasetRecords {
   BoxTree tree_;
   mutable std::size_t last_ = 0;  ///< the piece that find_one() found last
   mutable std::vector<std::size_t> hits_;
-  static constexpr std::size_t kNowhere = ~std::size_t{0};
-  /// While an answer is made: where a record of all_ is in it.
-  mutable std::vector<std::size_t> place_;
+  /// Where a record of all_ is in an answer.
+  struct Place {
+    std::uint64_t answer = 0;
+    std::size_t at = 0;
+  };
+  mutable std::uint64_t answers_ = 0;
+  mutable std::vector<Place> place_;
 };
 
 Result<CommittedIndex> CommittedIndex::open(File& file, const FilePlan& plan,

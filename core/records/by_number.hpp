@@ -37,12 +37,12 @@ class ByNumber {
 
   /// Made if it is not there.
   T& operator[](DatasetNumber number) {
-    auto& page = pages_[number / kPage];
-    if (!page) page = std::make_unique<Page>();
-    auto& slot = page->slots[number % kPage];
+    auto page = pages_.find(number / kPage);
+    if (page == pages_.end()) page = pages_.emplace(number / kPage, std::make_unique<Page>()).first;
+    auto& slot = page->second->slots[number % kPage];
     if (!slot) {
       slot.emplace();
-      ++page->used;
+      ++page->second->used;
     }
     return *slot;
   }
