@@ -143,12 +143,12 @@ namespace {
 
 // Rows of a box inside one or two row-major buffers, after dimensions that are full everywhere were
 // folded into the run length. Offsets and strides are in elements.
-struct Walk {
+struct Walk {          // NOLINT(cppcoreguidelines-pro-type-member-init): of `outer` dimensions
   unsigned outer = 0;  // dimensions that are stepped through
   std::uint64_t run = 1;
-  std::array<std::uint64_t, kMaxRank> count{};
-  std::array<std::uint64_t, kMaxRank> from_stride{};
-  std::array<std::uint64_t, kMaxRank> to_stride{};
+  std::array<std::uint64_t, kMaxRank> count;
+  std::array<std::uint64_t, kMaxRank> from_stride;
+  std::array<std::uint64_t, kMaxRank> to_stride;
 };
 
 Walk make_walk(const Box& part, const Box& from, const Box& to) {
@@ -178,7 +178,9 @@ Walk make_walk(const Box& part, const Box& from, const Box& to) {
 // Calls visit(from_element, to_element) for each run.
 template <class Visit>
 void for_each_run(const Walk& walk, std::uint64_t from, std::uint64_t to, const Visit& visit) {
-  std::array<std::uint64_t, kMaxRank> at{};
+  std::array<std::uint64_t, kMaxRank>
+      at;  // NOLINT(cppcoreguidelines-pro-type-member-init): as used
+  for (unsigned d = 0; d < walk.outer; ++d) at[d] = 0;
   for (;;) {
     visit(from, to);
     unsigned d = walk.outer;

@@ -3,6 +3,8 @@
 #include "core/geometry/runs.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <type_traits>
 
 namespace bento {
 
@@ -64,6 +66,69 @@ void RegularSelection::for_each_in(const Box& within,
     }
     if (d == 0) return;
   }
+}
+
+// Calls visit(element of `around` at which the first block of a row along the last dimension
+// begins), for each row.
+template <class Visit>
+void RegularSelection::for_each_row(const Box& around, const Visit& visit) const {
+  const unsigned last = start.rank() - 1;
+  const Box grid = packed_grid();
+  Dims at(last);  // in the grid
+  for (;;) {
+    std::uint64_t element = 0;
+    for (unsigned d = 0; d < last; ++d) {
+      const std::uint64_t place = start[d] + at[d] / block[d] * stride[d] + at[d] % block[d];
+      element = (element + place - around.start[d]) * around.count[d + 1];
+    }
+    visit(element + start[last] - around.start[last]);
+    unsigned d = last;
+    while (d > 0 && ++at[d - 1] == grid.count[d - 1]) at[--d] = 0;
+    if (d == 0) return;
+  }
+}
+
+namespace {
+
+// A copy of known size is an assignment, not a call.
+template <class Copy>
+void copy_blocks(std::uint64_t blocks, std::size_t bytes, const Copy& copy) {
+  if (bytes == 8)
+    for (std::uint64_t i = 0; i < blocks; ++i) copy(i, std::integral_constant<std::size_t, 8>());
+  else if (bytes == 4)
+    for (std::uint64_t i = 0; i < blocks; ++i) copy(i, std::integral_constant<std::size_t, 4>());
+  else
+    for (std::uint64_t i = 0; i < blocks; ++i) copy(i, bytes);
+}
+
+}  // namespace
+
+void RegularSelection::gather(const Box& around, const std::byte* from, std::byte* packed,
+                              std::size_t element_bytes) const {
+  const unsigned last = start.rank() - 1;
+  const std::size_t bytes = block[last] * element_bytes;
+  const std::size_t step = stride[last] * element_bytes;
+  for_each_row(around, [&](std::uint64_t element) {
+    const std::byte* const row = from + element * element_bytes;
+    copy_blocks(count[last], bytes, [&](std::uint64_t i, auto size) {
+      std::memcpy(packed + i * bytes, row + i * step, size);
+    });
+    packed += count[last] * bytes;
+  });
+}
+
+void RegularSelection::scatter(const std::byte* packed, const Box& around, std::byte* to,
+                               std::size_t element_bytes) const {
+  const unsigned last = start.rank() - 1;
+  const std::size_t bytes = block[last] * element_bytes;
+  const std::size_t step = stride[last] * element_bytes;
+  for_each_row(around, [&](std::uint64_t element) {
+    std::byte* const row = to + element * element_bytes;
+    copy_blocks(count[last], bytes, [&](std::uint64_t i, auto size) {
+      std::memcpy(row + i * step, packed + i * bytes, size);
+    });
+    packed += count[last] * bytes;
+  });
 }
 
 namespace {

@@ -5,6 +5,7 @@
 /// dimension. "Packed" positions count elements in selection order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -32,6 +33,16 @@ struct RegularSelection {
   [[nodiscard]] Box packed_box(std::uint64_t index) const;
   /// What `within`, which is not empty, holds of each box, in row-major order of the boxes.
   void for_each_in(const Box& within, const std::function<void(const Box&)>& use) const;
+  /// Copies the selected elements, which are at least one, from the row-major buffer of `around`,
+  /// in which all of them lie, to one behind the other; and back.
+  void gather(const Box& around, const std::byte* from, std::byte* packed,
+              std::size_t element_bytes) const;
+  void scatter(const std::byte* packed, const Box& around, std::byte* to,
+               std::size_t element_bytes) const;
+
+ private:
+  template <class Visit>
+  void for_each_row(const Box& around, const Visit& visit) const;
 };
 
 /// Elements [start, start + length) along the last dimension; `packed` is the position of the

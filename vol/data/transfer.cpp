@@ -171,6 +171,10 @@ Status read_packed(Object* object, DatasetState& state, const SelectionShape& sh
   if (in_box && *in_box / 4 <= shape.elements) {
     bound.resize(shape.box.elements() * state.element_bytes);
     BENTO_TRY(read_box(object, state, shape.box, bound.data()));
+    if (shape.form == SelectionShape::Form::kRegular) {
+      shape.regular.gather(shape.box, bound.data(), packed, state.element_bytes);
+      return {};
+    }
   }
   std::vector<std::byte> scratch;
   return for_each_box(shape, state.element_bytes,

@@ -81,15 +81,19 @@ Result<bool> write_part(Object* object, DatasetState& state, const SelectionShap
                           [&] { return read_box(object, state, shape.box, whole.get()); }))
       return false;
   }
-  std::vector<std::byte> scratch;
-  BENTO_TRY(for_each_box(shape, state.element_bytes,
-                         [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {
-                           scratch.resize(box.elements() * state.element_bytes);
-                           pack(packed, scratch.data());
-                           copy_box(box, box, scratch.data(), shape.box, whole.get(),
-                                    state.element_bytes);
-                           return {};
-                         }));
+  if (shape.form == SelectionShape::Form::kRegular) {
+    shape.regular.scatter(packed, shape.box, whole.get(), state.element_bytes);
+  } else {
+    std::vector<std::byte> scratch;
+    BENTO_TRY(for_each_box(shape, state.element_bytes,
+                           [&](const Box& box, const PackFn& pack, const UnpackFn&) -> Status {
+                             scratch.resize(box.elements() * state.element_bytes);
+                             pack(packed, scratch.data());
+                             copy_box(box, box, scratch.data(), shape.box, whole.get(),
+                                      state.element_bytes);
+                             return {};
+                           }));
+  }
   if (state.file->ranks() == 1) {
     BENTO_TRY(write_box(object, state, shape.box, whole.get(), written));
     return true;
