@@ -227,6 +227,32 @@ def commits():
     print("right")
 
 
+def columns():
+    """What is read column by column is kept for the next columns, but not when one of the ranks has written it anew."""
+    import h5py
+    import numpy as np
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    count = 512  # 2 MB, which are not verified as a whole
+    values = np.arange(count * count, dtype="f8").reshape(count, count)
+    with h5py.File("columns.h5", "w", driver="mpio", comm=comm) as file:
+        data = file.create_dataset("x", (count, count), "f8")
+        for step in range(8):
+            for column in range(60):
+                if column % 12 == 0:
+                    comm.Barrier()
+                    more = step + column
+                    if comm.rank == step % comm.size:
+                        data[...] = values + more  # but for the first time in the same place
+                    comm.Barrier()
+                require((data[:, column] == values[:, column] + more).all(), f"step {step}, column {column}")
+            comm.Barrier()
+            if step == 4:
+                file.flush()
+    print("right")
+
+
 def require(true, text):
     from mpi4py import MPI
 
@@ -252,6 +278,10 @@ def test():
     found = mpirun(2, [*command, "--run-commits"], bento_env(H5BENTO_VISIBLE="commit"))
     check(found.out.count("right") == 2, found.tail())
     say("what a collective read has shown is not written over")
+    for settings in ({}, {"H5BENTO_VERIFY": "all"}):
+        found = mpirun(3, [*command, "--run-columns"], bento_env(H5BENTO_CHUNK="16M", **settings))
+        check(found.out.count("right") == 3, found.tail())
+    say("columns that were read ahead are read anew when their matrix was written anew")
     for env in (bento_env(H5BENTO_TIMEOUT="10"), bento_env(H5BENTO_TIMEOUT="10", H5BENTO_VERIFY="all")):
         mpirun(2, [built("tests", "crossed_writes"), "crossed.h5", 8], env)
     say("two ranks that write anew what the other one needs do not wait for each other")
@@ -272,7 +302,7 @@ def test_random(first, seeds):
 
 
 if __name__ == "__main__":
-    programs = {"space": space, "race": race, "commits": commits}
+    programs = {"space": space, "race": race, "commits": commits, "columns": columns}
     if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs:
         programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)
