@@ -140,6 +140,12 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes,
   }
   BENTO_ASSIGN(const Source source, locate_(record.where.task));
   BENTO_ASSIGN(const Place place, place_of(record, source));
+  const Box& part = parts.front();
+  if (parts.size() == 1 && !part.empty() && is_contiguous_in(record.box, part) &&
+      is_contiguous_in(to_box, part))  // as most reads are
+    return fetch(place, row_major_offset(record.box, part) * element_bytes,
+                 {to + row_major_offset(to_box, part) * element_bytes,
+                  static_cast<std::size_t>(part.elements() * element_bytes)});
   return read_scattered(place, element_bytes, parts, to_box, to);
 }
 

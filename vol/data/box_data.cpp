@@ -38,7 +38,7 @@ Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* 
     return read_filtered(object, state, *one, box, box, to);
   BENTO_ASSIGN(RecordLookup lookup, container.find(state.number, box));
   // What is left of a large record under many small ones is read in one go.
-  std::ranges::stable_sort(lookup.pieces, {}, &Piece::record);
+  if (lookup.pieces.size() > 1) std::ranges::stable_sort(lookup.pieces, {}, &Piece::record);
   std::vector<Box> parts;
   for (auto piece = lookup.pieces.begin(); piece != lookup.pieces.end();) {
     const Record& record = lookup.records[piece->record];
