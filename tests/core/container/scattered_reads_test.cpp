@@ -7,7 +7,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/core/container/container_support.hpp"
-#include "tests/support/forwarding_file.hpp"
+#include "tests/support/counted_reads.hpp"
 #include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
@@ -22,30 +22,10 @@ std::uint64_t value_of(const Box& element) {
   return row_major_offset(Box::whole(kExtent), element) * 3 + 1;
 }
 
-/// Counts what is read from files.
-FileOpener counted(const FileOpener& below, std::uint64_t& bytes) {
-  class Counting final : public ForwardingFile {
-   public:
-    Counting(std::unique_ptr<File> file, std::uint64_t& bytes)
-        : ForwardingFile(std::move(file)), bytes_(bytes) {}
-    Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
-      bytes_ += into.size();
-      return below().read_some(offset, into);
-    }
-
-   private:
-    std::uint64_t& bytes_;
-  };
-  return [&bytes, below](const std::string& path, OpenMode mode) -> Result<std::unique_ptr<File>> {
-    BENTO_ASSIGN(auto file, below(path, mode));
-    return std::unique_ptr<File>(std::make_unique<Counting>(std::move(file), bytes));
-  };
-}
-
 class Volume {
  public:
   explicit Volume(Verification verification) {
-    ContainerOptions options = small_options(counted(disk_.opener(), bytes_));
+    ContainerOptions options = small_options(counted(disk_.opener(), counts_));
     options.chunk_bytes = 16u << 20;
     options.lock = Locking::kOff;
     options.verify = verification;
@@ -72,10 +52,10 @@ class Volume {
   /// that it took.
   std::uint64_t check(const std::vector<Box>& parts, const Box& to_box) {
     std::vector<std::uint64_t> values(to_box.elements());
-    bytes_ = 0;
+    counts_ = {};
     REQUIRE(
         container_->read(record_, parts, 8, to_box, reinterpret_cast<std::byte*>(values.data())));
-    const std::uint64_t read = bytes_;
+    const std::uint64_t read = counts_.bytes;
     std::vector<std::uint64_t> wanted(values.size());
     Box element{Dims(3), Dims(3, 1)};
     for (const Box& part : parts)
@@ -92,7 +72,7 @@ class Volume {
 
  private:
   MemoryFileSystem disk_;
-  std::uint64_t bytes_ = 0;
+  ReadCounts counts_;
   std::unique_ptr<Container> container_;
   Record record_;
 };

@@ -6,7 +6,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/core/container/container_support.hpp"
-#include "tests/support/forwarding_file.hpp"
+#include "tests/support/counted_reads.hpp"
 #include "tests/support/memory_file.hpp"
 #include "tests/support/thread_comm.hpp"
 
@@ -53,26 +53,6 @@ Result<std::vector<std::uint64_t>> read(Container& container, DatasetNumber data
   });
 }
 
-/// Counts what is asked of files.
-FileOpener counted(const FileOpener& below, std::uint64_t& reads) {
-  class Counting final : public ForwardingFile {
-   public:
-    Counting(std::unique_ptr<File> file, std::uint64_t& reads)
-        : ForwardingFile(std::move(file)), reads_(reads) {}
-    Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
-      ++reads_;
-      return below().read_some(offset, into);
-    }
-
-   private:
-    std::uint64_t& reads_;
-  };
-  return [&reads, below](const std::string& path, OpenMode mode) -> Result<std::unique_ptr<File>> {
-    BENTO_ASSIGN(auto file, below(path, mode));
-    return std::unique_ptr<File>(std::make_unique<Counting>(std::move(file), reads));
-  };
-}
-
 std::unique_ptr<Container> created(const ContainerOptions& options, std::uint64_t datasets = 1) {
   auto made = Container::create("box", false, options, make_self_communicator());
   REQUIRE(made);
@@ -95,14 +75,14 @@ TEST_CASE("small reads: files are asked seldom", "[core][container]") {
     for (const DatasetNumber dataset : {0u, 1u}) write_rows(*container, dataset, kCount, 1);
     REQUIRE(container->close());
   }
-  std::uint64_t reads = 0;
-  const auto container = opened(options_for(counted(disk.opener(), reads)));
-  reads = 0;
+  ReadCounts counts;
+  const auto container = opened(options_for(counted(disk.opener(), counts)));
+  counts = {};
   for (std::uint64_t row = 0; row < kCount; row += 4)
     for (const DatasetNumber dataset : {0u, 1u})
       REQUIRE(read(*container, dataset, rows(row, 4)) == band_values(rows(row, 4), 1));
   // 1536 calls of 4 KiB; each time that data is read, the root is, too.
-  CHECK(reads < 96);
+  CHECK(counts.reads < 96);
 }
 
 TEST_CASE("small reads: records that are verified as a whole are read once", "[core][container]") {
@@ -113,27 +93,27 @@ TEST_CASE("small reads: records that are verified as a whole are read once", "[c
     for (const DatasetNumber dataset : {0u, 1u}) write_rows(*container, dataset, kFew, 1);
     REQUIRE(container->close());
   }
-  std::uint64_t reads = 0;
-  const auto container = opened(options_for(counted(disk.opener(), reads)));
-  reads = 0;
+  ReadCounts counts;
+  const auto container = opened(options_for(counted(disk.opener(), counts)));
+  counts = {};
   for (std::uint64_t row = 0; row < kFew; row += 4)
     for (const DatasetNumber dataset : {0u, 1u})
       REQUIRE(read(*container, dataset, rows(row, 4)) == band_values(rows(row, 4), 1));
-  CHECK(reads < 32);
+  CHECK(counts.reads < 32);
 }
 
 TEST_CASE("small reads: what builds the native view asks files seldom", "[core][container]") {
   constexpr DatasetNumber kDatasets = 1000;
   const MemoryFileSystem disk;
-  std::uint64_t reads = 0;
-  const auto container = created(options_for(counted(disk.opener(), reads)), kDatasets);
+  ReadCounts counts;
+  const auto container = created(options_for(counted(disk.opener(), counts)), kDatasets);
   for (DatasetNumber dataset = 0; dataset < kDatasets; ++dataset) {
     const Box box = rows(dataset, 1);
     REQUIRE(container->write(dataset, box, 8, bytes_of(band_values(box, 1))));
   }
   DatasetNumber right = 0;
   REQUIRE(container->close([&](ViewJob& job) -> Result<NativeView> {
-    reads = 0;
+    counts = {};
     for (; right < kDatasets; ++right) {
       const Box box = rows(right, 1);
       std::vector<std::uint64_t> values(box.elements());
@@ -148,7 +128,7 @@ TEST_CASE("small reads: what builds the native view asks files seldom", "[core][
     return view;
   }));
   CHECK(right == kDatasets);
-  CHECK(reads < kDatasets / 4);
+  CHECK(counts.reads < kDatasets / 4);
 }
 
 TEST_CASE("small reads: a session that changes one of many datasets asks files seldom",
@@ -163,11 +143,11 @@ TEST_CASE("small reads: a session that changes one of many datasets asks files s
     }
     REQUIRE(container->close());
   }
-  std::uint64_t reads = 0;
-  const auto container = opened(options_for(counted(disk.opener(), reads)), true);
+  ReadCounts counts;
+  const auto container = opened(options_for(counted(disk.opener(), counts)), true);
   REQUIRE(container->write(5, rows(0, 1), 8, bytes_of(band_values(rows(0, 1), 2))));
   REQUIRE(container->close());
-  CHECK(reads < kDatasets);
+  CHECK(counts.reads < kDatasets);
   CHECK(read(*opened(options_for(disk.opener())), 5, rows(0, 1)) == band_values(rows(0, 1), 2));
 }
 

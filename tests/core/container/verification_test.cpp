@@ -13,7 +13,7 @@
 #include "core/offline/verify_streams.hpp"
 #include "core/stream/granule_table.hpp"
 #include "tests/core/container/container_support.hpp"
-#include "tests/support/forwarding_file.hpp"
+#include "tests/support/counted_reads.hpp"
 #include "tests/support/memory_file.hpp"
 
 namespace bento {
@@ -24,20 +24,6 @@ using fti::HashKind;
 using fti::kGranuleBytes;
 
 constexpr std::uint64_t kColumnBytes = 1024;  // a row of elements of 8 bytes
-
-/// Counts the bytes that are read.
-class CountingFile final : public ForwardingFile {
- public:
-  CountingFile(std::unique_ptr<File> file, std::uint64_t& bytes)
-      : ForwardingFile(std::move(file)), bytes_(bytes) {}
-  Result<std::size_t> read_some(std::uint64_t offset, std::span<std::byte> into) override {
-    bytes_ += into.size();
-    return below().read_some(offset, into);
-  }
-
- private:
-  std::uint64_t& bytes_;
-};
 
 ContainerOptions options_for(const FileOpener& opener, Verification verify,
                              HashKind hash = HashKind::kXxh3) {
@@ -166,23 +152,18 @@ TEST_CASE("verification: a part is read with its granules and no more",
           "[core][container][verify]") {
   constexpr std::uint64_t kCount = 8 * 1024;
   const MemoryFileSystem disk = written(kCount, HashKind::kXxh3);
-  std::uint64_t bytes = 0;
-  const FileOpener counting = [&](const std::string& path,
-                                  OpenMode mode) -> Result<std::unique_ptr<File>> {
-    BENTO_ASSIGN(auto file, disk.open(path, mode));
-    return std::unique_ptr<File>(std::make_unique<CountingFile>(std::move(file), bytes));
-  };
+  ReadCounts counts;
   const auto cost = [&](Verification verify, const Box& box) {
-    const auto container = opened(options_for(counting, verify));
+    const auto container = opened(options_for(counted(disk.opener(), counts), verify));
     const auto lookup = container->find(0, box);
     REQUIRE(lookup);
     std::vector<std::uint64_t> values(box.elements());
-    bytes = 0;
+    counts = {};
     for (const auto& piece : lookup->pieces)
       REQUIRE(container->read(lookup->records[piece.record], piece.part, 8, box,
                               reinterpret_cast<std::byte*>(values.data())));
     CHECK(values == values_of(box, 1));
-    return bytes;
+    return counts.bytes;
   };
   constexpr std::uint64_t kHeader = fti::v11::kDbVarBytes + 8 * 16;  // the dbvar and the table
   CHECK(cost(Verification::kAll, rows(2000, 4)) == kHeader + kGranuleBytes);

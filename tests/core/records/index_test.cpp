@@ -62,6 +62,25 @@ struct Painting {
   }
 };
 
+/// With one dataset, number 0.
+Index index_of(unsigned rank) {
+  Index index;
+  DatasetDeclaration declaration;
+  declaration.rank = rank;
+  index.declare(declaration);
+  return index;
+}
+
+/// Any box, collective count and rank, written at `time`.
+void add_random(Random& random, std::uint64_t time, Index& index, Painting& truth) {
+  Record record;
+  record.box = random_box(random, truth.extent);
+  record.order = {below(random, 6), time, static_cast<std::uint32_t>(below(random, 3))};
+  const auto position = index.add(record);
+  REQUIRE(position);
+  truth.records.emplace_back(record, *position);
+}
+
 void check_against(const Painting& truth, const Index& index, const Box& selection,
                    const Result<Lookup>& lookup) {
   REQUIRE(lookup);
@@ -93,10 +112,7 @@ TEST_CASE("index: finds what painting finds, for any boxes, orders and clips", "
     const auto rank = static_cast<unsigned>(below(random, 4));
     truth.extent = Dims(rank);
     for (unsigned d = 0; d < rank; ++d) truth.extent[d] = 1 + below(random, 12);
-    Index index;
-    DatasetDeclaration declaration;
-    declaration.rank = rank;
-    index.declare(declaration);
+    Index index = index_of(rank);
     const std::uint64_t steps = 1 + below(random, 120);
     for (std::uint64_t i = 0; i < steps; ++i) {
       if (rank > 0 && below(random, 10) == 0) {
@@ -106,12 +122,7 @@ TEST_CASE("index: finds what painting finds, for any boxes, orders and clips", "
         truth.clips.push_back(event);
         continue;
       }
-      Record record;
-      record.box = random_box(random, truth.extent);
-      record.order = {below(random, 6), i, static_cast<std::uint32_t>(below(random, 3))};
-      const auto position = index.add(record);
-      REQUIRE(position);
-      truth.records.emplace_back(record, *position);
+      add_random(random, i, index, truth);
       if (below(random, 8) == 0) check_against(truth, index, random_box(random, truth.extent));
     }
     check_against(truth, index, Box::whole(truth.extent));
@@ -125,10 +136,7 @@ TEST_CASE("index: hidden records are those of which nothing is ever seen", "[cor
     const auto rank = static_cast<unsigned>(1 + below(random, 3));
     truth.extent = Dims(rank);
     for (unsigned d = 0; d < rank; ++d) truth.extent[d] = 1 + below(random, 8);
-    Index index;
-    DatasetDeclaration declaration;
-    declaration.rank = rank;
-    index.declare(declaration);
+    Index index = index_of(rank);
     for (std::uint64_t i = 0; i < 400; ++i) {
       const std::uint64_t what = below(random, 60);
       if (what == 0) {
@@ -146,12 +154,7 @@ TEST_CASE("index: hidden records are those of which nothing is ever seen", "[cor
             what < 13 ? Box::whole(truth.extent) : random_box(random, truth.extent);
         check_against(truth, index, selection, index.find_and_hide(0, selection));
       } else {
-        Record record;
-        record.box = random_box(random, truth.extent);
-        record.order = {below(random, 6), i, static_cast<std::uint32_t>(below(random, 3))};
-        const auto position = index.add(record);
-        REQUIRE(position);
-        truth.records.emplace_back(record, *position);
+        add_random(random, i, index, truth);
       }
     }
     check_against(truth, index, Box::whole(truth.extent));
@@ -159,10 +162,7 @@ TEST_CASE("index: hidden records are those of which nothing is ever seen", "[cor
 }
 
 TEST_CASE("index: a replaced record shows its new box", "[core][index]") {
-  Index index;
-  DatasetDeclaration declaration;
-  declaration.rank = 1;
-  index.declare(declaration);
+  Index index = index_of(1);
   Record record;
   record.box = {Dims{0}, Dims{4}};
   for (std::uint64_t i = 0; i < 200; ++i) {
@@ -189,10 +189,7 @@ TEST_CASE("index: refuses records of unknown datasets and of other rank", "[core
 
 TEST_CASE("index: many disjoint records, few hits, and a selection of all of them",
           "[core][index]") {
-  Index index;
-  DatasetDeclaration declaration;
-  declaration.rank = 2;
-  index.declare(declaration);
+  Index index = index_of(2);
   constexpr std::uint64_t kSide = 200;
   for (std::uint64_t i = 0; i < kSide * kSide; ++i) {
     Record record;
