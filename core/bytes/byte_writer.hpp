@@ -16,17 +16,24 @@
 
 namespace bento {
 
-/// Appends `value` as unsigned LEB128.
+inline constexpr std::size_t kMostVarintBytes = 10;
+
+/// Puts `value` at `to` as unsigned LEB128, which takes up to kMostVarintBytes. Gives its end.
+inline std::byte* encode_varint(std::byte* to, std::uint64_t value) {
+  for (; value >= 0x80u; value >>= 7) *to++ = static_cast<std::byte>(value | 0x80u);
+  *to++ = static_cast<std::byte>(value);
+  return to;
+}
+
+/// Appends `value` so.
 inline void put_varint(std::vector<std::byte>& out, std::uint64_t value) {
   if (value < 0x80u) {
     out.push_back(static_cast<std::byte>(value));
     return;
   }
-  std::array<std::byte, 10> bytes;  // NOLINT(cppcoreguidelines-pro-type-member-init): as used
-  std::size_t count = 0;
-  for (; value >= 0x80u; value >>= 7) bytes[count++] = static_cast<std::byte>(value | 0x80u);
-  bytes[count++] = static_cast<std::byte>(value);
-  out.insert(out.end(), bytes.data(), bytes.data() + count);
+  std::array<std::byte, kMostVarintBytes>
+      bytes;  // NOLINT(cppcoreguidelines-pro-type-member-init): as used
+  out.insert(out.end(), bytes.data(), encode_varint(bytes.data(), value));
 }
 
 class ByteWriter {
@@ -46,11 +53,8 @@ class ByteWriter {
       u8(static_cast<std::uint8_t>(v));
       return;
     }
-    std::byte* const first = more(kMostVarintBytes);
-    std::byte* at = first;
-    for (; v >= 0x80u; v >>= 7) *at++ = static_cast<std::byte>(v | 0x80u);
-    *at++ = static_cast<std::byte>(v);
-    size_ -= kMostVarintBytes - static_cast<std::size_t>(at - first);
+    const std::byte* const end = encode_varint(more(kMostVarintBytes), v);
+    size_ = static_cast<std::size_t>(end - buffer_.data());
   }
 
   void bytes(std::span<const std::byte> view) {
@@ -80,7 +84,6 @@ class ByteWriter {
   }
 
  private:
-  static constexpr std::size_t kMostVarintBytes = 10;
   static constexpr std::size_t kLeastBytes = 64;
 
   /// Room for `count` bytes, which are written now.

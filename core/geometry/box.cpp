@@ -64,6 +64,15 @@ bool overlaps(const Box& a, const Box& b) {
   return true;
 }
 
+void grow(Box& bounds, const Box& box) {
+  for (unsigned d = 0; d < box.rank(); ++d) {
+    const std::uint64_t end =
+        std::max(bounds.start[d] + bounds.count[d], box.start[d] + box.count[d]);
+    bounds.start[d] = std::min(bounds.start[d], box.start[d]);
+    bounds.count[d] = end - bounds.start[d];
+  }
+}
+
 bool contains(const Box& outer, const Box& inner) {
   for (unsigned d = 0; d < outer.rank(); ++d)
     if (inner.start[d] < outer.start[d] ||

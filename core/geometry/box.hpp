@@ -85,6 +85,8 @@ struct Box {
 /// Overlap of two boxes of equal rank; an empty box (some count 0) if there is none.
 Box intersect(const Box& a, const Box& b);
 bool overlaps(const Box& a, const Box& b);
+/// Makes `bounds` the smallest box that holds `box`, too.
+void grow(Box& bounds, const Box& box);
 bool contains(const Box& outer, const Box& inner);
 
 /// A number that equal boxes share and others hardly ever do. `seed`: what else tells two apart.

@@ -14,16 +14,10 @@ constexpr std::size_t kInsideBytes = 1024;
 }  // namespace
 
 void grow(Box& bounds, const Box& box, bool first) {
-  if (first) {
+  if (first)
     bounds = box;
-    return;
-  }
-  for (unsigned d = 0; d < box.rank(); ++d) {
-    const std::uint64_t end =
-        std::max(bounds.start[d] + bounds.count[d], box.start[d] + box.count[d]);
-    bounds.start[d] = std::min(bounds.start[d], box.start[d]);
-    bounds.count[d] = end - bounds.start[d];
-  }
+  else
+    grow(bounds, box);
 }
 
 PageTree::PageTree(SegmentSink& sink, unsigned rank)

@@ -15,13 +15,7 @@ namespace {
 
 Box around(const std::vector<Box>& boxes) {
   Box bounds = boxes.front();
-  for (const auto& box : boxes)
-    for (unsigned d = 0; d < box.rank(); ++d) {
-      const std::uint64_t end =
-          std::max(bounds.start[d] + bounds.count[d], box.start[d] + box.count[d]);
-      bounds.start[d] = std::min(bounds.start[d], box.start[d]);
-      bounds.count[d] = end - bounds.start[d];
-    }
+  for (const auto& box : boxes) grow(bounds, box);
   return bounds;
 }
 

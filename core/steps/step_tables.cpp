@@ -40,15 +40,6 @@ Result<Dims> get_dims(ByteReader& in, unsigned rank) {
   return dims;
 }
 
-void join(Box& bounds, const Box& other) {
-  for (unsigned d = 0; d < bounds.rank(); ++d) {
-    const std::uint64_t end =
-        std::max(bounds.start[d] + bounds.count[d], other.start[d] + other.count[d]);
-    bounds.start[d] = std::min(bounds.start[d], other.start[d]);
-    bounds.count[d] = end - bounds.start[d];
-  }
-}
-
 // Levels, and the reference unless there are none; the summary only where the root lies in an
 // entry that wants it.
 template <class Root>
@@ -149,7 +140,7 @@ void SegmentTraits::add(Summary& to, const Summary& other) const {
   to.steps += other.steps;
   if (other.any_records) {
     if (to.any_records)
-      join(to.bounds, other.bounds);
+      grow(to.bounds, other.bounds);
     else
       to.bounds = other.bounds;
     to.any_records = true;

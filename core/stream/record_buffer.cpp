@@ -125,13 +125,7 @@ Status RecordBuffer::compact_dataset(DatasetNumber dataset, std::span<const Entr
   Box bound = index_.record(dataset, group.front()->slot.position).box;
   for (const auto* entry : group) {
     by_position[entry->slot.position] = entry;
-    const Box& box = index_.record(dataset, entry->slot.position).box;
-    for (unsigned d = 0; d < box.rank(); ++d) {
-      const std::uint64_t end =
-          std::max(bound.start[d] + bound.count[d], box.start[d] + box.count[d]);
-      bound.start[d] = std::min(bound.start[d], box.start[d]);
-      bound.count[d] = end - bound.start[d];
-    }
+    bento::grow(bound, index_.record(dataset, entry->slot.position).box);
   }
   BENTO_ASSIGN(const Lookup lookup, index_.find(dataset, bound));
   std::vector<std::pair<Record, Entry>> visible;

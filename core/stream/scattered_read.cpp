@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/records/middle_cut.hpp"
 #include "core/stream/record_reader.hpp"
 
 namespace bento {
@@ -48,12 +49,7 @@ Wanted wanted_of(std::vector<Box> parts, const Box& whole, std::uint64_t element
   Wanted all;
   all.bounds = parts.front();
   for (const Box& part : parts) {
-    for (unsigned d = 0; d < part.rank(); ++d) {
-      const std::uint64_t end =
-          std::max(all.bounds.start[d] + all.bounds.count[d], part.start[d] + part.count[d]);
-      all.bounds.start[d] = std::min(all.bounds.start[d], part.start[d]);
-      all.bounds.count[d] = end - all.bounds.start[d];
-    }
+    grow(all.bounds, part);
     const std::uint64_t elements = part.elements();
     const std::uint64_t run = run_elements(whole, part);
     all.bytes += elements * element_bytes;
@@ -75,11 +71,8 @@ Wanted wanted_of(std::vector<Box> parts, const Box& whole, std::uint64_t element
 std::pair<std::vector<Box>, std::vector<Box>> halves(const Wanted& wanted) {
   unsigned d = 0;
   while (wanted.bounds.count[d] == 1) ++d;
-  Box lower = wanted.bounds;
-  Box upper = wanted.bounds;
-  lower.count[d] /= 2;
-  upper.start[d] += lower.count[d];
-  upper.count[d] -= lower.count[d];
+  const Box& all = wanted.bounds;
+  const auto [lower, upper] = halves_of(all, {d, all.start[d] + all.count[d] / 2});
   std::pair<std::vector<Box>, std::vector<Box>> both;
   for (const Box& part : wanted.parts) {
     if (overlaps(part, lower)) both.first.push_back(intersect(part, lower));
