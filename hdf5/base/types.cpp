@@ -69,16 +69,19 @@ bool has_compound(hid_t type) {
   return any_part(type, [](hid_t part) { return H5Tget_class(part) == H5T_COMPOUND; });
 }
 
-int predefined_number(hid_t type) {
+std::array<hid_t, kPredefinedNumbers> predefined_numbers() {
   // The names without _g would each ask the library whether it has begun.
-  const std::array<hid_t, kPredefinedNumbers> numbers{
-      H5T_NATIVE_DOUBLE_g, H5T_NATIVE_FLOAT_g,  H5T_NATIVE_INT_g,   H5T_NATIVE_UINT_g,
-      H5T_NATIVE_LONG_g,   H5T_NATIVE_ULONG_g,  H5T_NATIVE_LLONG_g, H5T_NATIVE_ULLONG_g,
-      H5T_NATIVE_SHORT_g,  H5T_NATIVE_USHORT_g, H5T_NATIVE_SCHAR_g, H5T_NATIVE_UCHAR_g,
-      H5T_NATIVE_INT64_g,  H5T_NATIVE_UINT64_g, H5T_NATIVE_INT32_g, H5T_NATIVE_UINT32_g,
-      H5T_IEEE_F64LE_g,    H5T_IEEE_F32LE_g,    H5T_STD_I64LE_g,    H5T_STD_I32LE_g,
-      H5T_STD_U64LE_g,     H5T_STD_U32LE_g,     H5T_STD_I16LE_g,    H5T_STD_U16LE_g,
-      H5T_STD_I8LE_g,      H5T_STD_U8LE_g};
+  return {H5T_NATIVE_DOUBLE_g, H5T_NATIVE_FLOAT_g,  H5T_NATIVE_INT_g,   H5T_NATIVE_UINT_g,
+          H5T_NATIVE_LONG_g,   H5T_NATIVE_ULONG_g,  H5T_NATIVE_LLONG_g, H5T_NATIVE_ULLONG_g,
+          H5T_NATIVE_SHORT_g,  H5T_NATIVE_USHORT_g, H5T_NATIVE_SCHAR_g, H5T_NATIVE_UCHAR_g,
+          H5T_NATIVE_INT64_g,  H5T_NATIVE_UINT64_g, H5T_NATIVE_INT32_g, H5T_NATIVE_UINT32_g,
+          H5T_IEEE_F64LE_g,    H5T_IEEE_F32LE_g,    H5T_STD_I64LE_g,    H5T_STD_I32LE_g,
+          H5T_STD_U64LE_g,     H5T_STD_U32LE_g,     H5T_STD_I16LE_g,    H5T_STD_U16LE_g,
+          H5T_STD_I8LE_g,      H5T_STD_U8LE_g};
+}
+
+int predefined_number(hid_t type) {
+  const auto numbers = predefined_numbers();
   const auto* const found = std::ranges::find(numbers, type);
   return found == numbers.end() ? -1 : static_cast<int>(found - numbers.begin());
 }

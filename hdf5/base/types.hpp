@@ -4,6 +4,7 @@
 /// Questions about datatypes that decide how a dataset is stored.
 #pragma once
 
+#include <array>
 #include <cstddef>
 
 #include <hdf5.h>
@@ -23,10 +24,11 @@ bool is_new_reference(hid_t type);
 /// Does it contain a compound type? Then a conversion may leave members of the destination as they
 /// are.
 bool has_compound(hid_t type);
-/// How many of the library's own numbers predefined_number() knows.
+/// The library's own integers and floats, which nobody can change; several may be equal.
 inline constexpr std::size_t kPredefinedNumbers = 26;
-/// Which of the library's own numbers it is, which nobody can change, below kPredefinedNumbers; the
-/// same as long as the process lives. Negative for other types, copies of these among them.
+std::array<hid_t, kPredefinedNumbers> predefined_numbers();
+/// Which of these it is; the same as long as the process lives. Negative for other types, copies of
+/// these among them.
 int predefined_number(hid_t type);
 inline bool is_predefined_number(hid_t type) {
   return predefined_number(type) >= 0;

@@ -54,12 +54,10 @@ bool takes_variable(FileContext& file, hid_t type) {
          VariableElements::of(type).has_value();
 }
 
-/// Fill values lie in the skeleton, where such references are others than in records.
+/// For a list with a fill value that the program has set. Fill values lie in the skeleton, where
+/// such references are others than in records.
 Status refuse_reference_fill(hid_t dcpl, hid_t type) {
-  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
-  if (!has_new_reference(type) || H5Pfill_value_defined(dcpl, &defined) < 0 ||
-      defined != H5D_FILL_VALUE_USER_DEFINED)
-    return {};
+  if (!has_new_reference(type)) return {};
   BENTO_ASSIGN(const auto places, ReferencePlaces::of(type, type));
   std::vector<std::byte> element(H5Tget_size(type));
   if (H5Pget_fill_value(dcpl, type, element.data()) < 0)
@@ -73,9 +71,9 @@ Status refuse_reference_fill(hid_t dcpl, hid_t type) {
 
 /// Stored where? Everything with a simple or scalar extent, whatever its layout, is diverted;
 /// virtual and external layouts describe other files and stay with the native code.
-bool divertable(FileContext& file, hid_t type, hid_t space, hid_t dcpl, H5D_layout_t layout) {
+bool divertable(FileContext& file, hid_t type, hid_t space, const CreationFacts& facts) {
   if (H5Sget_simple_extent_type(space) == H5S_NULL) return false;
-  if (layout == H5D_VIRTUAL || H5Pget_external_count(dcpl) > 0) return false;
+  if (facts.layout == H5D_VIRTUAL || facts.external > 0) return false;
   return !is_variable(type) || takes_variable(file, type);
 }
 
@@ -86,22 +84,19 @@ struct CreationList {
 
 /// What of the user's list would make the library allocate or look for data in the skeleton, so
 /// that its list says otherwise there. The flags say what the user is shown.
-Result<CreationList> creation_list(hid_t dcpl, H5D_layout_t layout) {
+Result<CreationList> creation_list(hid_t dcpl, const CreationFacts& facts) {
   CreationList list;
-  H5D_alloc_time_t when = H5D_ALLOC_TIME_DEFAULT;
-  if (layout != H5D_COMPACT && H5Pget_alloc_time(dcpl, &when) >= 0 && when == H5D_ALLOC_TIME_EARLY)
+  if (facts.layout != H5D_COMPACT && facts.allocated == H5D_ALLOC_TIME_EARLY)
     list.flags |= kUserAllocatedEarly;
-  unsigned options = 0;
-  if (layout == H5D_CHUNKED && H5Pget_chunk_opts(dcpl, &options) >= 0 &&
-      (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0)
+  if ((facts.options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0)
     list.flags |= kUserSparesPartialChunks;
   if (list.flags == 0) return list;
   list.edited = PlistHandle(H5Pcopy(dcpl));
   bool done = list.edited.valid();
   if ((list.flags & kUserAllocatedEarly) != 0)
-    done = done &&
-           H5Pset_alloc_time(list.edited.get(), layout == H5D_CHUNKED ? H5D_ALLOC_TIME_INCR
-                                                                      : H5D_ALLOC_TIME_LATE) >= 0;
+    done = done && H5Pset_alloc_time(list.edited.get(), facts.layout == H5D_CHUNKED
+                                                            ? H5D_ALLOC_TIME_INCR
+                                                            : H5D_ALLOC_TIME_LATE) >= 0;
   if ((list.flags & kUserSparesPartialChunks) != 0)
     done = done && H5Pset_chunk_opts(list.edited.get(), 0) >= 0;
   if (!done) return fail(Code::kInternal, "the creation list cannot be changed");
@@ -136,36 +131,39 @@ Result<Dims> declare(const TokenBytes& token, const std::shared_ptr<FileContext>
 
 /// Does the native library let no rank leave the creation before all have come to it? To be called
 /// when it has succeeded: what fails is over before. `flags`: DatasetFlags.
-void note_meeting_in_creation(const Object* where, hid_t dcpl, hid_t space, std::uint32_t flags) {
+void note_meeting_in_creation(const Object* where, const CreationFacts& facts, hid_t space,
+                              std::uint32_t flags) {
   const auto file = context_of(where);
   if (!file || !file->access().parallel || file->ranks() == 1) return;
+  const EarlyFill fill(facts, allocated_early(flags));
+  if (!fill.ever_at_creation() || H5Sget_simple_extent_type(space) == H5S_NULL) return;
   const auto extent = extent_of(space);
-  if (extent && H5Sget_simple_extent_type(space) != H5S_NULL &&
-      EarlyFill(dcpl, allocated_early(flags)).at_creation(*extent))
-    file->container().note_meeting();
+  if (extent && fill.at_creation(*extent)) file->container().note_meeting();
 }
 
 Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* name, hid_t lcpl,
                      hid_t type, hid_t space, hid_t dcpl, hid_t dapl, hid_t dxpl, void** req) {
   const Destination destination = destination_of(where, *loc, name);
+  const CreationFactsOf facts(dcpl);
   CreationList list;
-  H5D_layout_t layout = H5D_LAYOUT_ERROR;
   bool divert = false;
   note_collective(where, "dataset_create", [&] {
     return fmt::format("{}: {}, {}, {}", name != nullptr ? name : "(no name)", extent_text(space),
-                       type_text(type), creation_text(dcpl, type));
+                       type_text(type), creation_text(dcpl, *facts, type));
   });
-  BENTO_ASSIGN(list.edited, list_of_meant_mappings(dcpl));
+  if (facts->layout == H5D_VIRTUAL) {
+    BENTO_ASSIGN(list.edited, list_of_meant_mappings(dcpl));
+  }
   if (destination.container) {
-    if (destination.container->keeps_regions()) BENTO_TRY(refuse_region_fill(dcpl, type));
-    layout = H5Pget_layout(dcpl);
-    divert = divertable(*destination.container, type, space, dcpl, layout);
+    if (facts->user_fill() && destination.container->keeps_regions())
+      BENTO_TRY(refuse_region_fill(dcpl, type));
+    divert = divertable(*destination.container, type, space, *facts);
     if (divert) {
-      BENTO_ASSIGN(list, creation_list(dcpl, layout));
-      BENTO_TRY(refuse_reference_fill(dcpl, type));
+      BENTO_ASSIGN(list, creation_list(dcpl, *facts));
+      if (facts->user_fill()) BENTO_TRY(refuse_reference_fill(dcpl, type));
       if (is_variable(type)) list.flags |= kVariableElements;
     }
-    if (destination.container->access().parallel && H5Pget_nfilters(dcpl) == 0)
+    if (destination.container->access().parallel && facts->filters == 0)
       list.flags |= kAllocatedByRanks;
   }
   void* const under =
@@ -176,7 +174,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
     list.edited.reset();
   }
   if (under == nullptr) return fail(native_failed("dataset create"));
-  note_meeting_in_creation(where, dcpl, space, list.flags);
+  note_meeting_in_creation(where, *facts, space, list.flags);
   Object* const dataset = wrap_new(under, where->under_vol_id, H5I_DATASET);
   (void)refuse_linked_change(dataset);
   if (!destination.container) return dataset;
@@ -189,7 +187,7 @@ Result<void*> create(Object* where, const H5VL_loc_params_t* loc, const char* na
       return {};
     }
     BENTO_ASSIGN(const Dims extent, declare(identity.token, file, type, space, list.flags));
-    const bool unfiltered = layout != H5D_CHUNKED || H5Pget_nfilters(dcpl) == 0;
+    const bool unfiltered = facts->layout != H5D_CHUNKED || facts->filters == 0;
     dataset->created = std::make_shared<CreatedDataset>(
         CreatedDataset{identity, is_predefined_number(type) ? type : H5I_INVALID_HID, unfiltered,
                        extent, file->extent_version()});
@@ -221,7 +219,9 @@ void* dataset_open(void* obj, const H5VL_loc_params_t* loc, const char* name, hi
     void* const under =
         H5VLdataset_open(where->under, loc, where->under_vol_id, name, dapl, dxpl, req);
     if (under == nullptr) return fail(native_failed("dataset open"));
-    return wrap_new(under, where->under_vol_id, H5I_DATASET);
+    Object* const dataset = wrap_new(under, where->under_vol_id, H5I_DATASET);
+    if (dataset != nullptr) resolve_opened(dataset);
+    return dataset;
   });
 }
 

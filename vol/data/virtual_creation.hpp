@@ -13,7 +13,7 @@
 namespace bento::vol {
 
 /// A copy of `dcpl` whose mappings have the elements that the program has selected; none if `dcpl`
-/// has these.
+/// has these, or is not the list of a virtual dataset.
 Result<PlistHandle> list_of_meant_mappings(hid_t dcpl);
 
 }  // namespace bento::vol

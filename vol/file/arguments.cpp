@@ -19,9 +19,8 @@ namespace bento::vol {
 
 namespace {
 
-std::string filters_text(hid_t dcpl) {
+std::string filters_text(hid_t dcpl, int filters) {
   std::string text;
-  const int filters = H5Pget_nfilters(dcpl);
   for (int i = 0; i < filters; ++i) {
     unsigned flags = 0;
     std::array<unsigned, 64> values{};
@@ -40,10 +39,8 @@ std::string filters_text(hid_t dcpl) {
 // Of numbers only: bytes between the members of a compound value may be anything.
 std::string fill_text(hid_t dcpl, hid_t type) {
   const H5T_class_t cls = H5Tget_class(type);
-  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
   double value = 0;
-  if ((cls != H5T_INTEGER && cls != H5T_FLOAT) || H5Pfill_value_defined(dcpl, &defined) < 0 ||
-      defined != H5D_FILL_VALUE_USER_DEFINED ||
+  if ((cls != H5T_INTEGER && cls != H5T_FLOAT) ||
       H5Pget_fill_value(dcpl, H5T_NATIVE_DOUBLE, &value) < 0)
     return {};
   return fmt::format(", filled with {}", value);
@@ -52,7 +49,12 @@ std::string fill_text(hid_t dcpl, hid_t type) {
 }  // namespace
 
 std::string extent_text(std::span<const hsize_t> sizes) {
-  return fmt::format("{}", fmt::join(sizes, " x "));
+  std::string text;
+  for (const hsize_t size : sizes) {
+    if (!text.empty()) text += " x ";
+    text += fmt::format_int(size).c_str();
+  }
+  return text;
 }
 
 std::string extent_text(hid_t space) {
@@ -98,18 +100,12 @@ std::string type_text(hid_t type) {
   return text;
 }
 
-std::string creation_text(hid_t dcpl, hid_t type) {
-  const QuietErrors quiet;
-  const ErrorStackKeeper keep;
+std::string creation_text(hid_t dcpl, const CreationFacts& facts, hid_t type) {
   std::string text;
-  switch (H5Pget_layout(dcpl)) {
-    case H5D_CHUNKED: {
-      std::array<hsize_t, H5S_MAX_RANK> chunk{};
-      const int rank = H5Pget_chunk(dcpl, static_cast<int>(chunk.size()), chunk.data());
-      text = "chunks of " + extent_text(std::span<const hsize_t>(
-                                chunk.data(), rank > 0 ? static_cast<std::size_t>(rank) : 0));
+  switch (facts.layout) {
+    case H5D_CHUNKED:
+      text = "chunks of " + extent_text(facts.chunk.view());
       break;
-    }
     case H5D_COMPACT:
       text = "compact";
       break;
@@ -120,7 +116,11 @@ std::string creation_text(hid_t dcpl, hid_t type) {
       text = "contiguous";
       break;
   }
-  return text + filters_text(dcpl) + fill_text(dcpl, type);
+  if (facts.filters <= 0 && !facts.user_fill()) return text;
+  const QuietErrors quiet;
+  const ErrorStackKeeper keep;
+  return text + filters_text(dcpl, facts.filters) +
+         (facts.user_fill() ? fill_text(dcpl, type) : std::string());
 }
 
 }  // namespace bento::vol

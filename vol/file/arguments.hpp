@@ -12,6 +12,8 @@
 
 #include <hdf5.h>
 
+#include "vol/file/creation_facts.hpp"
+
 namespace bento::vol {
 
 /// "4 x 5", with the largest extent behind it where that is another one.
@@ -19,7 +21,7 @@ std::string extent_text(hid_t space);
 std::string extent_text(std::span<const hsize_t> sizes);
 /// Size of an element in bytes, and a number that two types share only if they are equal.
 std::string type_text(hid_t type);
-/// Layout, chunks, filters with their values, and the fill value of a number.
-std::string creation_text(hid_t dcpl, hid_t type);
+/// Layout, chunks, filters with their values, and the fill value of a number. `facts`: of `dcpl`.
+std::string creation_text(hid_t dcpl, const CreationFacts& facts, hid_t type);
 
 }  // namespace bento::vol

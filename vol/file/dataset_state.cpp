@@ -107,7 +107,7 @@ Result<FilterScratch*> DatasetState::filters(const Object* object) {
 Result<const EarlyFill*> DatasetState::early_fill(const Object* object) {
   if (!early_fill_) {
     BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
-    early_fill_.emplace(dcpl.get(), allocated_early(flags));
+    early_fill_.emplace(facts_of_list(dcpl.get()), allocated_early(flags));
   }
   return &*early_fill_;
 }
@@ -151,6 +151,53 @@ Status find_home(const Object* object, const ObjectIdentity& identity, DatasetSt
   return {};
 }
 
+/// What a transfer needs to know of a dataset whose data is diverted.
+Status describe(const Object* object, const DatasetDeclaration& dataset, DatasetState& state) {
+  state.home = Home::kDiverted;
+  state.number = dataset.number;
+  state.flags = dataset.flags;
+  state.element_bytes = state.type->bytes();
+  if (object->created) state.expect(*object->created);
+  if ((state.flags & kVariableElements) != 0) {
+    BENTO_ASSIGN(auto variable, VariableElements::of(state.type->id()));
+    if (variable.has_regions()) variable.use_regions(&state.file->regions());
+    variable.use_references(&state.references);
+    state.variable = std::make_unique<VariableElements>(std::move(variable));
+  }
+  if (state.element_bytes != dataset.element_bytes)
+    return fail(Code::kCorrupt,
+                "the index and the skeleton disagree on the size of a dataset's elements");
+  BENTO_ASSIGN(const Dims extent, state.extent(object));
+  if (extent.rank() == dataset.rank) return {};
+  return fail(Code::kCorrupt,
+              fmt::format("dataset {} has {} dimensions in the index, and {} in the skeleton",
+                          dataset.number, dataset.rank, extent.rank()));
+}
+
+Result<DatasetState*> resolve(Object* object, const ObjectIdentity& identity,
+                              std::shared_ptr<FileContext> file) {
+  auto state = std::make_shared<DatasetState>();
+  state->file = std::move(file);
+  if (state->file) {
+    if (object->created && object->created->number >= 0) {
+      state->type = element_type_of_number(object->created->number);
+    } else {
+      BENTO_ASSIGN(state->type, element_type_of(object, state->file->last_number()));
+    }
+    if (const DatasetDeclaration* const dataset = state->file->find(identity.token))
+      BENTO_TRY(describe(object, *dataset, *state));
+  }
+  if (state->home != Home::kDiverted) BENTO_TRY(find_home(object, identity, *state));
+  object->dataset = std::move(state);
+  object->dataset_resolved = true;
+  object->created.reset();
+  return object->dataset.get();
+}
+
+std::shared_ptr<FileContext> host_of(const ObjectIdentity& identity) {
+  return std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
+}
+
 }  // namespace
 
 Result<DatasetState*> resolve(Object* object) {
@@ -162,47 +209,22 @@ Result<DatasetState*> resolve(Object* object) {
                 "has made it smaller, or its values lie in metadata (variable length): refresh "
                 "it, too. Or it was deleted: close it");
   if (object->dataset_resolved) return object->dataset.get();
-  auto state = std::make_shared<DatasetState>();
-  const auto created = object->created;
   ObjectIdentity identity;
-  if (created) {
-    identity = created->identity;
+  if (object->created) {
+    identity = object->created->identity;
   } else {
     BENTO_ASSIGN(identity, identity_of(object));
   }
-  state->file = std::static_pointer_cast<FileContext>(host_of_fileno(identity.fileno));
-  if (state->file) {
-    BENTO_ASSIGN(state->type, created && created->number >= 0
-                                  ? element_type_of(created->number, state->file->last_type())
-                                  : element_type_of(object, state->file->last_type()));
-    const DatasetDeclaration* const dataset = state->file->find(identity.token);
-    if (dataset != nullptr) {
-      state->home = Home::kDiverted;
-      state->number = dataset->number;
-      state->flags = dataset->flags;
-      state->element_bytes = state->type->bytes();
-      if (created) state->expect(*created);
-      if ((state->flags & kVariableElements) != 0) {
-        BENTO_ASSIGN(auto variable, VariableElements::of(state->type->id()));
-        if (variable.has_regions()) variable.use_regions(&state->file->regions());
-        variable.use_references(&state->references);
-        state->variable = std::make_unique<VariableElements>(std::move(variable));
-      }
-      if (state->element_bytes != dataset->element_bytes)
-        return fail(Code::kCorrupt,
-                    "the index and the skeleton disagree on the size of a dataset's elements");
-      BENTO_ASSIGN(const Dims extent, state->extent(object));
-      if (extent.rank() != dataset->rank)
-        return fail(Code::kCorrupt,
-                    fmt::format("dataset {} has {} dimensions in the index, and {} in the skeleton",
-                                dataset->number, dataset->rank, extent.rank()));
-    }
-  }
-  if (state->home != Home::kDiverted) BENTO_TRY(find_home(object, identity, *state));
-  object->dataset = std::move(state);
-  object->dataset_resolved = true;
-  object->created.reset();
-  return object->dataset.get();
+  return resolve(object, identity, host_of(identity));
+}
+
+void resolve_opened(Object* object) {
+  if (!any_armed_host()) return;
+  const ErrorStackKeeper keep;
+  const auto identity = identity_of(object);
+  auto file = identity ? host_of(*identity) : nullptr;
+  if (file && file->find(identity->token) != nullptr)
+    (void)resolve(object, *identity, std::move(file));
 }
 
 void unresolve(Object* object) {

@@ -113,6 +113,10 @@ struct CreatedDataset {
 
 /// Finds out, once per wrapper, where the dataset's data is. Makes no communication.
 Result<DatasetState*> resolve(Object* object);
+/// The same for a dataset that was just opened, if its data is diverted: the open, which has to
+/// look at the same metadata, is where it costs least. What goes wrong is for the first resolve()
+/// to report.
+void resolve_opened(Object* object);
 
 /// Forgets what is cached, after H5Drefresh or when the wrapper's dataset was just declared.
 void unresolve(Object* object);

@@ -2,36 +2,25 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/file/early_fill.hpp"
 
-#include <array>
-
 namespace bento::vol {
 
 // Chunks are filled with zeros if no fill value was set; contiguous storage is not.
-EarlyFill::EarlyFill(hid_t dcpl, bool early) {
-  const H5D_layout_t layout = H5Pget_layout(dcpl);
-  virtual_ = layout == H5D_VIRTUAL;
-  if ((layout != H5D_CHUNKED && layout != H5D_CONTIGUOUS) || !early) return;
-  const bool filters = H5Pget_nfilters(dcpl) > 0;
-  H5D_fill_time_t when = H5D_FILL_TIME_IFSET;
-  H5D_fill_value_t defined = H5D_FILL_VALUE_DEFAULT;
-  if (H5Pget_fill_time(dcpl, &when) < 0 || H5Pfill_value_defined(dcpl, &defined) < 0) return;
-  const bool set = defined == H5D_FILL_VALUE_USER_DEFINED;
-  if (layout == H5D_CONTIGUOUS) {
-    fills_ = H5Pget_external_count(dcpl) == 0 &&
-             (when == H5D_FILL_TIME_ALLOC || (when == H5D_FILL_TIME_IFSET && set));
+EarlyFill::EarlyFill(const CreationFacts& list, bool early) {
+  virtual_ = list.layout == H5D_VIRTUAL;
+  if (!early || !list.fill_known) return;
+  const bool always = list.filled == H5D_FILL_TIME_ALLOC;
+  const bool if_set = list.filled == H5D_FILL_TIME_IFSET;
+  if (list.layout == H5D_CONTIGUOUS) {
+    fills_ = list.external == 0 && (always || (if_set && list.user_fill()));
     return;
   }
-  std::array<hsize_t, kMaxRank> dims{};
-  const int rank = H5Pget_chunk(dcpl, kMaxRank, dims.data());
-  if (rank <= 0) return;
+  if (list.layout != H5D_CHUNKED || list.chunk.rank() == 0) return;
   chunked_ = true;
-  chunk_ = Dims(static_cast<unsigned>(rank));
-  for (unsigned d = 0; d < chunk_.rank(); ++d) {
-    if (dims[d] == 0) return;
-    chunk_[d] = dims[d];
-  }
-  fills_ = filters || when == H5D_FILL_TIME_ALLOC ||
-           (when == H5D_FILL_TIME_IFSET && (set || defined == H5D_FILL_VALUE_DEFAULT));
+  chunk_ = list.chunk;
+  for (const auto size : chunk_.view())
+    if (size == 0) return;
+  fills_ = list.filters > 0 || always ||
+           (if_set && (list.user_fill() || list.fill == H5D_FILL_VALUE_DEFAULT));
 }
 
 bool EarlyFill::at_creation(const Dims& extent) const {

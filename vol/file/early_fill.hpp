@@ -11,6 +11,7 @@
 #include <hdf5.h>
 
 #include "core/geometry/box.hpp"
+#include "vol/file/creation_facts.hpp"
 
 namespace bento::vol {
 
@@ -18,11 +19,13 @@ class EarlyFill {
  public:
   /// Of a dataset with this creation list. `early`: natively its storage is allocated early,
   /// because the program has asked for it, or because ranks have created it (kAllocatedByRanks).
-  EarlyFill(hid_t dcpl, bool early);
+  EarlyFill(const CreationFacts& list, bool early);
 
   /// When a dataset of this extent is created by several ranks? That of a virtual dataset
   /// duplicates a communicator, for which all have to come, too.
   [[nodiscard]] bool at_creation(const Dims& extent) const;
+  /// Is there an extent for which it says so?
+  [[nodiscard]] bool ever_at_creation() const { return virtual_ || fills_; }
   /// When its extent changes?
   [[nodiscard]] bool at_change(const Dims& before, const Dims& after) const;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The type of a dataset's elements as the file has it, and what every transfer asks about it.
-/// Datasets of one file that are open at the same time share it where it is a plain number.
+/// The type of a dataset's elements as the file has it, and what every transfer asks about it. All
+/// datasets of one of the library's own numbers share it.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,11 @@ class ElementType {
  public:
   /// `id` must be of a transient type that nobody changes.
   explicit ElementType(TypeHandle id);
+  /// Of one of the library's own numbers (predefined_number()). Owns nothing, so it may outlive the
+  /// library.
+  static ElementType of_number(hid_t number);
 
-  [[nodiscard]] hid_t id() const { return id_.get(); }
+  [[nodiscard]] hid_t id() const { return id_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   /// Have its elements members?
   [[nodiscard]] bool compound() const { return compound_; }
@@ -33,7 +36,10 @@ class ElementType {
   bool equals(hid_t type);
 
  private:
-  TypeHandle id_;
+  explicit ElementType(hid_t id);
+
+  hid_t id_;
+  TypeHandle owned_;  ///< `id_`, unless it is one of the library's
   std::size_t bytes_;
   bool number_;
   bool compound_;
@@ -41,13 +47,10 @@ class ElementType {
   std::optional<hid_t> other_;       ///< the last that was equal, and is none of the library's
 };
 
-/// The type of a dataset. `last` is where its file keeps the one that was asked for last: it lives
-/// no longer than the datasets that have it, since it must be gone before the library closes types.
-/// Errors: kInternal.
-Result<std::shared_ptr<ElementType>> element_type_of(const Object* dataset,
-                                                     std::weak_ptr<ElementType>& last);
-/// That of a dataset which was created with one of the library's own numbers.
-Result<std::shared_ptr<ElementType>> element_type_of(hid_t number,
-                                                     std::weak_ptr<ElementType>& last);
+/// The type of a dataset. `last` is where its file keeps the one of the library's own numbers that
+/// was found last: most files have one. Errors: kInternal.
+Result<std::shared_ptr<ElementType>> element_type_of(const Object* dataset, hid_t& last);
+/// That of datasets which were created with this one of the library's own numbers.
+std::shared_ptr<ElementType> element_type_of_number(hid_t number);
 
 }  // namespace bento::vol

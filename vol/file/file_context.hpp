@@ -32,8 +32,6 @@
 
 namespace bento::vol {
 
-class ElementType;
-
 using TokenBytes = std::array<std::byte, 16>;
 inline TokenBytes token_bytes(const H5O_token_t& token) {
   TokenBytes bytes{};
@@ -152,7 +150,7 @@ class FileContext final : public SkeletonHost {
     return decoded_;
   }
   /// See element_type_of().
-  [[nodiscard]] std::weak_ptr<ElementType>& last_type() { return last_type_; }
+  [[nodiscard]] hid_t& last_number() { return last_number_; }
   /// Do references to regions in the program's memory lead to regions()? In files of ranks, and
   /// those that ranks have made; else they lead to the skeleton, as HDF5 has it.
   [[nodiscard]] bool keeps_regions() const { return access_.parallel || places_matter_; }
@@ -236,7 +234,7 @@ class FileContext final : public SkeletonHost {
   std::size_t notes_told_ = 0;  ///< of the container's notes
   bool noted_ = false;          ///< others know that it is in the cache
   DecodedCache decoded_;
-  std::weak_ptr<ElementType> last_type_;
+  hid_t last_number_ = H5I_INVALID_HID;
   RegionAddresses region_addresses_;
   RegionHeap regions_;
   std::map<SkeletonReference, std::vector<std::byte>> written_regions_;

@@ -98,10 +98,7 @@ Status write_with_regions(const Object* object, FileContext& file, hid_t type,
 }
 
 Status refuse_region_fill(hid_t dcpl, hid_t type) {
-  H5D_fill_value_t defined = H5D_FILL_VALUE_UNDEFINED;
-  if (!has_region_reference(type) || H5Pfill_value_defined(dcpl, &defined) < 0 ||
-      defined != H5D_FILL_VALUE_USER_DEFINED)
-    return {};
+  if (!has_region_reference(type)) return {};
   BENTO_ASSIGN(const auto variable, VariableElements::of(type));
   std::vector<std::byte> element(variable.element_bytes());
   if (H5Pget_fill_value(dcpl, type, element.data()) < 0)

@@ -31,7 +31,8 @@ using NativeWrite = std::function<herr_t(const void* elements)>;
 Status write_with_regions(const Object* object, FileContext& file, hid_t type,
                           const std::byte* elements, std::size_t count, const NativeWrite& write);
 
-/// Fill values lie in the skeleton, and are given out by the library itself. Errors: kUnsupported.
+/// For a list with a fill value that the program has set. Fill values lie in the skeleton, and are
+/// given out by the library itself. Errors: kUnsupported.
 Status refuse_region_fill(hid_t dcpl, hid_t type);
 
 /// Makes the references of `count` elements, which were read from the skeleton, those of the
