@@ -2,18 +2,11 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/steps/column_codec.hpp"
 
+#include "core/bytes/zigzag.hpp"
+
 #include <fmt/format.h>
 
 namespace bento {
-
-namespace {
-std::uint64_t zigzag(std::uint64_t difference) {
-  return (difference << 1) ^ (0 - (difference >> 63));
-}
-std::uint64_t unzigzag(std::uint64_t value) {
-  return (value >> 1) ^ (0 - (value & 1));
-}
-}  // namespace
 
 void put_column(ByteWriter& out, std::span<const std::uint64_t> values) {
   std::uint64_t previous = 0;

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "core/base/scratch_memory.hpp"
 #include "core/records/box_tree.hpp"
+#include "core/steps/run_head.hpp"
 
 namespace bento {
 
@@ -37,60 +37,54 @@ void put_part(ByteWriter& out, const ContributionPart& part) {
   out.bytes(part.ranges);
 }
 
-Result<RecordRun> decode_piece(std::span<const std::byte> bytes, const RowShape& shape,
-                               RecordRun::Memory memory) {
-  ByteReader in(bytes, std::endian::little, "index run");
-  BENTO_ASSIGN(RecordRun run, RecordRun::decode(in, shape.width(), memory));
-  if (in.remaining() != 0)
-    return fail(Code::kCorrupt, fmt::format("index run: {} bytes left over", in.remaining()));
-  return run;
-}
-
 void put_range(ByteWriter& out, const ValueRange& range) {
   out.u64(range.low);
   out.u64(range.high);
 }
 
-Status merge_part(ByteWriter& out, const ContributionPart& left, const ContributionPart& right,
-                  RecordRun::Memory memory) {
-  if (!(left.shape == right.shape))
-    return fail(Code::kInvalidArgument,
-                fmt::format("the ranks disagree on the shape of dataset {}", left.dataset));
-  ContributionPart both(memory);
-  both.dataset = left.dataset;
-  both.shape = left.shape;
-  both.records = left.records + right.records;
-  both.exact_times = left.exact_times && right.exact_times;
-  both.digest = left.digest;
-  both.digest.add(right.digest);
+/// Merges the parts of one dataset after the other. What it needs is kept for the next.
+class PartMerger {
+ public:
+  /// Appends to `out`. Errors: kInvalidArgument (other shapes), kCorrupt.
+  Status merge(ByteWriter& out, const ContributionPart& left, const ContributionPart& right) {
+    if (!(left.shape == right.shape))
+      return fail(Code::kInvalidArgument,
+                  fmt::format("the ranks disagree on the shape of dataset {}", left.dataset));
+    both_.dataset = left.dataset;
+    both_.shape = left.shape;
+    both_.records = left.records + right.records;
+    both_.exact_times = left.exact_times && right.exact_times;
+    both_.digest = left.digest;
+    both_.digest.add(right.digest);
 
-  ByteWriter joined;
-  BENTO_ASSIGN(RecordRun last, decode_piece(left.pieces.back(), left.shape, memory));
-  BENTO_ASSIGN(const RecordRun first, decode_piece(right.pieces.front(), left.shape, memory));
-  both.pieces.reserve(left.pieces.size() + right.pieces.size());
-  both.pieces.assign(left.pieces.begin(), left.pieces.end());
-  auto more = std::span(right.pieces);
-  if (last.tokens() + first.tokens() <= kMaxJoinedTokens &&
-      last.records() + first.records() <= kMaxRunRecords) {
-    last.append(first);
-    joined.reserve(last.encoded_bytes());
-    last.encode(joined);
-    both.pieces.back() = joined.view();
-    more = more.subspan(1);
-  }
-  both.pieces.insert(both.pieces.end(), more.begin(), more.end());
+    joined_.clear();
+    both_.pieces.assign(left.pieces.begin(), left.pieces.end());
+    auto more = std::span(right.pieces);
+    BENTO_ASSIGN(const bool joins, joiner_.join(left.pieces.back(), right.pieces.front(),
+                                                left.shape.width(), joined_));
+    if (joins) {
+      both_.pieces.back() = joined_.view();
+      more = more.subspan(1);
+    }
+    both_.pieces.insert(both_.pieces.end(), more.begin(), more.end());
 
-  std::pmr::vector<std::byte> ranges(memory);
-  both.has_ranges = left.has_ranges && right.has_ranges;
-  if (both.has_ranges) {
-    ranges.reserve(left.ranges.size() + right.ranges.size());
-    ranges.assign(left.ranges.begin(), left.ranges.end());
-    ranges.insert(ranges.end(), right.ranges.begin(), right.ranges.end());
+    both_.has_ranges = left.has_ranges && right.has_ranges;
+    ranges_.clear();
+    if (both_.has_ranges) {
+      ranges_.assign(left.ranges.begin(), left.ranges.end());
+      ranges_.insert(ranges_.end(), right.ranges.begin(), right.ranges.end());
+    }
+    both_.ranges = ranges_;
+    put_part(out, both_);
+    return {};
   }
-  both.ranges = ranges;
-  put_part(out, both);
-  return {};
-}
+
+ private:
+  RunJoiner joiner_;
+  ContributionPart both_;
+  ByteWriter joined_;
+  std::vector<std::byte> ranges_;
+};
 
 /// The parts of a contribution, one after the other.
 class PartReader {
@@ -344,7 +338,7 @@ struct Side {
 
 Result<std::vector<std::byte>> merge_contributions(std::span<const std::byte> left,
                                                    std::span<const std::byte> right) {
-  ScratchMemory scratch;
+  PartMerger merger;
   ByteWriter out;
   out.reserve(left.size() + right.size() + sizeof(std::uint64_t));
   std::uint64_t count = 0;
@@ -358,7 +352,7 @@ Result<std::vector<std::byte>> merge_contributions(std::span<const std::byte> le
       put_part(out, b.part);
       BENTO_TRY(b.advance());
     } else {
-      BENTO_TRY(merge_part(out, a.part, b.part, scratch.turn()));
+      BENTO_TRY(merger.merge(out, a.part, b.part));
       BENTO_TRY(a.advance());
       BENTO_TRY(b.advance());
     }
@@ -376,7 +370,7 @@ Result<std::pmr::vector<RecordRun>> decode_runs(const ContributionPart& part,
   runs.reserve(part.pieces.size());
   std::uint64_t records = 0;
   for (const auto piece : part.pieces) {
-    BENTO_ASSIGN(RecordRun run, decode_piece(piece, part.shape, memory));
+    BENTO_ASSIGN(RecordRun run, RecordRun::decode(piece, part.shape.width(), memory));
     records += run.records();
     runs.push_back(std::move(run));
   }

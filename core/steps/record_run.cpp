@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "core/bytes/zigzag.hpp"
 
 namespace bento {
 
@@ -20,13 +21,6 @@ constexpr std::size_t kMaxBody = 32;
 constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
   hash = (hash ^ value) * 0x9E3779B97F4A7C15ull;
   return hash ^ (hash >> 29);
-}
-
-std::uint64_t zigzag(std::uint64_t difference) {
-  return (difference << 1) ^ (0 - (difference >> 63));
-}
-std::uint64_t unzigzag(std::uint64_t value) {
-  return (value >> 1) ^ (0 - (value & 1));
 }
 
 bool same_tokens(const RunToken* a, const RunToken* b, std::size_t count);
@@ -243,6 +237,15 @@ std::size_t RecordRun::encoded_bytes() const {
   ByteCount count;
   put(count);
   return count.bytes;
+}
+
+Result<RecordRun> RecordRun::decode(std::span<const std::byte> bytes, unsigned width,
+                                    Memory memory) {
+  ByteReader in(bytes, std::endian::little, "index run");
+  BENTO_ASSIGN(RecordRun run, decode(in, width, memory));
+  if (in.remaining() != 0)
+    return fail(Code::kCorrupt, fmt::format("index run: {} bytes left over", in.remaining()));
+  return run;
 }
 
 Result<RecordRun> RecordRun::decode(ByteReader& in, unsigned width, Memory memory) {

@@ -9,6 +9,7 @@
 /// records. Source: docs/format.md, "Step index".
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory_resource>
 #include <span>
@@ -72,20 +73,23 @@ class RecordRun {
   /// Errors: kCorrupt (counts, nesting, more than kMaxRunRecords).
   static Result<RecordRun> decode(ByteReader& in, unsigned width,
                                   Memory memory = std::pmr::get_default_resource());
+  /// The same of all of `bytes`. Errors: also kCorrupt if some are left over.
+  static Result<RecordRun> decode(std::span<const std::byte> bytes, unsigned width,
+                                  Memory memory = std::pmr::get_default_resource());
 
   /// Calls visit(row) for each record in order.
   template <class Visit>
   void for_each(const Visit& visit) const {
-    std::vector<std::uint64_t> row(first_.begin(), first_.end());
     if (records_ == 0) return;
-    visit(std::span<const std::uint64_t>(row));
+    Row row;
+    std::copy(first_.begin(), first_.end(), row.begin());
+    visit(std::span<const std::uint64_t>(row).first(width_));
     walk(list_, row, visit);
   }
 
  private:
   template <class Visit>
-  void walk(std::span<const RunToken> list, std::vector<std::uint64_t>& row,
-            const Visit& visit) const {
+  void walk(std::span<const RunToken> list, Row& row, const Visit& visit) const {
     for (const auto& token : list)
       for (std::uint64_t i = 0; i < token.power; ++i) {
         if (token.symbol == RunToken::kLoop) {
@@ -94,7 +98,7 @@ class RecordRun {
         }
         const auto difference = symbol(token.symbol);
         for (unsigned f = 0; f < width_; ++f) row[f] += difference[f];
-        visit(std::span<const std::uint64_t>(row));
+        visit(std::span<const std::uint64_t>(row).first(width_));
       }
   }
   template <class Out>

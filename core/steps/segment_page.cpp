@@ -2,9 +2,13 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/steps/segment_page.hpp"
 
+#include <functional>
+
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "core/base/scratch_memory.hpp"
+#include "core/bytes/zigzag.hpp"
 #include "core/records/box_tree.hpp"
 #include "core/steps/packed_column.hpp"
 
@@ -19,25 +23,40 @@ enum PageKind : std::uint8_t { kRuns = 1, kRecords = 2, kInner = 3 };
 bool is_signed(const RowShape& shape, unsigned f) {
   return f == shape.field(kFieldRankGap) || f == shape.field(kFieldExcess);
 }
-std::uint64_t zigzag(std::uint64_t value) {
-  return (value << 1) ^ (0 - (value >> 63));
-}
-std::uint64_t unzigzag(std::uint64_t value) {
-  return (value >> 1) ^ (0 - (value & 1));
+
+/// One by one: to see a short run as loops costs more.
+Status find_in_short_run(const RecordRun& run, const Box* selection, QueryBudget& budget,
+                         const RunView::Visit& visit) {
+  std::uint64_t ordinal = 0;
+  Status done;
+  run.for_each([&](std::span<const std::uint64_t> row) {
+    const std::uint64_t here = ordinal++;
+    if (!done || (selection != nullptr && !corner_overlaps(row.data(), *selection))) return;
+    done = budget.spend();
+    if (done) done = visit(here, row);
+  });
+  return done;
 }
 
 Status find_in_runs(ByteReader& in, const RowShape& shape, const Box* selection,
                     QueryBudget& budget, const RunView::Visit& visit) {
+  constexpr std::uint64_t kShort = 32;
   BENTO_ASSIGN(const std::uint64_t count, in.varint());
   BENTO_TRY(in.fits(count, shape.width()));
   std::uint64_t before = 0;
+  ScratchMemory scratch;
   for (std::uint64_t i = 0; i < count; ++i) {
-    BENTO_ASSIGN(const RecordRun run, RecordRun::decode(in, shape.width()));
+    BENTO_ASSIGN(const RecordRun run, RecordRun::decode(in, shape.width(), scratch.turn()));
+    const auto shifted = [&](std::uint64_t ordinal, std::span<const std::uint64_t> row) {
+      return visit(before + ordinal, row);
+    };
+    if (run.records() <= kShort) {
+      BENTO_TRY(find_in_short_run(run, selection, budget, std::cref(shifted)));
+      before += run.records();
+      continue;
+    }
     BENTO_ASSIGN(const RunView view, RunView::make(run, shape.rank));
     if (selection == nullptr || overlaps(view.bounds(), *selection)) {
-      const auto shifted = [&](std::uint64_t ordinal, std::span<const std::uint64_t> row) {
-        return visit(before + ordinal, row);
-      };
       BENTO_TRY(view.find(selection == nullptr ? view.bounds() : *selection, budget, shifted));
     }
     before += run.records();

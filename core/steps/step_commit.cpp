@@ -9,6 +9,7 @@
 
 #include "core/base/scratch_memory.hpp"
 #include "core/steps/forget_steps.hpp"
+#include "core/steps/run_head.hpp"
 #include "core/steps/step_segment.hpp"
 #include "core/steps/step_tables.hpp"
 
@@ -126,8 +127,20 @@ Result<std::vector<DatasetNumber>> datasets_that_need_exact_times(
   std::pmr::monotonic_buffer_resource memory;
   BENTO_ASSIGN(const auto parts, parse_contribution(contribution, &memory));
   ScratchMemory scratch;
+  RunMemo memo;
+  bool last_needed = false;  // of the last one with one run
   for (const auto& part : parts) {
-    BENTO_ASSIGN(const bool needed, needs_exact_times(part, scratch.turn()));
+    if (part.exact_times || part.records <= 1) continue;
+    const bool one_run = part.pieces.size() == 1;
+    bool known = false;
+    if (one_run) {  // what lies apart, or one above the other, does so at any time
+      BENTO_ASSIGN(known, memo.same_as_last(part.pieces.front(), part.shape));
+    }
+    bool needed = last_needed;
+    if (!known) {
+      BENTO_ASSIGN(needed, needs_exact_times(part, scratch.turn()));
+    }
+    if (one_run) last_needed = needed;
     if (needed) found.push_back(part.dataset);
   }
   return found;
