@@ -7,17 +7,12 @@
 
 namespace bento {
 
-Dims::Dims(std::initializer_list<std::uint64_t> values)
-    : rank_(static_cast<unsigned>(values.size())) {
-  std::copy(values.begin(), values.end(), at_.begin());
-}
-
 std::uint64_t Dims::bytes(std::uint64_t element_bytes) const {
   std::uint64_t product = element_bytes;
   bool fits = true;
-  for (unsigned d = 0; d < rank_; ++d) {
-    if (at_[d] == 0) return 0;
-    fits = fits && !__builtin_mul_overflow(product, at_[d], &product);
+  for (const std::uint64_t value : view()) {
+    if (value == 0) return 0;
+    fits = fits && !__builtin_mul_overflow(product, value, &product);
   }
   return fits ? product : ~std::uint64_t{0};
 }
@@ -25,9 +20,9 @@ std::uint64_t Dims::bytes(std::uint64_t element_bytes) const {
 std::optional<std::uint64_t> Dims::checked_product() const {
   std::uint64_t product = 1;
   bool fits = true;
-  for (unsigned d = 0; d < rank_; ++d) {
-    if (at_[d] == 0) return 0;
-    fits = fits && !__builtin_mul_overflow(product, at_[d], &product);
+  for (const std::uint64_t value : view()) {
+    if (value == 0) return 0;
+    fits = fits && !__builtin_mul_overflow(product, value, &product);
   }
   return fits ? std::optional(product) : std::nullopt;
 }

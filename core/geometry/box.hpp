@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,32 +17,47 @@ namespace bento {
 
 inline constexpr unsigned kMaxRank = 32;  ///< H5S_MAX_RANK
 
-/// Up to kMaxRank extents or coordinates. Copies only what is used.
+/// Up to kMaxRank extents or coordinates. Those of up to kUsualRank dimensions take no memory of
+/// their own: there may be millions of them, of which each would take 256 bytes for 32 dimensions.
 class Dims {
  public:
   Dims() = default;
   explicit Dims(unsigned rank, std::uint64_t value = 0) : rank_(rank) {
-    if (rank_ > 0) at_[0] = value;
-    if (rank_ > 1) at_[1] = value;
-    if (rank_ > 2) at_[2] = value;
-    for (unsigned d = kUsualRank; d < rank_; ++d) at_[d] = value;
+    take_room();
+    std::uint64_t* const to = at();
+    for (unsigned d = 0; d < rank_; ++d) to[d] = value;
   }
-  Dims(std::initializer_list<std::uint64_t> values);
+  Dims(std::initializer_list<std::uint64_t> values)
+      : Dims(std::span<const std::uint64_t>(values.begin(), values.size())) {}
   explicit Dims(std::span<const std::uint64_t> values)
       : rank_(static_cast<unsigned>(values.size())) {
+    take_room();
     take(values.data());
   }
-  Dims(const Dims& other) : rank_(other.rank_) { take(other.at_.data()); }
+  Dims(const Dims& other) : rank_(other.rank_) {
+    take_room();
+    take(other.at());
+  }
+  Dims(Dims&& other) noexcept : rank_(other.rank_) { take_over(other); }
   Dims& operator=(const Dims& other) {
+    if (rank_ > kUsualRank || other.rank_ > kUsualRank) return *this = Dims(other);
     rank_ = other.rank_;
-    take(other.at_.data());
+    take(other.few_);
     return *this;
   }
+  Dims& operator=(Dims&& other) noexcept {
+    if (this == &other) return *this;
+    give_back();
+    rank_ = other.rank_;
+    take_over(other);
+    return *this;
+  }
+  ~Dims() { give_back(); }
 
   [[nodiscard]] unsigned rank() const { return rank_; }
-  std::uint64_t& operator[](unsigned d) { return at_[d]; }
-  std::uint64_t operator[](unsigned d) const { return at_[d]; }
-  [[nodiscard]] std::span<const std::uint64_t> view() const { return {at_.data(), rank_}; }
+  std::uint64_t& operator[](unsigned d) { return at()[d]; }
+  std::uint64_t operator[](unsigned d) const { return at()[d]; }
+  [[nodiscard]] std::span<const std::uint64_t> view() const { return {at(), rank_}; }
   /// Product of all values; 1 for rank 0 (a scalar). The largest number of 64 bits stands for all
   /// that are larger.
   [[nodiscard]] std::uint64_t product() const { return bytes(1); }
@@ -53,17 +69,39 @@ class Dims {
   bool operator==(const Dims& other) const;
 
  private:
-  /// Few have more dimensions, and for these a call to copy them would cost more than the copy.
-  static constexpr unsigned kUsualRank = 3;
+  static constexpr unsigned kUsualRank = 6;
+
+  [[nodiscard]] std::uint64_t* at() { return rank_ <= kUsualRank ? few_ : many_; }
+  [[nodiscard]] const std::uint64_t* at() const { return rank_ <= kUsualRank ? few_ : many_; }
+  void take_room() {
+    if (rank_ > kUsualRank) many_ = new std::uint64_t[rank_];
+  }
+  void give_back() noexcept {
+    if (rank_ > kUsualRank) delete[] many_;
+  }
+  /// From a place with as many values; most have three at most, and a call would cost more.
   void take(const std::uint64_t* values) {
-    if (rank_ > 0) at_[0] = values[0];
-    if (rank_ > 1) at_[1] = values[1];
-    if (rank_ > 2) at_[2] = values[2];
-    for (unsigned d = kUsualRank; d < rank_; ++d) at_[d] = values[d];
+    std::uint64_t* const to = at();
+    if (rank_ > 0) to[0] = values[0];
+    if (rank_ > 1) to[1] = values[1];
+    if (rank_ > 2) to[2] = values[2];
+    for (unsigned d = 3; d < rank_; ++d) to[d] = values[d];
+  }
+  /// Leaves `other`, of the same rank, without dimensions if these had memory of their own.
+  void take_over(Dims& other) noexcept {
+    if (rank_ <= kUsualRank) {
+      take(other.few_);
+      return;
+    }
+    many_ = other.many_;
+    other.rank_ = 0;
   }
 
   unsigned rank_ = 0;
-  std::array<std::uint64_t, kMaxRank> at_;  // deliberately uninitialised beyond rank_
+  union {
+    std::uint64_t few_[kUsualRank];  // NOLINT(*-avoid-c-arrays): uninitialised beyond rank_
+    std::uint64_t* many_;            ///< of more dimensions
+  };
 };
 
 /// Half-open box [start, start + count) of elements. Rank 0 is the one element of a scalar.
