@@ -170,7 +170,8 @@ Result<MadeDataset> NativeDatasets::make_compact(const Given& given) {
   made.fill = [this, given](hid_t dataset) -> Status {
     std::vector<std::byte> elements(
         static_cast<std::size_t>(given->extent.bytes(given->element_bytes)));
-    BENTO_TRY(read_elements(records_, *given, Box::whole(given->extent), elements.data()));
+    BENTO_TRY(
+        read_elements(records_, *given, Box::whole(given->extent), elements.data(), decoded_));
     if (H5Dwrite(dataset, given->type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, elements.data()) < 0)
       return copy_failure(given->path, "its data cannot be written");
     return {};
@@ -277,7 +278,7 @@ Status NativeDatasets::filter_chunk(DataExtent& extent, std::uint32_t& mask,
   }
   const Box box = laid_out.box_of(extent);
   std::vector<std::byte> elements(static_cast<std::size_t>(extent.bytes));
-  BENTO_TRY(read_elements(records_, about, box, elements.data(), &decoded_));
+  BENTO_TRY(read_elements(records_, about, box, elements.data(), decoded_));
   BENTO_TRY(about.filters->filter(box.count, elements, filtered, mask));
   extent.bytes = filtered.size();
   return {};

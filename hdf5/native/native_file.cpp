@@ -222,7 +222,7 @@ Status NativeFile::read_run(const LaidOutDataset& dataset, const Box& box, std::
   if (!whole) buffer_.resize(static_cast<std::size_t>((last - first) * element));
   std::byte* to = whole ? into.data() : buffer_.data();
   for (const Box& part : boxes_of_run(box, first, last)) {
-    BENTO_TRY(read_elements(records_, *dataset.about, part, to, &decoded_));
+    BENTO_TRY(read_elements(records_, *dataset.about, part, to, decoded_));
     to += part.elements() * element;
   }
   if (!whole) std::memcpy(into.data(), buffer_.data() + skip % element, into.size());
@@ -351,7 +351,7 @@ Status NativeFile::write_part(const DataExtent& extent, const Box& whole, const 
   auto buffer = writer.buffer(static_cast<std::size_t>(bytes));
   decoded_.keep_only(container_->content_version());
   BENTO_TRY(read_of_one_step(
-      *container_, [&] { return read_elements(records_, about, part, buffer.data(), &decoded_); }));
+      *container_, [&] { return read_elements(records_, about, part, buffer.data(), decoded_); }));
   return writer.give({address, std::move(buffer), end, bytes});
 }
 

@@ -189,7 +189,7 @@ Result<MadeDataset> DatasetViews::make_small_copy(
     const std::shared_ptr<const DivertedDataset>& given, const RecordLookup& seen) {
   const Box box = Box::whole(given->extent);
   std::vector<std::byte> elements(static_cast<std::size_t>(box.elements() * given->element_bytes));
-  if (auto read = read_found(records_, *given, seen, box, elements.data()); !read) {
+  if (auto read = read_found(records_, *given, seen, box, elements.data(), decoded_); !read) {
     if (read.error().code != Code::kCorrupt) return fail(std::move(read).error());
     return left_out(*given, "its data is damaged: " + read.error().text);
   }
@@ -244,8 +244,8 @@ Status DatasetViews::copy_elements(const DivertedDataset& subject, const RecordL
       [&](const Box& box) -> Status {
         buffer.resize(static_cast<std::size_t>(box.elements() * subject.element_bytes));
         BENTO_TRY(seen != nullptr && box == whole
-                      ? read_found(records_, subject, *seen, box, buffer.data())
-                      : read_elements(records_, subject, box, buffer.data()));
+                      ? read_found(records_, subject, *seen, box, buffer.data(), decoded_)
+                      : read_elements(records_, subject, box, buffer.data(), decoded_));
         const SpaceHandle memory = simple_space(box.count);
         if (!memory.valid() || !file_space.valid())
           return fail(Code::kInternal, "native view: no space for a copy");

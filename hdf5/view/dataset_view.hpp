@@ -74,6 +74,7 @@ class DatasetViews {
   std::uint64_t variable_budget_;
   DivertedDatasets diverted_;
   Records records_;
+  DecodedCache decoded_;
   std::vector<std::string> notes_;
 };
 

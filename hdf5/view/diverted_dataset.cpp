@@ -31,19 +31,18 @@ Status read_fill_value(DivertedDataset& dataset, hid_t type) {
 }
 
 Status read_filtered(RecordSource& source, const DivertedDataset& dataset, const Record& record,
-                     const Box& part, const Box& box, std::byte* to, DecodedCache* cache) {
+                     const Box& part, const Box& box, std::byte* to, DecodedCache& cache) {
   if (!dataset.filters)
     return fail(Code::kCorrupt, "native view: a filtered record of a dataset without filters");
   const auto element_bytes = static_cast<std::size_t>(dataset.element_bytes);
-  const std::vector<std::byte>* known = cache != nullptr ? cache->find(record) : nullptr;
-  std::vector<std::byte> plain;
+  const std::vector<std::byte>* known = cache.find(record);
   if (known == nullptr) {
     BENTO_TRY(check_filtered(record, dataset.filters->chunk()));
     BENTO_ASSIGN(const auto stored, source.read_stored(record));
-    plain.resize(static_cast<std::size_t>(record.box.elements()) * element_bytes);
+    std::vector<std::byte> plain(static_cast<std::size_t>(record.box.elements()) * element_bytes);
     BENTO_TRY(
         dataset.filters->unfilter(record.box.count, stored, record.filter_mask, plain.data()));
-    known = cache != nullptr ? &cache->put(record, std::move(plain)) : &plain;
+    known = &cache.put(record, std::move(plain));
   }
   copy_box(part, record.box, known->data(), box, to, element_bytes);
   return {};
@@ -52,7 +51,7 @@ Status read_filtered(RecordSource& source, const DivertedDataset& dataset, const
 }  // namespace
 
 Status read_elements(RecordSource& source, const DivertedDataset& dataset, const Box& box,
-                     std::byte* to, DecodedCache* cache) {
+                     std::byte* to, DecodedCache& cache) {
   const Box inside = intersect(box, Box::whole(dataset.extent));
   if (!(inside == box)) fill_box(box, box, to, dataset.fill);
   if (inside.empty()) return {};
@@ -61,7 +60,7 @@ Status read_elements(RecordSource& source, const DivertedDataset& dataset, const
 }
 
 Status read_found(RecordSource& source, const DivertedDataset& dataset, const RecordLookup& lookup,
-                  const Box& box, std::byte* to, DecodedCache* cache) {
+                  const Box& box, std::byte* to, DecodedCache& cache) {
   for (const Box& hole : lookup.uncovered) fill_box(hole, box, to, dataset.fill);
   for (const Piece& piece : lookup.pieces) {
     const Record& record = lookup.records[piece.record];

@@ -55,14 +55,15 @@ struct DivertedDataset {
 };
 
 /// Reads the elements of `box`, which may reach beyond the extent, into its row-major buffer; what
-/// nobody wrote is the fill value. What is decoded goes to `cache`, if there is one. Errors: those
+/// nobody wrote is the fill value. What is decoded goes to `cache`: many pieces
+/// may show of one record. Errors: those
 /// of the source, kCorrupt (records that contradict the dataset), kInvalidArgument (a filter is not
 /// available).
 Status read_elements(RecordSource& source, const DivertedDataset& dataset, const Box& box,
-                     std::byte* to, DecodedCache* cache = nullptr);
+                     std::byte* to, DecodedCache& cache);
 /// The same where `lookup` has answered for all of the box that lies within the extent.
 Status read_found(RecordSource& source, const DivertedDataset& dataset, const RecordLookup& lookup,
-                  const Box& box, std::byte* to, DecodedCache* cache = nullptr);
+                  const Box& box, std::byte* to, DecodedCache& cache);
 
 /// The bytes of all records that `seen` shows: what a copy of variable-length elements holds.
 std::uint64_t stored_bytes(const RecordLookup& seen);

@@ -297,6 +297,58 @@ TEST_CASE("native view: a dataset in too many pieces is copied, or its link fail
   }
 }
 
+/// A filter that changes nothing, and counts how often it is asked to decode.
+constexpr H5Z_filter_t kCountingFilter = 300;
+int decoded = 0;
+std::size_t count_decoding(unsigned flags, std::size_t, const unsigned*, std::size_t bytes,
+                           std::size_t*, void**) {
+  decoded += (flags & H5Z_FLAG_REVERSE) != 0 ? 1 : 0;
+  return bytes;
+}
+
+TEST_CASE("native view: a copy decodes each filtered chunk once, however many pieces it shows",
+          "[vol][view]") {
+  const WorkFolder folder;
+  const H5Z_class2_t filter{H5Z_CLASS_T_VERS, kCountingFilter, 1,       1,
+                            "counting",       nullptr,         nullptr, count_decoding};
+  REQUIRE(H5Zregister(&filter) >= 0);
+  constexpr hsize_t kElements = 40000;  // more bytes than are copied as a whole
+  constexpr hsize_t kOverwritten = 30;
+  std::vector<int> values(kElements);
+  std::iota(values.begin(), values.end(), 1);
+  {
+    FileHandle file(
+        H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access("view_maps=8").get()));
+    const SpaceHandle space(H5Screate_simple(1, &kElements, nullptr));
+    const PlistHandle list(H5Pcreate(H5P_DATASET_CREATE));
+    REQUIRE(H5Pset_chunk(list.get(), 1, &kElements) >= 0);
+    REQUIRE(H5Pset_filter(list.get(), kCountingFilter, 0, 0, nullptr) >= 0);
+    DatasetHandle dataset(H5Dcreate2(file.get(), "d", H5T_STD_I32LE, space.get(), H5P_DEFAULT,
+                                     list.get(), H5P_DEFAULT));
+    REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >=
+            0);
+    REQUIRE(H5Fflush(file.get(), H5F_SCOPE_GLOBAL) >= 0);
+    const SpaceHandle one(H5Screate(H5S_SCALAR));
+    for (hsize_t i = 0; i < kOverwritten; ++i) {
+      const hsize_t at = 1000 * i + 7;
+      values[at] = -static_cast<int>(at);
+      REQUIRE(H5Sselect_elements(space.get(), H5S_SELECT_SET, 1, &at) >= 0);
+      REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, one.get(), space.get(), H5P_DEFAULT,
+                       &values[at]) >= 0);
+    }
+    dataset.reset();
+    decoded = 0;
+    file.reset();
+    CHECK(decoded > 0);
+    CHECK(decoded <= 2);
+  }
+  const FileHandle stock = open_native(H5F_ACC_RDONLY);
+  const DatasetHandle dataset(H5Dopen2(stock.get(), "d", H5P_DEFAULT));
+  std::vector<int> back(kElements);
+  REQUIRE(H5Dread(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, back.data()) >= 0);
+  CHECK(back == values);
+}
+
 /// A program that commits once, writes on, and is gone.
 void die_after_commit(bool first_session) {
   const pid_t child = fork();

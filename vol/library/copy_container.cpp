@@ -253,7 +253,7 @@ class Copy {
     const auto read = [&](std::size_t part) -> Status {
       ReadBuffer& into = part % 2 == 0 ? buffer_ : second_;
       BENTO_TRY(into.resize(parts[part].elements() * subject.element_bytes));
-      return read_elements(*records_, *subject.records, parts[part], into.data());
+      return read_elements(*records_, *subject.records, parts[part], into.data(), decoded_);
     };
     std::future<Status> next;
     for (std::size_t part = 0; part < parts.size(); ++part) {
@@ -284,6 +284,7 @@ class Copy {
   Container* container_;
   const CopySettings& settings_;
   std::optional<ContainerRecords> records_;
+  DecodedCache decoded_;
   std::optional<DivertedDatasets> diverted_;
   ReadBuffer buffer_;
   ReadBuffer second_;
