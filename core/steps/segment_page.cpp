@@ -137,6 +137,12 @@ std::vector<std::byte> encode_run_page(std::span<const RecordRun* const> runs,
   return std::move(out).take();
 }
 
+void put_run_page(ByteWriter& out, std::span<const std::byte> run) {
+  out.u8(kRuns);
+  out.varint(1);
+  out.bytes(run);
+}
+
 std::vector<std::byte> encode_record_page(const RowShape& shape,
                                           std::span<const std::uint64_t> rows,
                                           std::span<const std::size_t> picked) {

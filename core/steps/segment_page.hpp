@@ -31,6 +31,8 @@ struct PageEntry {
 /// `run_bytes`: about as many as they take encoded.
 std::vector<std::byte> encode_run_page(std::span<const RecordRun* const> runs,
                                        std::size_t run_bytes = 0);
+/// The same of one run that is encoded already.
+void put_run_page(ByteWriter& out, std::span<const std::byte> run);
 /// `rows` holds the rows one behind the other; `picked` says which of them and in which order.
 std::vector<std::byte> encode_record_page(const RowShape& shape,
                                           std::span<const std::uint64_t> rows,

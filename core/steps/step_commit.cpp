@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -43,9 +44,42 @@ Changes changes_of(const StepCommit& commit, std::span<const ContributionPart> p
   return changes;
 }
 
-Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
-             AbsoluteStep oldest, const Change& change, DatasetEntry& entry, StepCommitted& totals,
-             RecordRun::Memory memory) {
+/// Writes the segments of one dataset after the other. Many programs write many datasets alike:
+/// then a run need not be decoded to be stored.
+class SegmentWriter {
+ public:
+  explicit SegmentWriter(SegmentSink& sink) : sink_(sink) {}
+
+  /// `part` may be null; fills in what it says in `content`. Errors: kCorrupt, the sink's.
+  Result<SegmentEntry> write(SegmentContent& content, const ContributionPart* part,
+                             RecordRun::Memory memory) {
+    constexpr std::size_t kShortBytes = 512;  // so that the segment holds its page
+    const bool one_run = part != nullptr && part->pieces.size() == 1 && !part->has_ranges &&
+                         content.extents.empty() && part->pieces.front().size() <= kShortBytes;
+    if (one_run) {
+      BENTO_ASSIGN(const bool alike, memo_.same_as_last(part->pieces.front(), part->shape));
+      if (alike && last_ && last_->records == part->records)
+        return write_segment_like(sink_, content, part->pieces.front(), *last_);
+      last_.reset();
+    }
+    if (part != nullptr) {
+      BENTO_ASSIGN(content.runs, decode_runs(*part, memory));
+      content.ranges = decode_ranges(*part);
+    }
+    BENTO_ASSIGN(SegmentEntry written, write_segment(sink_, content, memory));
+    if (one_run && written.regular == written.records) last_ = written;
+    return written;
+  }
+
+ private:
+  SegmentSink& sink_;
+  RunMemo memo_;
+  std::optional<SegmentEntry> last_;  ///< of the run that memo_ knows, if it was stored as one
+};
+
+Status apply(SegmentSource& source, SegmentSink& sink, SegmentWriter& segments,
+             const StepCommit& commit, AbsoluteStep oldest, const Change& change,
+             DatasetEntry& entry, StepCommitted& totals, RecordRun::Memory memory) {
   if (change.deleted) {
     entry.deleted = commit.step;
     return {};
@@ -65,10 +99,8 @@ Status apply(SegmentSource& source, SegmentSink& sink, const StepCommit& commit,
                               content.dataset, content.shape.rank, content.shape.element_bytes));
     content.exact_times = change.part->exact_times;
     content.digest = change.part->digest;
-    BENTO_ASSIGN(content.runs, decode_runs(*change.part, memory));
-    content.ranges = decode_ranges(*change.part);
   }
-  BENTO_ASSIGN(const SegmentEntry written, write_segment(sink, content, memory));
+  BENTO_ASSIGN(const SegmentEntry written, segments.write(content, change.part, memory));
   totals.records += written.records;
   totals.regular_records += written.regular;
 
@@ -172,6 +204,7 @@ Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, cons
   const Changes changes = changes_of(commit, parts);
 
   StepCommitted result;
+  SegmentWriter segments(sink);
   const DatasetArray datasets;
   std::vector<DatasetArray::Change> entries;
   entries.reserve(changes.size());
@@ -192,7 +225,8 @@ Result<StepCommitted> commit_step(SegmentSource& source, SegmentSink& sink, cons
       }
       entry = std::move(*stored);
     }
-    BENTO_TRY(apply(source, sink, commit, root.oldest, change, entry, result, scratch.turn()));
+    BENTO_TRY(
+        apply(source, sink, segments, commit, root.oldest, change, entry, result, scratch.turn()));
     if (!change.deleted && (change.part != nullptr || !change.extents.empty()))
       step_blob.varint(number);
     entries.emplace_back(number, std::move(entry));

@@ -223,6 +223,18 @@ Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& cont
   return entry;
 }
 
+Result<SegmentEntry> write_segment_like(SegmentSink& sink, const SegmentContent& content,
+                                        std::span<const std::byte> run, const SegmentEntry& like) {
+  ByteWriter out;
+  out.reserve(kUsualSegmentBytes);
+  put_header(out, content, like.records, BlobRef{});
+  out.u8(kPageInside);
+  put_run_page(out, run);
+  SegmentEntry entry = like;
+  BENTO_ASSIGN(entry.ref, sink.append(out.view()));
+  return entry;
+}
+
 Result<StepSegment> StepSegment::open(SegmentSource& source, const BlobRef& ref) {
   StepSegment segment;
   BENTO_ASSIGN(segment.blob_, source.read(ref));

@@ -57,6 +57,12 @@ Result<bool> ranks_may_overlap(const ContributionPart& part,
 Result<SegmentEntry> write_segment(SegmentSink& sink, const SegmentContent& content,
                                    RecordRun::Memory memory = std::pmr::get_default_resource());
 
+/// The same for a dataset that was written like another one (RunMemo), whose records were one run
+/// and are all regular. `run`: encoded; `like`: what write_segment() gave for the other. Of
+/// `content` runs, ranges and changes of extent are left out. Errors: the sink's.
+Result<SegmentEntry> write_segment_like(SegmentSink& sink, const SegmentContent& content,
+                                        std::span<const std::byte> run, const SegmentEntry& like);
+
 class StepSegment {
  public:
   /// Errors: kCorrupt, kUnsupported (version), the source's.

@@ -348,6 +348,58 @@ TEST_CASE("step index: a step says which datasets it may have hidden records of"
   REQUIRE(hides({{0, 10}}, {}, 5));
 }
 
+TEST_CASE("step index: datasets that were written alike are each found as they were written",
+          "[core][index][step]") {
+  Random random(11);
+  constexpr std::uint32_t kRanks = 8;
+  MemoryBlobs blobs;
+  BlobRef root;
+  Session session;
+  std::map<DatasetNumber, Truth> truths;
+  StepCommit commit;
+  std::vector<DatasetDeclaration> declared;
+  std::uint64_t collective = 0;
+  std::map<std::uint32_t, std::uint64_t> position;
+  // A kind is how the ranks share the dataset; neighbours are mostly of one kind.
+  std::uint64_t kind = 0;
+  for (DatasetNumber dataset = 0; dataset < 120; ++dataset) {
+    declared.push_back(declare(dataset, 1));
+    if (below(random, 4) == 0) kind = below(random, 5);
+    ++collective;
+    for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
+      if (kind == 3 && rank == 5) continue;          // one rank has nothing
+      const std::uint64_t size = kind == 1 ? 3 : 4;  // smaller ones
+      const std::uint64_t start = kind == 2 ? (kRanks - 1 - rank) * 4 : rank * 4;  // backwards
+      Record record =
+          record_of(dataset, {Dims{start}, Dims{size}}, rank, collective, 1000 * collective + rank);
+      if (kind == 4 && rank % 2 == 1) record.box.start[0] -= 2;  // over the one before
+      record.where.offset = position[rank] += 64;
+      session.ranks[rank].push_back(record);
+      truths[dataset].records.push_back({1, record});
+    }
+  }
+  const auto contribution = session.commit(random);
+  CHECK(session.exact_asked);
+  commit.step = AbsoluteStep(1);
+  commit.declared = declared;
+  commit.contribution = contribution;
+  const auto committed = commit_step(blobs, blobs, root, commit);
+  REQUIRE(committed);
+  CHECK(committed->regular_records > 200);  // runs are what is stored again
+  const auto index = StepIndex::open(blobs, committed->root);
+  REQUIRE(index);
+  for (const auto& [dataset, truth] : truths) {
+    INFO("dataset " << dataset);
+    compare(*index, dataset, truth, {Dims{0}, Dims{4 * kRanks}});
+    CHECK(index->extent_of(dataset)->records == truth.records.size());
+    const auto segment = index->segment(dataset, AbsoluteStep(1));
+    REQUIRE(segment);
+    RecordDigest digest;
+    for (const auto& written : truth.records) digest.add(written.record);
+    CHECK((*segment)->digest().sum == digest.sum);
+  }
+}
+
 TEST_CASE("step index: a checkpoint that is overwritten keeps its size", "[core][index][step]") {
   // keep=1: pages of old steps go, so that the newest root reaches no more of them.
   Random random(4);
