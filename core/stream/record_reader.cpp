@@ -47,6 +47,7 @@ Result<Hash128> read_hashed(File& file, std::uint64_t address, std::span<std::by
 void RecordReader::invalidate() {
   kept_.clear();
   passing_ = {};
+  sound_.clear();
   slices_.clear();
   ahead_.clear();
   granules_ = {};
@@ -133,7 +134,8 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes,
   if (parts.empty() || element_bytes == 0) return {};
   if (StreamWriter::buffered(record.where))
     return read_buffered(record, element_bytes, parts, to_box, to);
-  if (record.stored_bytes <= kVerifyBytes && wanted(record) != Verification::kNone) {
+  if (record.stored_bytes <= kVerifyBytes && wanted(record) != Verification::kNone &&
+      !reads_again(record, element_bytes, parts)) {
     for (const Box& part : parts)
       if (!part.empty()) BENTO_TRY(read_small(record, element_bytes, part, to_box, to));
     return {};
@@ -174,7 +176,7 @@ Status RecordReader::read_unverified(const Record& record, std::uint64_t element
   return read(record, element_bytes, parts, to_box, to);
 }
 
-// Such a record is verified as a whole, whatever is wanted of it.
+// Such a record is verified as a whole, whatever is wanted of it: when it is read the first time.
 Status RecordReader::read_small(const Record& record, std::uint64_t element_bytes, const Box& part,
                                 const Box& to_box, std::byte* to) {
   if (const auto* const kept = kept_.find(record)) {
@@ -184,16 +186,21 @@ Status RecordReader::read_small(const Record& record, std::uint64_t element_byte
   if (part.elements() * element_bytes == record.stored_bytes) {
     BENTO_ASSIGN(const Source source, locate_(record.where.task));
     const auto bytes = static_cast<std::size_t>(record.stored_bytes);
-    if (is_contiguous_in(to_box, part))
-      return read_whole(record, source,
-                        {to + row_major_offset(to_box, part) * element_bytes, bytes});
+    if (is_contiguous_in(to_box, part)) {
+      BENTO_TRY(
+          read_whole(record, source, {to + row_major_offset(to_box, part) * element_bytes, bytes}));
+      sound_.add(record);
+      return {};
+    }
     // It is not likely to be read again at once.
     passing_.resize(bytes);
     BENTO_TRY(read_whole(record, source, passing_));
+    sound_.add(record);
     copy_box(part, record.box, passing_.data(), to_box, to, element_bytes);
     return {};
   }
   BENTO_ASSIGN(auto stored, read_stored(record));
+  sound_.add(record);
   const auto& kept = kept_.put(record, std::move(stored));
   copy_box(part, record.box, kept.data(), to_box, to, element_bytes);
   return {};

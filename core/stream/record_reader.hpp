@@ -17,6 +17,7 @@
 #include "core/records/record.hpp"
 #include "core/records/record_cache.hpp"
 #include "core/stream/slice_cache.hpp"
+#include "core/stream/sound_records.hpp"
 #include "core/stream/stream_writer.hpp"
 
 namespace bento {
@@ -24,11 +25,14 @@ namespace bento {
 /// What is held against its hash when it is read.
 enum class Verification : std::uint8_t {
   kNone,
-  /// Records of up to kVerifyBytes, and filtered ones of any size: all of the record whenever any
-  /// part of it is read. Nothing of larger plain ones: that cost a quarter to a third of the read
-  /// rate (docs/benchmarks.md).
+  /// Records of up to kVerifyBytes, and filtered ones of any size: all of the record when any part
+  /// of it is read. Parts of a plain one that are read later may be taken without the rest of it,
+  /// and are not verified then. Nothing of larger plain ones: that cost a quarter to a third of the
+  /// read rate (docs/benchmarks.md).
   kSmall,
-  kAll,  ///< those, and of larger plain ones each granule of which a part is read
+  /// Those, whenever a part of them is read, and of larger plain ones each granule of which a part
+  /// is read.
+  kAll,
 };
 
 inline constexpr std::uint64_t kVerifyBytes = 1u << 20;
@@ -140,6 +144,8 @@ class RecordReader {
   Result<Hash128> wanted_hash(const Record& record, const Source& source,
                               std::uint64_t address) const;
   Status read_whole(const Record& record, const Source& source, std::span<std::byte> into);
+  /// Were the small record's hash and bytes found to agree, so that these parts are read alone?
+  bool reads_again(const Record& record, std::uint64_t element_bytes, std::span<const Box> parts);
   Status read_small(const Record& record, std::uint64_t element_bytes, const Box& part,
                     const Box& to_box, std::byte* to);
   Result<Place> place_of(const Record& record, const Source& source);
@@ -165,6 +171,7 @@ class RecordReader {
   // What was read last, for who reads on next to it.
   RecordCache kept_{kKeptBytes};
   std::vector<std::byte> passing_;  ///< a whole record that is not kept
+  SoundRecords sound_;
   SliceCache slices_;
   Location granules_at_;
   std::vector<Hash128> granules_;  ///< hashes of a record's granules

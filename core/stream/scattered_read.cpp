@@ -19,6 +19,8 @@ constexpr std::uint64_t kWindowBytes = 4u << 20;  ///< memory that is taken, wha
 /// A run costs as much as so many bytes that are read and not wanted (measured on tmpfs: a system
 /// call and what is around it against the copy).
 constexpr std::uint64_t kRunBytes = 16u << 10;
+/// The same against bytes that are hashed and kept as well.
+constexpr std::uint64_t kRunOfKeptBytes = 4u << 10;
 
 // A slice is thin if it lies in many short runs, as a column does: SliceCache.
 constexpr std::uint64_t kThinRunBytes = 4096;
@@ -82,6 +84,26 @@ std::pair<std::vector<Box>, std::vector<Box>> halves(const Wanted& wanted) {
 }
 
 }  // namespace
+
+// What another rank has not committed yet may be written anew meanwhile, which its hash alone tells
+// (Container::read_again): such a record, of which the hash is at hand, is always read whole.
+bool RecordReader::reads_again(const Record& record, std::uint64_t element_bytes,
+                               std::span<const Box> parts) {
+  if (wanted(record) != Verification::kSmall) return false;
+  if (record.hash != Hash128{} && (own_ == nullptr || record.where.task != own_->writer()))
+    return false;
+  if (kept_.find(record) != nullptr) return false;
+  std::uint64_t bytes = 0;
+  std::uint64_t runs = 0;
+  for (const Box& part : parts) {
+    if (part.empty()) continue;
+    const std::uint64_t elements = part.elements();
+    bytes += elements * element_bytes;
+    runs += elements / run_elements(record.box, part);
+  }
+  return bytes <= record.stored_bytes / 2 &&
+         sound_.read_in_parts(record, bytes + runs * kRunOfKeptBytes);
+}
 
 Status RecordReader::read_scattered(const Place& place, std::uint64_t element_bytes,
                                     std::span<const Box> parts, const Box& to_box, std::byte* to) {

@@ -288,6 +288,57 @@ void run_seeds(std::uint64_t first, std::uint64_t count, int operations, int nod
 
 }  // namespace
 
+TEST_CASE("board: what another rank writes anew is not read as what it was", "[core][board]") {
+  // More records of another rank than are kept, each of which was verified.
+  constexpr DatasetNumber kDatasets = 48;
+  const Box box{Dims{0, 0}, Dims{1024, kColumnsHere}};
+  const Box row{Dims{500, 0}, Dims{1, kColumnsHere}};
+  const MemoryFileSystem disk;
+  const auto results = run_ranks(2, [&](Communicator& comm) -> Status {
+    const std::shared_ptr<Communicator> shared(&comm, [](Communicator*) {});
+    ContainerOptions options = small_options(disk.opener());
+    options.chunk_bytes = 16u << 20;
+    options.share_uncommitted = true;
+    options.must_share = true;
+    BENTO_ASSIGN(const auto container, Container::create("box", false, options, shared));
+    for (DatasetNumber number = 0; number < kDatasets; ++number) container->declare({}, 8, 2, 0);
+    BENTO_TRY(container->commit());  // from here on, large records go to the file
+    const auto write = [&](DatasetNumber number, std::uint64_t step) -> Status {
+      if (comm.rank() != 1) return {};
+      BENTO_TRY(container->write(number, box, 8, bytes_of(band_values(box, step))));
+      return container->publish();
+    };
+    for (DatasetNumber number = 0; number < kDatasets; ++number) BENTO_TRY(write(number, 1));
+    BENTO_TRY(barrier(comm));
+    std::optional<RecordLookup> before;
+    for (DatasetNumber number = 0; comm.rank() == 0 && number < kDatasets; ++number) {
+      BENTO_ASSIGN(auto lookup, container->find(number, row));
+      if (number == 0) before = lookup;
+      BENTO_ASSIGN(const auto values, read_once(*container, number, row));
+      if (values != band_values(row, 1)) return fail(Code::kInternal, "wrong values at first");
+    }
+    BENTO_TRY(barrier(comm));
+    BENTO_TRY(write(0, 2));
+    BENTO_TRY(barrier(comm));
+    if (comm.rank() == 0) {
+      std::vector<std::uint64_t> values(row.elements());
+      const Status read = container->read(before->records.at(0), row, 8, row,
+                                          reinterpret_cast<std::byte*>(values.data()));
+      if (read || read.error().code != Code::kBusy)
+        return fail(Code::kInternal, "what is written anew was read as what it was: " +
+                                         (read ? (values == band_values(row, 1) ? "old" : "new")
+                                               : read.error().text));
+      BENTO_ASSIGN(values, read_once(*container, 0, row));
+      if (values != band_values(row, 2)) return fail(Code::kInternal, "wrong values at last");
+    }
+    BENTO_TRY(barrier(comm));
+    return container->close();
+  });
+  for (const auto& status : results)
+    if (!status && status.error().code != Code::kPeer) require_ok(status);
+  for (const auto& status : results) require_ok(status);
+}
+
 TEST_CASE("board: ranks see what others have written after a barrier", "[core][board]") {
   run_seeds(1, 12, 60);
 }

@@ -102,6 +102,131 @@ TEST_CASE("small reads: records that are verified as a whole are read once", "[c
   CHECK(counts.reads < 32);
 }
 
+namespace {
+
+// More than are kept in memory, of 512 KiB each.
+constexpr DatasetNumber kMany = 48;
+constexpr std::uint64_t kManyRows = 512;
+
+/// Row `row` of each dataset, as of `step`.
+void check_row_of_all(Container& container, std::uint64_t row, std::uint64_t step) {
+  for (DatasetNumber dataset = 0; dataset < kMany; ++dataset)
+    REQUIRE(read(container, dataset, rows(row, 1)) == band_values(rows(row, 1), step + dataset));
+}
+
+void write_all(Container& container, std::uint64_t step) {
+  for (DatasetNumber dataset = 0; dataset < kMany; ++dataset)
+    write_rows(container, dataset, kManyRows, step + dataset);
+}
+
+/// Inverts a byte of the record of this dataset.
+void damage(const MemoryFileSystem& disk, DatasetNumber dataset, std::uint64_t at) {
+  const auto container = opened(options_for(disk.opener()));
+  const auto lookup = container->find(dataset, rows(0, 1));
+  REQUIRE(lookup);
+  const Record& record = lookup->records.at(0);
+  const auto& plan = container->plan();
+  const std::uint64_t address =
+      plan.file(0).address(plan.local_task(record.where.task), record.where.offset) + at;
+  auto file = disk.open("box", OpenMode::kReadWrite);
+  REQUIRE(file);
+  std::array<std::byte, 1> byte{};
+  REQUIRE((*file)->read_at(address, byte));
+  byte[0] ^= std::byte{0xff};
+  REQUIRE((*file)->write_at(address, byte));
+}
+
+}  // namespace
+
+TEST_CASE("small reads: parts of many records that were verified are read alone",
+          "[core][container][verify]") {
+  const MemoryFileSystem disk;
+  {
+    const auto container = created(options_for(disk.opener()), kMany);
+    write_all(*container, 1);
+    REQUIRE(container->close());
+  }
+  for (const auto& [verification, whole_first] : {std::pair(Verification::kSmall, false),
+                                                  {Verification::kSmall, true},
+                                                  {Verification::kAll, false}}) {
+    ReadCounts counts;
+    ContainerOptions options = options_for(counted(disk.opener(), counts));
+    options.verify = verification;
+    const auto container = opened(options);
+    const Box first = whole_first ? rows(0, kManyRows) : rows(3, 1);
+    for (DatasetNumber dataset = 0; dataset < kMany; ++dataset)
+      REQUIRE(read(*container, dataset, first) == band_values(first, 1 + dataset));
+    CHECK(counts.bytes > kMany * kManyRows * 1024);
+    counts = {};
+    for (std::uint64_t row = 10; row < 30; ++row) check_row_of_all(*container, row, 1);
+    const std::uint64_t whole = 20 * kMany * kManyRows * 1024;
+    if (verification == Verification::kAll)
+      CHECK(counts.bytes > whole);
+    else
+      CHECK(counts.bytes < whole / 50);
+  }
+}
+
+TEST_CASE("small reads: who stays with a record is given it whole", "[core][container]") {
+  const MemoryFileSystem disk;
+  {
+    const auto container = created(options_for(disk.opener()), kMany);
+    write_all(*container, 1);
+    REQUIRE(container->close());
+  }
+  ReadCounts counts;
+  const auto container = opened(options_for(counted(disk.opener(), counts)));
+  for (std::uint64_t turn = 0; turn < 2; ++turn) {
+    counts = {};
+    for (DatasetNumber dataset = 0; dataset < kMany; ++dataset)
+      for (std::uint64_t n = 0; n < kRowElements; ++n) {
+        const Box box{Dims{0, n * 37 % kRowElements}, Dims{kManyRows, 1}};
+        REQUIRE(read(*container, dataset, box) == band_values(box, 1 + dataset));
+      }
+    CHECK(counts.bytes < 4 * kMany * kManyRows * 1024);
+  }
+}
+
+TEST_CASE("small reads: a record's damage is found when it is read the first time",
+          "[core][container][verify]") {
+  const MemoryFileSystem disk;
+  {
+    const auto container = created(options_for(disk.opener()), kMany);
+    write_all(*container, 1);
+    REQUIRE(container->close());
+  }
+  const auto before = opened(options_for(disk.opener()));
+  check_row_of_all(*before, 3, 1);
+  damage(disk, 2, 100 * 1024);
+  // It was whole when it was read, and another part of it is.
+  CHECK(read(*before, 2, rows(200, 1)) == band_values(rows(200, 1), 3));
+  CHECK(read(*before, 2, rows(0, kManyRows)).error().code == Code::kCorrupt);
+  const auto after = opened(options_for(disk.opener()));
+  for (int i = 0; i < 3; ++i) CHECK(read(*after, 2, rows(200, 1)).error().code == Code::kCorrupt);
+}
+
+TEST_CASE("small reads: what was verified is another record after each write and step",
+          "[core][container]") {
+  const MemoryFileSystem disk;
+  auto container = created(options_for(disk.opener()), kMany);
+  for (std::uint64_t step = 1; step <= 8; ++step) {
+    // Space of the step before the last one is used again.
+    write_all(*container, 100 * step);
+    for (std::uint64_t row = 0; row < 4; ++row) check_row_of_all(*container, 7 * row, 100 * step);
+    // Written anew in its place.
+    write_all(*container, 100 * step + 50);
+    for (std::uint64_t row = 0; row < 4; ++row)
+      check_row_of_all(*container, 7 * row, 100 * step + 50);
+    REQUIRE(container->commit());
+    for (std::uint64_t row = 0; row < 4; ++row)
+      check_row_of_all(*container, 7 * row, 100 * step + 50);
+    if (step == 4) {
+      REQUIRE(container->close());
+      container = opened(options_for(disk.opener()), true);
+    }
+  }
+}
+
 TEST_CASE("small reads: what builds the native view asks files seldom", "[core][container]") {
   constexpr DatasetNumber kDatasets = 1000;
   const MemoryFileSystem disk;
