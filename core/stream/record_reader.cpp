@@ -224,8 +224,10 @@ Result<RecordReader::Place> RecordReader::place_of(const Record& record, const S
 }
 
 // Whole granules go where they are wanted; of one of which a part is wanted, the part is copied.
-Status RecordReader::fetch(const Place& place, std::uint64_t from, std::span<std::byte> into) {
+Status RecordReader::fetch(const Place& place, std::uint64_t from, std::span<std::byte> into,
+                           Ahead ahead) {
   FileAhead file = through(place.source, place.address + place.record.stored_bytes);
+  if (ahead == Ahead::kNothingMore) file.read_up_to(ReadAhead::kNothingMore);
   if (place.granules.empty()) return file.read_at(place.address + from, into);
   if (from > place.record.stored_bytes || into.size() > place.record.stored_bytes - from)
     return fail(Code::kCorrupt,

@@ -149,7 +149,9 @@ class RecordReader {
   Status read_small(const Record& record, std::uint64_t element_bytes, const Box& part,
                     const Box& to_box, std::byte* to);
   Result<Place> place_of(const Record& record, const Source& source);
-  Status fetch(const Place& place, std::uint64_t from, std::span<std::byte> into);
+  enum class Ahead : bool { kNothingMore, kGoesOn };
+  Status fetch(const Place& place, std::uint64_t from, std::span<std::byte> into,
+               Ahead ahead = Ahead::kGoesOn);
   Status read_granule(const Place& place, std::uint64_t granule, std::span<std::byte> into);
   Status read_buffered(const Record& record, std::uint64_t element_bytes,
                        std::span<const Box> parts, const Box& to_box, std::byte* to);
@@ -158,6 +160,8 @@ class RecordReader {
                         const Box& to_box, std::byte* to);
   Status read_in_windows(const Place& place, std::uint64_t element_bytes,
                          std::span<const Box> parts, const Box& to_box, std::byte* to);
+  Status read_runs(const Place& place, std::uint64_t element_bytes, const Box& part,
+                   const Box& to_box, std::byte* to);
 
   Locate locate_;
   const StreamWriter* own_;

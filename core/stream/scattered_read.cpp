@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kWindowBytes = 4u << 20;  ///< memory that is taken, whatever the record
 /// A run costs as much as so many bytes that are read and not wanted (measured on tmpfs: a system
 /// call and what is around it against the copy).
-constexpr std::uint64_t kRunBytes = 16u << 10;
+constexpr std::uint64_t kRunBytes = 6u << 10;
 /// The same against bytes that are hashed and kept as well.
 constexpr std::uint64_t kRunOfKeptBytes = 4u << 10;
 
@@ -67,6 +67,15 @@ Wanted wanted_of(std::vector<Box> parts, const Box& whole, std::uint64_t element
   all.span = row_major_offset(whole, last) * element_bytes + element_bytes - all.first;
   all.parts = std::move(parts);
   return all;
+}
+
+/// Bytes from one run of `part` to the next, at least; there are several.
+std::uint64_t least_gap(const Box& whole, const Box& part, std::uint64_t element_bytes) {
+  unsigned d = part.rank() - 1;
+  std::uint64_t apart = element_bytes;  // from one element along this dimension to the next
+  const std::uint64_t run = run_elements(whole, part) * element_bytes;
+  for (; apart < run || part.count[d] == 1; --d) apart *= whole.count[d];
+  return apart - run;
 }
 
 /// Halves along the slowest dimension of more than one element; there is one.
@@ -151,8 +160,13 @@ Status RecordReader::read_in_windows(const Place& place, std::uint64_t element_b
       continue;
     }
     // Of a record that is verified, granules are read whole: not once for each run.
-    const bool far_apart = now.span > 2 * now.bytes && now.span / now.runs >= kRunBytes &&
+    const bool far_apart = now.runs > 1 && now.span > 2 * now.bytes &&
+                           (now.span - now.bytes) / (now.runs - 1) >= kRunBytes &&
                            (place.granules.empty() || now.longest >= kRunBytes);
+    if (far_apart && now.parts.size() == 1 && least_gap(whole, one, element_bytes) >= kRunBytes) {
+      BENTO_TRY(read_runs(place, element_bytes, one, to_box, to));
+      continue;
+    }
     if (now.span <= kWindowBytes && !far_apart) {
       window.resize(static_cast<std::size_t>(now.span));
       BENTO_TRY(fetch(place, now.first, window));
@@ -170,6 +184,33 @@ Status RecordReader::read_in_windows(const Place& place, std::uint64_t element_b
     if (!lower.empty()) todo.push_back(wanted_of(std::move(lower), whole, element_bytes));
   }
   return {};
+}
+
+// Nothing between them is wanted, so nothing is read ahead.
+Status RecordReader::read_runs(const Place& place, std::uint64_t element_bytes, const Box& part,
+                               const Box& to_box, std::byte* to) {
+  const Box& whole = place.record.box;
+  Box run = part;
+  unsigned outer = part.rank();  // dimensions of the part in which its runs lie one by one
+  while (outer > 0 && (outer == part.rank() || part.count[outer] == whole.count[outer])) --outer;
+  for (unsigned d = 0; d < outer; ++d) run.count[d] = 1;
+  const bool in_place = is_contiguous_in(to_box, run);
+  std::vector<std::byte> apart(in_place ? 0
+                                        : static_cast<std::size_t>(run.elements() * element_bytes));
+  const auto bytes = static_cast<std::size_t>(run.elements() * element_bytes);
+  for (;;) {
+    const std::span into(
+        in_place ? to + row_major_offset(to_box, run) * element_bytes : apart.data(), bytes);
+    BENTO_TRY(
+        fetch(place, row_major_offset(whole, run) * element_bytes, into, Ahead::kNothingMore));
+    if (!in_place) copy_box(run, run, apart.data(), to_box, to, element_bytes);
+    unsigned d = outer;
+    while (d > 0 && ++run.start[d - 1] == part.start[d - 1] + part.count[d - 1]) {
+      run.start[d - 1] = part.start[d - 1];
+      --d;
+    }
+    if (d == 0) return {};
+  }
 }
 
 }  // namespace bento

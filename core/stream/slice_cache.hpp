@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// For programs that go through large records slice by slice, as through the columns of a matrix:
-/// a slice lies in many short runs, so some slices are read together and kept. Makes no file call.
+/// For programs that go through large records slice by slice, as through the columns of a matrix,
+/// or through every fourth of them: a slice lies in many short runs, so some slices are read
+/// together and kept. Makes no file call.
 #pragma once
 
 #include <cstddef>
@@ -43,11 +44,21 @@ class SliceCache {
   static constexpr std::size_t kMostRecords = 256;
   /// Nobody knows how far a program goes on.
   static constexpr std::uint64_t kFirstSlices = 16;
+  /// Bytes between two slices that are read along with them: they cost no more than another run.
+  static constexpr std::uint64_t kGapBytes = 4096;
 
+  /// From one part to one of the same size, further on in one dimension.
+  struct Move {
+    unsigned dimension = 0;
+    std::uint64_t elements = 0;
+    bool operator==(const Move&) const = default;
+  };
+  static std::optional<Move> move_of(const Box& from, const Box& to);
   struct Known {
-    std::optional<Box> before;  ///< the part that was asked for before
-    Box last;                   ///< the one that was asked for last
-    Slab slab;                  ///< no bytes: none
+    std::optional<Move> before;  ///< to the part that was asked for before the last one
+    std::optional<Move> move;    ///< from there to the last one
+    Box last;                    ///< the part that was asked for last
+    Slab slab;                   ///< no bytes: none
     std::uint64_t used = 0;
   };
   using Records = std::map<Location, Known>;

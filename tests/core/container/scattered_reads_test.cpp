@@ -136,6 +136,47 @@ TEST_CASE("scattered reads: a line through all planes reads little of them", "[c
   CHECK(volume.check({line}, line) < kExtent.bytes(8) / 8);
 }
 
+TEST_CASE("scattered reads: a column reads little of wide rows", "[core][container]") {
+  // Rows of 24000 bytes, of which halves of what is wanted are cut off in turn.
+  constexpr std::uint64_t kRows = 300;
+  const MemoryFileSystem disk;
+  ReadCounts counts;
+  ContainerOptions options = small_options(counted(disk.opener(), counts));
+  options.chunk_bytes = 16u << 20;
+  options.lock = Locking::kOff;
+  const Box all{Dims{0, 0}, Dims{kRows, 3000}};
+  {
+    auto made = Container::create("box", false, options, make_self_communicator());
+    REQUIRE(made);
+    REQUIRE((*made)->declare({}, 8, 2, 0) == 0);
+    REQUIRE((*made)->write(0, all, 8, bytes_of(band_values(all, 1))));
+    REQUIRE((*made)->close());
+  }
+  auto opened = Container::open("box", false, options, make_self_communicator());
+  REQUIRE(opened);
+  auto found = (*opened)->find(0, all);
+  REQUIRE(found);
+  REQUIRE(found->records.size() == 1);
+  // Into memory of its own, and between other elements.
+  for (const std::uint64_t count : {1u, 3u})
+    for (const std::uint64_t around : {0u, 2u}) {
+      const Box columns{Dims{2, 1717 + count}, Dims{kRows - 5, count}};
+      Box to_box = columns;
+      to_box.start[1] -= around;
+      to_box.count[1] += around;
+      std::vector<std::uint64_t> values(to_box.elements());
+      counts = {};
+      REQUIRE((*opened)->read(found->records[0], std::span(&columns, 1), 8, to_box,
+                              reinterpret_cast<std::byte*>(values.data())));
+      CHECK(counts.reads <= kRows);
+      CHECK(counts.bytes <= columns.elements() * 8);
+      auto wanted = band_values(to_box, 1);
+      for (std::uint64_t i = 0; i < wanted.size(); ++i)
+        if (i % (count + around) < around) wanted[i] = 0;
+      CHECK(values == wanted);
+    }
+}
+
 TEST_CASE("scattered reads: who goes on slice by slice is given several at a time",
           "[core][container]") {
   for (const auto verification : {Verification::kSmall, Verification::kAll}) {

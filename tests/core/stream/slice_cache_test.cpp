@@ -53,6 +53,54 @@ TEST_CASE("slice cache: each slice is read once, of one record or of several in 
   }
 }
 
+TEST_CASE("slice cache: who leaves out slices is given several at a time", "[core][stream]") {
+  for (const std::uint64_t step : {2u, 4u, 24u}) {
+    for (const std::uint64_t records : {1u, 3u}) {
+      CAPTURE(step, records);
+      SliceCache cache;
+      std::uint64_t asked = 0;
+      std::uint64_t read = 0;
+      for (std::uint64_t i = step / 2; i < kSide; i += step)
+        for (std::uint64_t number = 0; number < records; ++number) {
+          const Record record = record_of(number);
+          Box part = record.box;
+          part.start[2] = i;
+          part.count[2] = 1;
+          const auto* slab = cache.find(record, part, false);
+          if (slab == nullptr) {
+            const Box wide = cache.wider(record, part, kElementBytes).value_or(part);
+            ++asked;
+            read += wide.count.bytes(kElementBytes);
+            REQUIRE(contains(wide, part));
+            REQUIRE(contains(record.box, wide));
+            if (!(wide == part))
+              slab = &cache.put(
+                  record, {wide, std::vector<std::byte>(wide.count.bytes(kElementBytes)), false});
+          }
+          if (slab != nullptr) CHECK(contains(slab->box, part));
+          CHECK(cache.bytes() <= 16u << 20);
+        }
+      // Two by themselves, until it is seen how many are left out.
+      CHECK(asked <= records * (2 + (kSide / step + 7) / 8));
+      CHECK(read <= records * record_of(0).box.count.bytes(kElementBytes));
+    }
+  }
+}
+
+TEST_CASE("slice cache: slices that lie far apart are not read together", "[core][stream]") {
+  SliceCache cache;
+  Record record = record_of(0);
+  record.box.count[1] = 4;
+  record.box.count[2] = 100000;
+  Box part = record.box;
+  part.count[2] = 1;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    part.start[2] = 2000 * i;
+    CHECK(cache.find(record, part, false) == nullptr);
+    CHECK_FALSE(cache.wider(record, part, kElementBytes));
+  }
+}
+
 TEST_CASE("slice cache: what was not verified is not given to who wants it verified",
           "[core][stream]") {
   SliceCache cache;
