@@ -3,6 +3,7 @@
 #include "vol/data/box_data.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "vol/data/filtered_data.hpp"
@@ -29,6 +30,16 @@ Status write_box(DatasetState& state, const Box& box, ByteSource& data,
   return state.file->container().write(state.number, box, state.element_bytes, data, written);
 }
 
+namespace {
+/// A piece of a lookup, and where its record lies.
+struct Placed {
+  Location where;
+  std::size_t record;
+  const Box* part;
+  [[nodiscard]] std::pair<Location, std::size_t> key() const { return {where, record}; }
+};
+}  // namespace
+
 Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* to) {
   Container& container = state.file->container();
   const Record* const one = container.find_one(state.number, box);
@@ -36,16 +47,21 @@ Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* 
     return container.read(*one, box, state.element_bytes, box, to);
   if (one != nullptr && one->encoding == Encoding::kFiltered)
     return read_filtered(object, state, *one, box, box, to);
-  BENTO_ASSIGN(RecordLookup lookup, container.find(state.number, box));
-  // What is left of a large record under many small ones is read in one go.
-  if (lookup.pieces.size() > 1) std::ranges::stable_sort(lookup.pieces, {}, &Piece::record);
+  BENTO_ASSIGN(const RecordLookup lookup, container.find(state.number, box));
+  // What is left of a large record under many small ones is read in one go, and all in the order
+  // in which it lies in the files, where one record leads to the next (ReadAhead).
+  std::vector<Placed> placed;
+  placed.reserve(lookup.pieces.size());
+  for (const Piece& piece : lookup.pieces)
+    placed.push_back({lookup.records[piece.record].where, piece.record, &piece.part});
+  if (placed.size() > 1) std::ranges::stable_sort(placed, {}, &Placed::key);
   std::vector<Box> parts;
-  for (auto piece = lookup.pieces.begin(); piece != lookup.pieces.end();) {
+  for (auto piece = placed.begin(); piece != placed.end();) {
     const Record& record = lookup.records[piece->record];
     parts.clear();
-    for (const std::size_t same = piece->record;
-         piece != lookup.pieces.end() && piece->record == same; ++piece)
-      parts.push_back(piece->part);
+    for (const std::size_t same = piece->record; piece != placed.end() && piece->record == same;
+         ++piece)
+      parts.push_back(*piece->part);
     if (record.encoding == Encoding::kVariable)
       return fail(Code::kCorrupt, "variable-length elements in a dataset of fixed-size ones");
     if (record.encoding == Encoding::kPlain) {

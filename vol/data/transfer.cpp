@@ -14,6 +14,7 @@
 #include "vol/data/box_data.hpp"
 #include "vol/data/data_transform.hpp"
 #include "vol/data/elements_in_memory.hpp"
+#include "vol/data/sparse_read.hpp"
 #include "vol/data/strips.hpp"
 #include "vol/data/variable_transfer.hpp"
 #include "vol/data/write_around.hpp"
@@ -166,26 +167,20 @@ Status read_packed(Object* object, DatasetState& state, const SelectionShape& sh
   if (shape.form == SelectionShape::Form::kBox) return read_box(object, state, shape.box, packed);
   // A dense selection is read as its bounding box at once: one look-up instead of one for each
   // piece.
-  std::vector<std::byte> bound;
   const auto in_box = shape.box.count.checked_product();
-  if (in_box && *in_box / 4 <= shape.elements) {
-    bound.resize(shape.box.elements() * state.element_bytes);
-    BENTO_TRY(read_box(object, state, shape.box, bound.data()));
-    if (shape.form == SelectionShape::Form::kRegular) {
-      shape.regular.gather(shape.box, bound.data(), packed, state.element_bytes);
-      return {};
-    }
+  if (!in_box || *in_box / 4 > shape.elements) return read_sparse(object, state, shape, packed);
+  std::vector<std::byte> bound(shape.box.elements() * state.element_bytes);
+  BENTO_TRY(read_box(object, state, shape.box, bound.data()));
+  if (shape.form == SelectionShape::Form::kRegular) {
+    shape.regular.gather(shape.box, bound.data(), packed, state.element_bytes);
+    return {};
   }
   std::vector<std::byte> scratch;
   return for_each_box(shape, state.element_bytes,
                       [&](const Box& box, const PackFn&, const UnpackFn& unpack) -> Status {
                         scratch.resize(box.elements() * state.element_bytes);
-                        if (bound.empty()) {
-                          BENTO_TRY(read_box(object, state, box, scratch.data()));
-                        } else {
-                          copy_box(box, shape.box, bound.data(), box, scratch.data(),
-                                   state.element_bytes);
-                        }
+                        copy_box(box, shape.box, bound.data(), box, scratch.data(),
+                                 state.element_bytes);
                         unpack(scratch.data(), packed);
                         return {};
                       });

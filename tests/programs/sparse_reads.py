@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Selections that leave out most of a dataset, of records that were written step by step or as a whole: the right values,
+and not many more reads than natively.
+
+    sparse_reads.py               the test
+    sparse_reads.py --run NAME    one of its programs
+"""
+
+import os
+import sys
+
+from harness import bento_env, check, native_env, python, run, run_test, say
+
+STEPS = 120  # of 180 x 360 numbers: 30 MB in records of 259 KB, more than are kept
+
+
+class Cost:
+    """What this process has asked files for since."""
+
+    def __init__(self):
+        self.before = self.now()
+
+    @staticmethod
+    def now():
+        with open("/proc/self/io") as file:
+            words = dict(line.split(": ") for line in file)
+        return int(words["syscr"]), int(words["rchar"])
+
+    def __str__(self):
+        calls, taken = (now - before for now, before in zip(self.now(), self.before))
+        return f"{calls} {taken}"
+
+
+def written(layout):
+    """A file with values that say where they are; gives them, too."""
+    import h5py
+    import numpy as np
+
+    values = np.arange(STEPS * 180 * 360, dtype="f4").reshape(STEPS, 180, 360)
+    with h5py.File(f"{layout}.h5", "w") as file:
+        if layout == "steps":
+            data = file.create_dataset("u", values.shape, "f4")
+            for i in range(STEPS):
+                data[i] = values[i]
+        elif layout == "columns":
+            data = file.create_dataset("u", values.shape, "f4", chunks=(STEPS, 18, 36))
+            for i in range(0, 180, 18):
+                for j in range(0, 360, 36):
+                    data[:, i : i + 18, j : j + 36] = values[:, i : i + 18, j : j + 36]
+        elif layout == "filtered":
+            data = file.create_dataset("u", values.shape, "f4", chunks=(8, 90, 180), compression="lzf")
+            data[...] = values
+        else:
+            data = file.create_dataset("u", data=values)
+        data = file.create_dataset("holes", values.shape, "f4", fillvalue=-1)
+        values[::7] = -1
+        for i in range(STEPS):
+            if i % 7:
+                data[i] = values[i]
+        del data
+    return h5py.File(f"{layout}.h5", "r")
+
+
+def every_tenth():
+    import numpy as np
+
+    with written("steps") as file:
+        cost = Cost()
+        found = file["u"][:, ::10, ::10]
+        print("cost", cost)
+    wanted = np.arange(STEPS * 180 * 360, dtype="f4").reshape(STEPS, 180, 360)[:, ::10, ::10]
+    assert (found == wanted).all()
+
+
+def lines():
+    """One element of each step, again and again."""
+    import numpy as np
+
+    values = np.arange(STEPS * 180 * 360, dtype="f4").reshape(STEPS, 180, 360)
+    with written("steps") as file:
+        data = file["u"]
+        for k in range(-1, 40):
+            if k == 0:
+                cost = Cost()
+            y, x = (k * 37) % 180, (k * 101) % 360
+            assert (data[:, y, x] == values[:, y, x]).all(), (y, x)
+        print("cost", cost)
+
+
+def selections():
+    """Random ones, of all layouts."""
+    import random
+
+    import numpy as np
+    from h5py import h5s
+
+    values = np.arange(STEPS * 180 * 360, dtype="f4").reshape(STEPS, 180, 360)
+    holes = values.copy()
+    holes[::7] = -1
+    for layout in ("steps", "columns", "filtered", "whole"):
+        with written(layout) as file:
+            for seed in range(40):
+                rng = random.Random(seed)
+                name, wanted = rng.choice((("u", values), ("holes", holes)))
+                data = file[name]
+                space = data.id.get_space()
+                kind = rng.choice(("regular", "regular", "lists", "points", "union"))
+                if kind == "regular":
+                    start, count, step, block = [], [], [], []
+                    for extent in data.shape:
+                        gap = rng.choice((1, 2, 5, 10, 40))
+                        block.append(rng.randint(1, rng.choice((1, 3, gap + 1, extent))))
+                        step.append(block[-1] + gap - 1)
+                        start.append(rng.randint(0, extent - block[-1]))
+                        most = (extent - start[-1] - block[-1]) // step[-1] + 1
+                        count.append(rng.choice((1, most, rng.randint(1, most))))
+                    space.select_hyperslab(tuple(start), tuple(count), tuple(step), tuple(block))
+                    at = np.ix_(*[
+                        [s + i * t + k for i in range(c) for k in range(b)]
+                        for s, c, t, b in zip(start, count, step, block)
+                    ])
+                    right = wanted[at].ravel()
+                    said = (start, count, step, block)
+                elif kind == "lists":
+                    axis = rng.randrange(3)
+                    some = sorted(rng.sample(range(data.shape[axis]), 20))
+                    at = [slice(None, None, rng.choice((1, 9, 30))) for _ in range(3)]
+                    at[axis] = some
+                    said = tuple(at)
+                    assert (data[said] == wanted[said]).all(), (layout, name, seed, said)
+                    continue
+                elif kind == "points":
+                    points = [[rng.randrange(extent) for extent in data.shape] for _ in range(200)]
+                    if rng.random() < 0.5:
+                        points.sort()
+                    space.select_elements(points)
+                    right = np.array([wanted[tuple(point)] for point in points])
+                    said = points
+                else:
+                    mask = np.zeros(data.shape, "?")
+                    space.select_none()
+                    for _ in range(rng.randint(2, 8)):
+                        first = [rng.randrange(extent) for extent in data.shape]
+                        size = [rng.randint(1, min(20, e - f)) for e, f in zip(data.shape, first)]
+                        space.select_hyperslab(tuple(first), tuple(size), op=h5s.SELECT_OR)
+                        mask[tuple(slice(f, f + s) for f, s in zip(first, size))] = True
+                    right = wanted[mask]
+                    said = "union"
+                found = np.empty(len(right), "f4")
+                data.id.read(h5s.create_simple((len(right),)), space, found)
+                assert (found == right).all(), (layout, name, seed, kind, said)
+    print("right")
+
+
+PROGRAMS = {p.__name__: p for p in (every_tenth, lines, selections)}
+
+
+def test():
+    # Every element of the first would be a read of its own, and the second would read 30 MB for each line.
+    most = {"every_tenth": (2000, 70 << 20), "lines": (40 * STEPS * 2, 60 << 20)}
+    for name in PROGRAMS:
+        for env in (native_env(), bento_env()):  # which leaves containers
+            found = run([python(), "-B", os.path.abspath(__file__), "--run", name], env, timeout=120)
+            if name in most and env.get("HDF5_VOL_CONNECTOR"):
+                calls, taken = (int(word) for word in found.out.split()[1:3])
+                check(calls < most[name][0] and taken < most[name][1], f"{name}: {calls} reads, {taken} bytes")
+        say(f"{name}: the right values")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"]:
+        PROGRAMS[sys.argv[2]]()
+        sys.exit(0)
+    run_test(test, containers=4)
