@@ -3,7 +3,6 @@
 #include "core/catalogue/catalogue_space.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 
@@ -29,12 +28,9 @@ void CatalogueSpace::begin_behind(Position position) {
 
 Position CatalogueSpace::take(std::uint64_t bytes) {
   taken_ += bytes;
-  for (auto hole = holes_.begin(); hole != holes_.end(); ++hole) {
-    if (hole->end - hole->begin < bytes) continue;
-    const Position at = hole->begin;
-    hole->begin += bytes;
-    if (hole->begin == hole->end) holes_.erase(hole);
-    return at;
+  if (const auto hole = holes_.first(bytes); hole) {
+    holes_.take(*hole, {hole->begin, hole->begin + bytes});
+    return hole->begin;
   }
   const Position at = end_;
   end_ += bytes;
@@ -50,20 +46,11 @@ Position fit(Position from, std::uint64_t bytes, std::uint64_t chunk_bytes) {
 }  // namespace
 
 Position CatalogueSpace::take_in_chunk(std::uint64_t bytes, std::uint64_t chunk_bytes) {
-  for (std::size_t i = 0; i < holes_.size(); ++i) {
-    const CatalogueRange hole = holes_[i];
-    const Position at = fit(hole.begin, bytes, chunk_bytes);
-    if (at + bytes > hole.end) continue;
+  for (auto hole = holes_.first(bytes); hole; hole = holes_.first(bytes, hole->end)) {
+    const Position at = fit(hole->begin, bytes, chunk_bytes);
+    if (at + bytes > hole->end) continue;
     taken_ += bytes;
-    if (at == hole.begin) {
-      holes_[i].begin = at + bytes;
-      if (holes_[i].begin == hole.end)
-        holes_.erase(holes_.begin() + static_cast<std::ptrdiff_t>(i));
-    } else {
-      holes_[i].end = at;
-      if (at + bytes < hole.end)
-        holes_.insert(holes_.begin() + static_cast<std::ptrdiff_t>(i) + 1, {at + bytes, hole.end});
-    }
+    holes_.take(*hole, {at, at + bytes});
     return at;
   }
   return take_behind(bytes, chunk_bytes);
@@ -87,29 +74,18 @@ std::uint64_t CatalogueSpace::take_chunks(std::uint64_t count, std::uint64_t chu
     if (seen < count) return std::nullopt;
     return first;
   };
-  for (std::size_t i = 0; i < holes_.size(); ++i) {
-    const CatalogueRange hole = holes_[i];
+  const std::uint64_t bytes = count * chunk_bytes;
+  for (auto hole = holes_.first(bytes); hole; hole = holes_.first(bytes, hole->end)) {
     const auto found =
-        run_in(round_up(hole.begin, chunk_bytes) / chunk_bytes, hole.end / chunk_bytes);
+        run_in(round_up(hole->begin, chunk_bytes) / chunk_bytes, hole->end / chunk_bytes);
     if (!found) continue;
-    const CatalogueRange taken{*found * chunk_bytes, (*found + count) * chunk_bytes};
-    const auto at = holes_.erase(holes_.begin() + static_cast<std::ptrdiff_t>(i));
-    const std::array<CatalogueRange, 2> rest{{{hole.begin, taken.begin}, {taken.end, hole.end}}};
-    std::vector<CatalogueRange> left;
-    for (const auto& part : rest)
-      if (part.begin < part.end) left.push_back(part);
-    holes_.insert(at, left.begin(), left.end());
+    holes_.take(*hole, {*found * chunk_bytes, *found * chunk_bytes + bytes});
     return *found;
   }
   const std::uint64_t first =
       *run_in(round_up(end_, chunk_bytes) / chunk_bytes, std::numeric_limits<std::uint64_t>::max());
   const CatalogueRange skipped{end_, first * chunk_bytes};
-  if (skipped.begin < skipped.end) {
-    if (!holes_.empty() && holes_.back().end == skipped.begin)
-      holes_.back().end = skipped.end;
-    else
-      holes_.push_back(skipped);
-  }
+  if (skipped.begin < skipped.end) holes_.add(skipped);
   end_ = (first + count) * chunk_bytes;
   return first;
 }
@@ -120,25 +96,18 @@ void CatalogueSpace::give_back(CatalogueRange range) {
   add_hole(range);
 }
 
-// Holes never touch each other, nor the end.
-void CatalogueSpace::add_hole(CatalogueRange range) {
-  auto at =
-      holes_.insert(std::ranges::lower_bound(holes_, range.end, {}, &CatalogueRange::begin), range);
-  if (at + 1 != holes_.end() && (at + 1)->begin == at->end) {
-    at->end = (at + 1)->end;
-    holes_.erase(at + 1);
-  }
-  if (at != holes_.begin() && (at - 1)->end == at->begin) {
-    (at - 1)->end = at->end;
-    at = holes_.erase(at) - 1;
-  }
-  if (at->end != end_) return;
-  end_ = at->begin;
-  holes_.erase(at);
+// What is free at the end is no hole.
+void CatalogueSpace::add_hole(const CatalogueRange& range) {
+  holes_.add(range);
+  const auto last = holes_.last();
+  if (last->end != end_) return;
+  end_ = last->begin;
+  holes_.take(*last, *last);
 }
 
 std::vector<CatalogueRange> CatalogueSpace::unused(std::vector<CatalogueRange> used) {
-  used.insert(used.end(), holes_.begin(), holes_.end());
+  const auto holes = holes_.all();
+  used.insert(used.end(), holes.begin(), holes.end());
   std::sort(used.begin(), used.end(),
             [](const CatalogueRange& a, const CatalogueRange& b) { return a.begin < b.begin; });
   std::vector<CatalogueRange> found;
@@ -154,24 +123,7 @@ std::vector<CatalogueRange> CatalogueSpace::unused(std::vector<CatalogueRange> u
 }
 
 void CatalogueSpace::release(std::span<const CatalogueRange> ranges) {
-  holes_.insert(holes_.end(), ranges.begin(), ranges.end());
-  std::ranges::sort(holes_, {}, &CatalogueRange::begin);
-  std::size_t joined = 0;
-  for (const auto& hole : holes_)
-    if (joined != 0 && holes_[joined - 1].end == hole.begin)
-      holes_[joined - 1].end = hole.end;
-    else
-      holes_[joined++] = hole;
-  holes_.resize(joined);
-  if (holes_.empty() || holes_.back().end != end_) return;
-  end_ = holes_.back().begin;
-  holes_.pop_back();
-}
-
-std::uint64_t CatalogueSpace::free_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const auto& hole : holes_) bytes += hole.end - hole.begin;
-  return bytes;
+  for (const auto& range : ranges) add_hole(range);
 }
 
 }  // namespace bento

@@ -11,16 +11,10 @@
 #include <span>
 #include <vector>
 
+#include "core/catalogue/holes.hpp"
 #include "core/layout/plan.hpp"
 
 namespace bento {
-
-/// Positions [begin, end) of a catalogue.
-struct CatalogueRange {
-  Position begin = 0;
-  Position end = 0;
-  bool operator==(const CatalogueRange&) const = default;
-};
 
 /// The same positions in as few ranges as possible, ascending.
 std::vector<CatalogueRange> joined(std::vector<CatalogueRange> ranges);
@@ -53,14 +47,14 @@ class CatalogueSpace {
   std::vector<CatalogueRange> unused(std::vector<CatalogueRange> used);
   /// Makes ranges free that unused() has found.
   void release(std::span<const CatalogueRange> ranges);
-  [[nodiscard]] std::uint64_t free_bytes() const;
+  [[nodiscard]] std::uint64_t free_bytes() const { return holes_.bytes(); }
   /// Bytes taken since unused(), or since the beginning.
   [[nodiscard]] std::uint64_t taken_bytes() const { return taken_; }
 
  private:
-  void add_hole(CatalogueRange range);
+  void add_hole(const CatalogueRange& range);
 
-  std::vector<CatalogueRange> holes_;  ///< ascending, apart from each other
+  Holes holes_;  ///< none touches the end
   Position end_ = 0;
   std::uint64_t taken_ = 0;
 };
