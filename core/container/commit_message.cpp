@@ -75,6 +75,8 @@ Bytes encode(const CommitMessage& message) {
     out.varint(run.node);
     out.varint(run.doubt_ns);
   }
+  out.u8(message.unreachable ? 1 : 0);
+  if (message.unreachable) put_datasets(out, *message.unreachable);
   out.bytes(message.entries);
   return std::move(out).take();
 }
@@ -114,6 +116,10 @@ Result<CommitMessage> decode_commit_message(std::span<const std::byte> bytes) {
   BENTO_ASSIGN(const auto member_writes, in.bytes(writes));
   message.member_writes.assign(member_writes.begin(), member_writes.end());
   BENTO_ASSIGN(message.clocks, get_clocks(in));
+  BENTO_ASSIGN(const std::uint8_t looked, in.u8());
+  if (looked != 0) {
+    BENTO_ASSIGN(message.unreachable, get_datasets(in));
+  }
   BENTO_ASSIGN(const auto entries, in.bytes(in.remaining()));
   message.entries.assign(entries.begin(), entries.end());
   return message;
@@ -166,6 +172,10 @@ Result<CommitMessage> merge(std::span<const std::byte> lower, std::span<const st
   left.gapped.merge(right.gapped);
   left.member_writes.insert(left.member_writes.end(), right.member_writes.begin(),
                             right.member_writes.end());
+  if (!right.unreachable) left.unreachable.reset();
+  if (left.unreachable)
+    std::erase_if(*left.unreachable,
+                  [&](DatasetNumber dataset) { return !right.unreachable->contains(dataset); });
   if (left.differs || !left.status) return left;  // nobody will look at the entries
   if (left.entries.empty()) {
     left.entries = std::move(right.entries);

@@ -40,7 +40,9 @@ struct CommitMessage {
   std::set<DatasetNumber> gapped;        ///< of which some rank has written boxes with gaps
   Bytes member_writes;                   ///< decode_member_writes(); if the owner asked for them
   std::vector<ClockRun> clocks;          ///< of ranks of several nodes, with exact times
-  Bytes entries;                         ///< contribution to the step index
+  /// Datasets that no link leads to and no rank has open; nothing unless all ranks have looked.
+  std::optional<std::set<DatasetNumber>> unreachable;
+  Bytes entries;  ///< contribution to the step index
 };
 
 /// What the owner asks for in a second round; empty in the first one.

@@ -262,8 +262,13 @@ class Container {
   /// Commits everything since the last commit as one step. Collective. Errors are equal on all
   /// ranks and name file, rank and errno; earlier steps stay intact, and a later commit may
   /// succeed.
-  /// `view`: with view_at_commits, what plain readers find from now on.
-  Status commit(const ViewBuilder& view = {});
+  /// `view`: with view_at_commits, what plain readers find from now on. `unreachable`: if this rank
+  /// has looked for them, the datasets that no link leads to and nobody has open here. Those of
+  /// which all ranks say so are removed behind this commit; the next one stores that.
+  Status commit(const ViewBuilder& view = {},
+                std::optional<std::set<DatasetNumber>> unreachable = {});
+  /// Those that the last commit has removed. Equal on all ranks.
+  [[nodiscard]] const std::vector<DatasetNumber>& removed() const { return removed_; }
   /// Commits, completes what other readers see (META2, and the native view that `view` builds on
   /// the owner; without one an old native view is switched off) and closes all files. Collective.
   Status close(const ViewBuilder& view = {});
@@ -424,6 +429,8 @@ class Container {
   std::set<DatasetNumber> shared_datasets_;
   MemberWrites member_writes_;  ///< since the last commit; of a group of more than one rank
   OperationLog operations_;
+  std::optional<std::set<DatasetNumber>> unreachable_;  ///< during a commit
+  std::vector<DatasetNumber> removed_;
 };
 
 /// Does `work`, a read that may be done twice, and sees to it that all of it is of one step.

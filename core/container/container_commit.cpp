@@ -18,9 +18,14 @@
 
 namespace bento {
 
-Status Container::commit(const ViewBuilder& view) {
+Status Container::commit(const ViewBuilder& view,
+                         std::optional<std::set<DatasetNumber>> unreachable) {
   BENTO_TRY(check_home());
-  return commit_impl(false, view);
+  unreachable_ = std::move(unreachable);
+  removed_.clear();
+  Status done = commit_impl(false, view);
+  unreachable_.reset();
+  return done;
 }
 
 Status Container::close(const ViewBuilder& view) {
@@ -89,6 +94,7 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
     message.clocks.push_back({rank, 1, nodes_.group_of(rank), clock_doubt_ns_});
   // With keep=0 nothing is ever dead.
   if (state_.options.keep != 0) message.new_bytes = stream_.new_bytes();
+  message.unreachable = unreachable_;
   if (!mine || stream_.uncommitted().empty()) return encode(message);
   message.partial = member_writes_.partial();
   message.gapped = stream_.datasets_with_gaps();
@@ -172,6 +178,7 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     BENTO_ASSIGN(Root next, decode_root(sector));
     BENTO_ASSIGN(const std::uint8_t mirrored, in.u8());
     BENTO_ASSIGN(const std::uint64_t oldest_seen, in.u64());
+    BENTO_ASSIGN(const auto unreachable, get_datasets(in));
     BENTO_ASSIGN(plan, decode_liveness(message.subspan(in.offset()),
                                        own_writers(state_.plan, my_rank(), state_.ranks)));
     operations_.agreed();
@@ -191,6 +198,13 @@ Status Container::accept_commit(std::span<const std::byte> message, bool closing
     stream_.forget_unseen(plan, state_.root.step, free_before);
     // What comes now is later than everything in this step, for who looks at records alone.
     count_meeting();
+    // Here and not before the commit, which has their last records: the next one stores that they
+    // are gone.
+    for (const DatasetNumber dataset : unreachable) {
+      if (state_.index.find(dataset) == nullptr) continue;
+      remove(dataset);
+      removed_.push_back(dataset);
+    }
     // The step is safe: what fails here is for the next commit to say, on all ranks.
     Status marked = changed && stream_.attached()
                         ? stream_.write_file_block(state_.clock.now_ns(), false)

@@ -50,6 +50,7 @@ ByteWriter Owner::answer(const Bytes& merged, bool first_round, bool closing,
     // What a view shows is not written over while a plain reader may have that open.
     forget_old_views();
     out.u64(std::min(next.oldest, live_views_.oldest_step().value_or(next.oldest)));
+    put_datasets(out, message.unreachable.value_or(std::set<DatasetNumber>{}));
     out.bytes(dead);
     return {};
   });

@@ -10,13 +10,16 @@
 
 #include <fmt/format.h>
 
+#include "core/base/guarded.hpp"
 #include "core/base/hash.hpp"
 #include "core/base/hex.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 #include "hdf5/skeleton/plain_file.hpp"
 #include "hdf5/view/view_builder.hpp"
+#include "vol/file/dataset_state.hpp"
 #include "vol/file/linked_datasets.hpp"
+#include "vol/file/object.hpp"
 #include "vol/file/spread_cache.hpp"
 #include "vol/file/stats.hpp"
 
@@ -147,7 +150,15 @@ ViewBuilder FileContext::view_builder() const {
 }
 
 Status FileContext::commit() {
-  Status done = container_->commit(config().view_commits ? view_builder() : ViewBuilder{});
+  std::optional<std::set<DatasetNumber>> unreachable;
+  // The other ranks wait in the commit. That it cannot be found out costs space.
+  (void)guarded([&]() -> Status {
+    BENTO_ASSIGN(unreachable, unreachable_datasets());
+    return {};
+  });
+  Status done = container_->commit(config().view_commits ? view_builder() : ViewBuilder{},
+                                   std::move(unreachable));
+  forget_removed();
   tell_notes();
   return done;
 }
@@ -185,6 +196,62 @@ Status FileContext::remove_deleted() {
   return {};
 }
 
+// A program that deletes what is old and flushes would grow for ever if only the close removed it.
+// What was deleted can still be used where it is open, on whichever rank: all of them say at the
+// commit which datasets they cannot come to any more. Nothing if this is no time to look.
+Result<std::optional<std::set<DatasetNumber>>> FileContext::unreachable_datasets() {
+  unlinked_.clear();
+  if (!writable() || container_->counted_references() || container_->inherited())
+    return std::nullopt;
+  if (!deletions_.due(numbers_.size(), container_->skeleton().size())) return std::nullopt;
+  deletions_.looked(numbers_.size());
+  BENTO_ASSIGN(const auto linked, linked_objects(name_, container_->skeleton()));
+  deletions_.looked(linked.size());
+  std::set<DatasetNumber> unlinked;
+  for (const auto& [token, number] : numbers_) {
+    const auto found = linked.find(token);
+    if (found != linked.end() && found->second == H5O_TYPE_DATASET) continue;
+    unlinked_[number] = token;
+    unlinked.insert(number);
+  }
+  if (unlinked.empty())
+    deletions_.removed_all();
+  else if (!spare_open(linked, unlinked))
+    unlinked.clear();
+  return unlinked;
+}
+
+// False: there may be more of them than can be said. From a group that was deleted while it is open
+// a path leads to all that is in it. (An open attribute does not hold its object.)
+bool FileContext::spare_open(const LinkedObjects& linked, std::set<DatasetNumber>& unlinked) {
+  for (const Object* const object : open_objects()) {
+    if (object->type == H5I_FILE || object->under == nullptr) continue;
+    const auto identity = identity_of(object);
+    if (!identity) return false;
+    if (host_of_fileno(identity->fileno).get() != this || linked.contains(identity->token))
+      continue;
+    if (const auto known = numbers_.find(identity->token); known != numbers_.end())
+      unlinked.erase(known->second);
+    else if (object->type == H5I_GROUP)
+      return false;
+  }
+  return true;
+}
+
+void FileContext::forget_removed() {
+  std::size_t found = 0;
+  for (const DatasetNumber dataset : container_->removed()) {
+    const auto unlinked = unlinked_.find(dataset);
+    if (unlinked == unlinked_.end()) continue;
+    ++found;
+    written_together_.erase(dataset);
+    const auto known = numbers_.find(unlinked->second);
+    if (known != numbers_.end() && known->second == dataset) numbers_.erase(known);
+  }
+  if (!unlinked_.empty() && found == unlinked_.size()) deletions_.removed_all();
+  unlinked_.clear();
+}
+
 DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes,
                                    std::uint32_t rank, std::uint32_t flags,
                                    std::uint64_t extent_bytes, bool unlimited) {
@@ -198,6 +265,7 @@ DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t elemen
   }
   if (places_matter_) note_place(token);
   const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
+  deletions_.add_bytes(extent_bytes);
   note_declared(number, unlimited ? std::max(extent_bytes, kUnlimitedBytes * ranks) : extent_bytes);
   return number;
 }
@@ -237,7 +305,10 @@ Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool s
   ++extent_version_;
   if (shrinks) BENTO_TRY(container_->set_extent(dataset, extent));
   const std::uint64_t* const declared = declared_.find(dataset);
-  if (declared == nullptr || *declared < extent_bytes) note_declared(dataset, extent_bytes);
+  if (declared == nullptr || *declared < extent_bytes) {
+    deletions_.add_bytes(extent_bytes - (declared != nullptr ? *declared : 0));
+    note_declared(dataset, extent_bytes);
+  }
   return {};
 }
 

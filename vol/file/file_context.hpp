@@ -27,6 +27,7 @@
 #include "hdf5/skeleton/host.hpp"
 #include "vol/file/cached_file.hpp"
 #include "vol/file/commit_timer.hpp"
+#include "vol/file/deletions.hpp"
 #include "vol/file/unflushed_changes.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
@@ -54,6 +55,8 @@ struct SameToken {
     return std::memcmp(a.data(), b.data(), sizeof a) == 0;
   }
 };
+/// Objects of a file with their kinds.
+using LinkedObjects = std::unordered_map<TokenBytes, H5O_type_t, TokenHash, SameToken>;
 using NumbersByToken = std::unordered_map<TokenBytes, DatasetNumber, TokenHash, SameToken>;
 
 /// Numbers of all datasets by token. A later one may have been given the object address of a
@@ -137,7 +140,8 @@ class FileContext final : public SkeletonHost {
   [[nodiscard]] Container& container() { return *container_; }
   /// If it is written or read in a cache: where.
   [[nodiscard]] const std::optional<CachedFile>& cached() const { return cached_; }
-  /// Commits, and leaves a native view if the settings say so. Collective.
+  /// Commits, and leaves a native view if the settings say so. What the library has kept of the
+  /// file must be in the skeleton. Collective.
   Status commit();
   /// A flush has committed. If the file is in a cache, others look for it there from now on.
   /// Errors: kPermission, kNoSpace, kIo; on rank 0 alone.
@@ -172,6 +176,7 @@ class FileContext final : public SkeletonHost {
   /// Collective without communication; see Container::note_collective.
   void note_collective(std::string_view what, std::string_view detail) {
     unflushed_.add();
+    deletions_.add_call();
     container_->note_collective(what, detail);
   }
 
@@ -184,7 +189,10 @@ class FileContext final : public SkeletonHost {
   void undeclare(const TokenBytes& token);
   /// A link was removed, or a reference count lowered: some dataset may be gone. Collective without
   /// communication.
-  void note_deletion() { maybe_deleted_ = true; }
+  void note_deletion() {
+    maybe_deleted_ = true;
+    deletions_.add_deletion();
+  }
   /// The diverted dataset with this object token, null if its data is in the skeleton.
   [[nodiscard]] const DatasetDeclaration* find(const TokenBytes& token) const;
   /// H5Dset_extent. Collective without communication.
@@ -219,6 +227,9 @@ class FileContext final : public SkeletonHost {
   void note_places();
   void note_all_places();
   Status remove_deleted();
+  Result<std::optional<std::set<DatasetNumber>>> unreachable_datasets();
+  [[nodiscard]] bool spare_open(const LinkedObjects& linked, std::set<DatasetNumber>& unlinked);
+  void forget_removed();
   /// Quoted; empty if no link leads there. Makes no communication.
   [[nodiscard]] std::string path_of(DatasetNumber dataset) const;
 
@@ -247,6 +258,8 @@ class FileContext final : public SkeletonHost {
   Swmr swmr_ = Swmr::kNone;
   std::string refused_change_;
   bool maybe_deleted_ = false;
+  Deletions deletions_;
+  std::map<DatasetNumber, TokenBytes> unlinked_;  ///< during a commit
   bool places_matter_ = false;  ///< elements may be references, which are objects' places
 };
 

@@ -19,4 +19,7 @@ namespace bento::vol {
 Result<std::map<TokenBytes, std::string>> linked_datasets(const std::string& path,
                                                           const PagedImage& skeleton);
 
+/// All objects that hard links lead to, the root group included, with their kinds. As above.
+Result<LinkedObjects> linked_objects(const std::string& path, const PagedImage& skeleton);
+
 }  // namespace bento::vol
