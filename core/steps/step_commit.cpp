@@ -82,6 +82,10 @@ Status apply(SegmentSource& source, SegmentSink& sink, SegmentWriter& segments,
              DatasetEntry& entry, StepCommitted& totals, RecordRun::Memory memory) {
   if (change.deleted) {
     entry.deleted = commit.step;
+    if (oldest < commit.step) return {};
+    // No kept step has it: what the index holds of its records is nobody's.
+    entry.dropped += entry.steps.summary.steps;
+    entry.steps = {};
     return {};
   }
   if (change.part == nullptr && change.extents.empty()) return {};

@@ -265,7 +265,7 @@ DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t elemen
   }
   if (places_matter_) note_place(token);
   const auto ranks = static_cast<std::uint64_t>(container_->comm().size());
-  deletions_.add_bytes(extent_bytes);
+  deletions_.add_bytes(extent_bytes / ranks);
   note_declared(number, unlimited ? std::max(extent_bytes, kUnlimitedBytes * ranks) : extent_bytes);
   return number;
 }
@@ -306,7 +306,7 @@ Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool s
   if (shrinks) BENTO_TRY(container_->set_extent(dataset, extent));
   const std::uint64_t* const declared = declared_.find(dataset);
   if (declared == nullptr || *declared < extent_bytes) {
-    deletions_.add_bytes(extent_bytes - (declared != nullptr ? *declared : 0));
+    deletions_.add_bytes((extent_bytes - (declared != nullptr ? *declared : 0)) / ranks());
     note_declared(dataset, extent_bytes);
   }
   return {};

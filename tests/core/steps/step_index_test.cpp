@@ -558,6 +558,61 @@ TEST_CASE("step index: deleted datasets, unknown ones, steps out of order", "[co
   REQUIRE(then->find(3, {Dims{1ull << 63}, Dims{1}}).error().code == Code::kInvalidArgument);
 }
 
+TEST_CASE("step index: of a deleted dataset that no kept step has only the entry stays",
+          "[core][index][step]") {
+  for (const std::uint64_t keep : {0u, 1u, 2u}) {
+    MemoryBlobs blobs;
+    BlobRef root;
+    const auto in_use = [&] {
+      std::uint64_t count = 0;
+      StepIndex::BlobVisitor visitor;
+      visitor.blob = [&](const BlobRef&) -> Status {
+        ++count;
+        return {};
+      };
+      visitor.payload = [](std::span<const std::byte>) -> Status { return {}; };
+      REQUIRE(StepIndex::visit_blobs(blobs, root, visitor));
+      return count;
+    };
+    const auto commit = [&](std::uint64_t step, bool writes, std::vector<DatasetNumber> deleted) {
+      StepCommit next;
+      next.step = AbsoluteStep(step);
+      next.keep = keep;
+      next.deleted = std::move(deleted);
+      std::vector<std::byte> bytes;
+      if (step == 1) next.declared = {declare(0, 1), declare(1, 1)};
+      if (writes) {
+        ContributionBuilder builder;
+        for (const DatasetNumber dataset : {0u, 1u})
+          REQUIRE(builder.add(record_of(dataset, {Dims{step}, Dims{1}}, 0, step), 8));
+        bytes = builder.encode();
+        next.contribution = bytes;
+      }
+      const auto done = commit_step(blobs, blobs, root, next);
+      REQUIRE(done);
+      root = done->root;
+    };
+    commit(1, true, {});
+    commit(2, true, {});
+    commit(3, false, {});
+    const std::uint64_t before = in_use();
+    commit(4, false, {1});
+    // The step itself; and of the dataset an array of two steps with a segment each.
+    const std::uint64_t added = keep == 0 ? 1 : 0;
+    REQUIRE(in_use() == before + added - (keep == 1 ? 3 : 0));
+    commit(5, false, {});
+    const auto now = StepIndex::open(blobs, root);
+    REQUIRE(now);
+    REQUIRE(now->datasets()->size() == 1);
+    REQUIRE(now->find(0, {Dims{1}, Dims{1}})->pieces.size() == 1);
+    REQUIRE(now->find(1, {Dims{1}, Dims{1}}).error().code == Code::kNotFound);
+    if (keep != 0) continue;
+    const auto then = StepIndex::open(blobs, root, AbsoluteStep(3));
+    REQUIRE(then);
+    REQUIRE(then->find(1, {Dims{2}, Dims{1}})->pieces.size() == 1);
+  }
+}
+
 TEST_CASE("step index: a dataset first written in a late step", "[core][index][step]") {
   MemoryBlobs store;
   BlobRef root;
