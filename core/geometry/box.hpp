@@ -22,42 +22,40 @@ inline constexpr unsigned kMaxRank = 32;  ///< H5S_MAX_RANK
 class Dims {
  public:
   Dims() = default;
-  explicit Dims(unsigned rank, std::uint64_t value = 0) : rank_(rank) {
-    take_room();
+  explicit Dims(unsigned rank, std::uint64_t value = 0) {
+    take_room(rank);
     std::uint64_t* const to = at();
-    for (unsigned d = 0; d < rank_; ++d) to[d] = value;
+    for (unsigned d = 0; d < rank; ++d) to[d] = value;
   }
   Dims(std::initializer_list<std::uint64_t> values)
       : Dims(std::span<const std::uint64_t>(values.begin(), values.size())) {}
-  explicit Dims(std::span<const std::uint64_t> values)
-      : rank_(static_cast<unsigned>(values.size())) {
-    take_room();
-    take(values.data());
+  explicit Dims(std::span<const std::uint64_t> values) {
+    take_room(static_cast<unsigned>(values.size()));
+    std::uint64_t* const to = at();
+    for (unsigned d = 0; d < held_.rank; ++d) to[d] = values[d];
   }
-  Dims(const Dims& other) : rank_(other.rank_) {
-    take_room();
-    take(other.at());
+  Dims(const Dims& other) : Dims(other, other.many()) {}
+  Dims(Dims&& other) noexcept : held_(other.held_) {
+    if (many()) other.held_.rank = 0;
   }
-  Dims(Dims&& other) noexcept : rank_(other.rank_) { take_over(other); }
   Dims& operator=(const Dims& other) {
-    if (rank_ > kUsualRank || other.rank_ > kUsualRank) return *this = Dims(other);
-    rank_ = other.rank_;
-    take(other.few_);
+    if (many() || other.many()) return *this = Dims(other);
+    held_ = other.held_;
     return *this;
   }
   Dims& operator=(Dims&& other) noexcept {
     if (this == &other) return *this;
     give_back();
-    rank_ = other.rank_;
-    take_over(other);
+    held_ = other.held_;
+    if (many()) other.held_.rank = 0;
     return *this;
   }
   ~Dims() { give_back(); }
 
-  [[nodiscard]] unsigned rank() const { return rank_; }
+  [[nodiscard]] unsigned rank() const { return held_.rank; }
   std::uint64_t& operator[](unsigned d) { return at()[d]; }
   std::uint64_t operator[](unsigned d) const { return at()[d]; }
-  [[nodiscard]] std::span<const std::uint64_t> view() const { return {at(), rank_}; }
+  [[nodiscard]] std::span<const std::uint64_t> view() const { return {at(), held_.rank}; }
   /// Product of all values; 1 for rank 0 (a scalar). The largest number of 64 bits stands for all
   /// that are larger.
   [[nodiscard]] std::uint64_t product() const { return bytes(1); }
@@ -70,38 +68,36 @@ class Dims {
 
  private:
   static constexpr unsigned kUsualRank = 6;
+  /// Copied as it is, with what is uninitialised beyond its rank: that takes less than to look.
+  struct Held {
+    unsigned rank = 0;
+    union {
+      std::uint64_t few[kUsualRank];  // NOLINT(*-avoid-c-arrays)
+      std::uint64_t* many;            ///< of more dimensions
+    };
+  };
 
-  [[nodiscard]] std::uint64_t* at() { return rank_ <= kUsualRank ? few_ : many_; }
-  [[nodiscard]] const std::uint64_t* at() const { return rank_ <= kUsualRank ? few_ : many_; }
-  void take_room() {
-    if (rank_ > kUsualRank) many_ = new std::uint64_t[rank_];
-  }
-  void give_back() noexcept {
-    if (rank_ > kUsualRank) delete[] many_;
-  }
-  /// From a place with as many values; most have three at most, and a call would cost more.
-  void take(const std::uint64_t* values) {
-    std::uint64_t* const to = at();
-    if (rank_ > 0) to[0] = values[0];
-    if (rank_ > 1) to[1] = values[1];
-    if (rank_ > 2) to[2] = values[2];
-    for (unsigned d = 3; d < rank_; ++d) to[d] = values[d];
-  }
-  /// Leaves `other`, of the same rank, without dimensions if these had memory of their own.
-  void take_over(Dims& other) noexcept {
-    if (rank_ <= kUsualRank) {
-      take(other.few_);
+  Dims(const Dims& other, bool many) {
+    if (!many) {
+      held_ = other.held_;
       return;
     }
-    many_ = other.many_;
-    other.rank_ = 0;
+    take_room(other.held_.rank);
+    for (unsigned d = 0; d < held_.rank; ++d) held_.many[d] = other.held_.many[d];
+  }
+  [[nodiscard]] bool many() const { return held_.rank > kUsualRank; }
+  [[nodiscard]] std::uint64_t* at() { return many() ? held_.many : held_.few; }
+  [[nodiscard]] const std::uint64_t* at() const { return many() ? held_.many : held_.few; }
+  /// From nothing. If there is no memory, there are no dimensions.
+  void take_room(unsigned rank) {
+    if (rank > kUsualRank) held_.many = new std::uint64_t[rank];
+    held_.rank = rank;
+  }
+  void give_back() noexcept {
+    if (many()) delete[] held_.many;
   }
 
-  unsigned rank_ = 0;
-  union {
-    std::uint64_t few_[kUsualRank];  // NOLINT(*-avoid-c-arrays): uninitialised beyond rank_
-    std::uint64_t* many_;            ///< of more dimensions
-  };
+  Held held_;
 };
 
 /// Half-open box [start, start + count) of elements. Rank 0 is the one element of a scalar.

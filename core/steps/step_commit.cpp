@@ -54,8 +54,9 @@ class SegmentWriter {
   Result<SegmentEntry> write(SegmentContent& content, const ContributionPart* part,
                              RecordRun::Memory memory) {
     constexpr std::size_t kShortBytes = 512;  // so that the segment holds its page
-    const bool one_run = part != nullptr && part->pieces.size() == 1 && !part->has_ranges &&
-                         content.extents.empty() && part->pieces.front().size() <= kShortBytes;
+    const bool one_run = part != nullptr && part->records > 1 && part->pieces.size() == 1 &&
+                         !part->has_ranges && content.extents.empty() &&
+                         part->pieces.front().size() <= kShortBytes;
     if (one_run) {
       BENTO_ASSIGN(const bool alike, memo_.same_as_last(part->pieces.front(), part->shape));
       if (alike && last_ && last_->records == part->records)

@@ -150,13 +150,12 @@ Result<SelectionShape> shape_of_meant(hid_t space, const Dims& extent, H5S_sel_t
     shape.form = SelectionShape::Form::kBox;
     return shape;
   }
-  BENTO_ASSIGN(const auto regular, regular_of(space));
-  if (regular) {
-    if (regular->packed_grid().elements() != shape.elements)
+  BENTO_ASSIGN(shape.regular, regular_of(space));
+  if (shape.regular) {
+    if (shape.regular->packed_grid().elements() != shape.elements)
       return fail(Code::kInternal, "HDF5 takes a union of hyperslabs for other elements");
-    shape.regular = *regular;
-    shape.regular.start = shape.box.start;
-    shape.regular.normalise();
+    shape.regular->start = shape.box.start;
+    shape.regular->normalise();
     shape.form = SelectionShape::Form::kRegular;
     return shape;
   }
@@ -200,11 +199,11 @@ Status for_each_box(const SelectionShape& shape, std::size_t element_bytes,
           [&](const std::byte* data, std::byte* packed) { std::memcpy(packed, data, bytes); });
     }
     case SelectionShape::Form::kRegular: {
-      const Box grid = shape.regular.packed_grid();
-      for (std::uint64_t i = 0; i < shape.regular.boxes(); ++i) {
-        const Box part = shape.regular.packed_box(i);
+      const Box grid = shape.regular->packed_grid();
+      for (std::uint64_t i = 0; i < shape.regular->boxes(); ++i) {
+        const Box part = shape.regular->packed_box(i);
         BENTO_TRY(visit(
-            shape.regular.box(i),
+            shape.regular->box(i),
             [&](const std::byte* packed, std::byte* data) {
               copy_box(part, grid, packed, part, data, element_bytes);
             },

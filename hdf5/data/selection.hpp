@@ -31,8 +31,8 @@ Result<std::optional<Box>> single_block(hid_t space, const Dims& extent, std::ui
 /// What a selection covers, in one of three forms, cheapest first.
 struct SelectionShape {
   enum class Form { kEmpty, kBox, kRegular, kRuns } form = Form::kEmpty;
-  Box box;                   ///< kBox: the selection; otherwise its bounding box
-  RegularSelection regular;  ///< kRegular
+  Box box;                                  ///< kBox: the selection; otherwise its bounding box
+  std::optional<RegularSelection> regular;  ///< kRegular
   std::vector<RunBox> runs;  ///< kRuns: boxes with the packed position of each of their rows
   std::uint64_t elements = 0;
 };

@@ -192,8 +192,8 @@ Status read_sparse(Object* object, DatasetState& state, const SelectionShape& sh
                    std::byte* packed) {
   if (shape.form == SelectionShape::Form::kRuns)
     return read_all_runs(object, state, shape.runs, packed);
-  RegularReader reader(object, state, shape.regular, packed);
-  return reader.read({shape.regular, Dims(shape.box.rank())});
+  RegularReader reader(object, state, *shape.regular, packed);
+  return reader.read({*shape.regular, Dims(shape.box.rank())});
 }
 
 }  // namespace bento::vol

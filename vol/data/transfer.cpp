@@ -91,38 +91,39 @@ Status check_inside(const SelectionShape& shape, const Dims& extent) {
   return {};
 }
 
+/// Into `to`: to hand it on by value would move it about in every call for a small piece.
 template <class T>
-Result<T> of_side(const char* side, Result<T> result) {
-  if (result) return result;
-  return fail(std::move(result).error().with_context(side));
+Status take_of_side(const char* side, Result<T> result, T& to) {
+  if (!result) return fail(std::move(result).error().with_context(side));
+  to = std::move(*result);
+  return {};
 }
 
-Result<Plan> plan_transfer(Object* object, DatasetState& state, const TransferArgs& args,
-                           const ElementTypes& types) {
+Status plan_transfer(Object* object, DatasetState& state, const TransferArgs& args,
+                     const ElementTypes& types, Plan& plan) {
   if (args.file_space == H5S_PLIST)
     return fail(Code::kUnsupported,
                 "H5S_PLIST selections are not supported for datasets in a container");
-  Plan plan;
   BENTO_ASSIGN(const Dims extent, state.extent(object));
   if (args.file_space == H5S_ALL) {
     BENTO_ASSIGN(plan.shape, whole_shape(extent));
   } else {
-    BENTO_ASSIGN(plan.shape, of_side("file selection", shape_of(args.file_space)));
+    BENTO_TRY(take_of_side("file selection", shape_of(args.file_space), plan.shape));
     BENTO_TRY(check_inside(plan.shape, extent));
   }
 
   BENTO_TRY(check_bytes(plan.shape.elements, types.larger()));
   if (args.mem_space == H5S_BLOCK || (args.mem_space == H5S_ALL && args.file_space == H5S_ALL)) {
     plan.memory = ElementsInMemory::run(plan.shape.elements, 0);
-    return plan;
+    return {};
   }
   const hid_t memory = args.mem_space == H5S_ALL ? args.file_space : args.mem_space;
-  BENTO_ASSIGN(plan.memory, of_side("memory selection", ElementsInMemory::of(memory)));
+  BENTO_TRY(take_of_side("memory selection", ElementsInMemory::of(memory), plan.memory));
   if (plan.memory.elements() != plan.shape.elements)
     return fail(Code::kInvalidArgument,
                 fmt::format("memory selection has {} elements, file selection {}",
                             plan.memory.elements(), plan.shape.elements));
-  return plan;
+  return {};
 }
 
 Status gather(const Plan& plan, hid_t mem_type, std::size_t mem_bytes, const void* buffer,
@@ -172,7 +173,7 @@ Status read_packed(Object* object, DatasetState& state, const SelectionShape& sh
   std::vector<std::byte> bound(shape.box.elements() * state.element_bytes);
   BENTO_TRY(read_box(object, state, shape.box, bound.data()));
   if (shape.form == SelectionShape::Form::kRegular) {
-    shape.regular.gather(shape.box, bound.data(), packed, state.element_bytes);
+    shape.regular->gather(shape.box, bound.data(), packed, state.element_bytes);
     return {};
   }
   std::vector<std::byte> scratch;
@@ -273,7 +274,8 @@ Status read_copy(Object* object, DatasetState& state, const Plan& plan, const El
 Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const TransferArgs& args,
                                      const void* buffer) {
   const ElementTypes types = types_of(state, args);
-  BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args, types));
+  Plan plan;
+  BENTO_TRY(plan_transfer(object, state, args, types, plan));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a write of elements");
@@ -321,7 +323,8 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
 Result<std::uint64_t> transfer_read(Object* object, DatasetState& state, const TransferArgs& args,
                                     void* buffer) {
   const ElementTypes types = types_of(state, args);
-  BENTO_ASSIGN(const Plan plan, plan_transfer(object, state, args, types));
+  Plan plan;
+  BENTO_TRY(plan_transfer(object, state, args, types, plan));
   const std::uint64_t count = plan.shape.elements;
   if (count == 0) return std::uint64_t{0};
   if (buffer == nullptr) return fail(Code::kInvalidArgument, "no buffer for a read of elements");

@@ -33,7 +33,7 @@ Result<bool> touches_all_chunks(const Object* object, const SelectionShape& shap
   BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
   if (H5Pget_layout(dcpl.get()) != H5D_CHUNKED) return true;
   if (shape.form != SelectionShape::Form::kRegular) return false;
-  const RegularSelection& regular = shape.regular;
+  const RegularSelection& regular = *shape.regular;
   std::array<hsize_t, kMaxRank> chunk{};
   if (H5Pget_chunk(dcpl.get(), static_cast<int>(chunk.size()), chunk.data()) < 0)
     return fail(Code::kInternal, "the dataset's chunk shape cannot be asked");
@@ -56,7 +56,7 @@ Result<bool> worth_it(Object* object, DatasetState& state, const SelectionShape&
                       const WrittenMembers* written) {
   const bool alone = state.file->ranks() == 1;
   const std::uint64_t boxes =
-      shape.form == SelectionShape::Form::kRegular ? shape.regular.boxes() : shape.runs.size();
+      shape.form == SelectionShape::Form::kRegular ? shape.regular->boxes() : shape.runs.size();
   const auto elements = shape.box.count.checked_product();
   const std::uint64_t most_around = alone ? kMostAround : kMostAroundBesideOthers;
   if (boxes <= kFewBoxes || !elements || *elements / most_around > shape.elements ||
@@ -82,7 +82,7 @@ Result<bool> write_part(Object* object, DatasetState& state, const SelectionShap
       return false;
   }
   if (shape.form == SelectionShape::Form::kRegular) {
-    shape.regular.scatter(packed, shape.box, whole.get(), state.element_bytes);
+    shape.regular->scatter(packed, shape.box, whole.get(), state.element_bytes);
   } else {
     std::vector<std::byte> scratch;
     BENTO_TRY(for_each_box(shape, state.element_bytes,
@@ -100,7 +100,7 @@ Result<bool> write_part(Object* object, DatasetState& state, const SelectionShap
   }
   const std::span data(whole.get(), bytes);
   BENTO_TRY(container.write_with_gaps(state.number, shape.box, state.element_bytes, data,
-                                      shape.regular, state.range_of(data)));
+                                      *shape.regular, state.range_of(data)));
   return true;
 }
 
@@ -112,7 +112,7 @@ struct Cut {
 };
 
 Cut choose_cut(const SelectionShape& shape, std::size_t element_bytes) {
-  const RegularSelection& regular = shape.regular;
+  const RegularSelection& regular = *shape.regular;
   Cut cut;
   while (cut.dimension + 1 < regular.count.rank() && regular.count[cut.dimension] == 1 &&
          regular.block[cut.dimension] == 1)
@@ -128,13 +128,13 @@ Cut choose_cut(const SelectionShape& shape, std::size_t element_bytes) {
 SelectionShape part_of(const SelectionShape& shape, unsigned d, std::uint64_t first,
                        std::uint64_t count) {
   SelectionShape part = shape;
-  RegularSelection& regular = part.regular;
+  RegularSelection& regular = *part.regular;
   regular.start[d] += first * regular.stride[d];
   regular.count[d] = count;
   regular.normalise();
   part.box.start[d] = regular.start[d];
   part.box.count[d] = (count - 1) * regular.stride[d] + regular.block[d];
-  part.elements = shape.elements / shape.regular.count[d] * count;
+  part.elements = shape.elements / shape.regular->count[d] * count;
   return part;
 }
 
@@ -147,7 +147,7 @@ Result<bool> write_around(Object* object, DatasetState& state, const SelectionSh
   if (shape.form != SelectionShape::Form::kRegular)
     return write_part(object, state, shape, packed, written);
   const Cut cut = choose_cut(shape, state.element_bytes);
-  const std::uint64_t blocks = shape.regular.count[cut.dimension];
+  const std::uint64_t blocks = shape.regular->count[cut.dimension];
   for (std::uint64_t first = 0; first < blocks; first += cut.blocks) {
     const SelectionShape part =
         part_of(shape, cut.dimension, first, std::min(cut.blocks, blocks - first));
