@@ -67,7 +67,7 @@ Result<bool> RunJoiner::join_anew(std::span<const std::byte> left, std::span<con
 
 Result<bool> RunMemo::same_as_last(std::span<const std::byte> run, const RowShape& shape) {
   BENTO_TRY(head_.read(run, shape.width()));
-  for (const Field field : {kFieldCollective, kFieldTime, kFieldPosition})
+  for (const Field field : {kFieldCollective, kFieldTime, kFieldPosition, kFieldDistance})
     head_.row[shape.field(field)] = 0;
   const std::span<const std::uint64_t> row(head_.row.data(), shape.width());
   if (any_ && shape == shape_ && std::ranges::equal(row, std::span(row_).first(row.size())) &&

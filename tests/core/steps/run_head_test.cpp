@@ -133,8 +133,8 @@ TEST_CASE("two runs are alike if they were only written at another time to anoth
   for (int i = 0; i < 1000; ++i) {
     Rows rows = last.empty() || below(random, 4) == 0 ? some_rows(random, shape.width(), 3) : last;
     const auto moves = [&](unsigned field) {
-      return field == shape.field(kFieldPosition) || field == shape.field(kFieldTime) ||
-             field == shape.field(kFieldCollective);
+      return field == shape.field(kFieldPosition) || field == shape.field(kFieldDistance) ||
+             field == shape.field(kFieldTime) || field == shape.field(kFieldCollective);
     };
     auto field = static_cast<unsigned>(below(random, shape.width()));
     while (below(random, 2) == 0 && !moves(field))

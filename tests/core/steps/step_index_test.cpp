@@ -374,6 +374,7 @@ TEST_CASE("step index: datasets that were written alike are each found as they w
           record_of(dataset, {Dims{start}, Dims{size}}, rank, collective, 1000 * collective + rank);
       if (kind == 4 && rank % 2 == 1) record.box.start[0] -= 2;  // over the one before
       record.where.offset = position[rank] += 64;
+      record.header_distance = 200 + dataset % 7;
       session.ranks[rank].push_back(record);
       truths[dataset].records.push_back({1, record});
     }
