@@ -10,6 +10,7 @@
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/skeleton/open_files.hpp"
+#include "vol/file/destination.hpp"
 #include "vol/file/native_dataset.hpp"
 #include "vol/file/native_of_ranks.hpp"
 
@@ -17,13 +18,7 @@ namespace bento::vol {
 
 Result<ObjectIdentity> identity_of(const Object* object) {
   H5O_info2_t info{};
-  H5VL_object_get_args_t args{};
-  args.op_type = H5VL_OBJECT_GET_INFO;
-  args.args.get_info.oinfo = &info;
-  args.args.get_info.fields = H5O_INFO_BASIC;
-  const auto here = by_self(object->type);
-  if (H5VLobject_get(object->under, &here, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                     nullptr) < 0)
+  if (!ask_info(object, by_self(object->type), info))
     return fail(Code::kInternal, "the native connector does not know the object");
   ObjectIdentity identity;
   identity.token = token_bytes(info.token);

@@ -12,17 +12,20 @@
 
 namespace bento::vol {
 
-std::optional<H5O_info2_t> info_at(const Object* object, const H5VL_loc_params_t& place) {
-  H5O_info2_t info{};
+bool ask_info(const Object* object, const H5VL_loc_params_t& place, H5O_info2_t& info) {
   H5VL_object_get_args_t args{};
   args.op_type = H5VL_OBJECT_GET_INFO;
   args.args.get_info.oinfo = &info;
   args.args.get_info.fields = H5O_INFO_BASIC;
+  return H5VLobject_get(object->under, &place, object->under_vol_id, &args,
+                        H5P_DATASET_XFER_DEFAULT, nullptr) >= 0;
+}
+
+std::optional<H5O_info2_t> info_at(const Object* object, const H5VL_loc_params_t& place) {
+  H5O_info2_t info{};
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
-  if (H5VLobject_get(object->under, &place, object->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                     nullptr) < 0)
-    return std::nullopt;
+  if (!ask_info(object, place, info)) return std::nullopt;
   return info;
 }
 

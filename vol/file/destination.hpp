@@ -16,6 +16,9 @@
 
 namespace bento::vol {
 
+/// Asks the native library for the basic facts of the object at `place`, seen from `object`. False
+/// if it does not know; its error stack says why. Makes no communication.
+bool ask_info(const Object* object, const H5VL_loc_params_t& place, H5O_info2_t& info);
 /// The native library's answer about the object at `place`, seen from `object`; nothing where it
 /// finds none. Leaves the error stack alone. Task-local.
 std::optional<H5O_info2_t> info_at(const Object* object, const H5VL_loc_params_t& place);

@@ -10,6 +10,7 @@
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/quiet_errors.hpp"
+#include "vol/file/destination.hpp"
 
 namespace bento::vol {
 
@@ -44,16 +45,10 @@ Result<std::uint32_t> cache_entries(Object* file) {
 /// Makes the cache look `times` times at the object at `place`.
 void touch(const Object* where, const H5VL_loc_params_t& place, int times) {
   H5O_info2_t info{};
-  H5VL_object_get_args_t args{};
-  args.op_type = H5VL_OBJECT_GET_INFO;
-  args.args.get_info.oinfo = &info;
-  args.args.get_info.fields = H5O_INFO_BASIC;
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
   for (int i = 0; i < times; ++i)
-    if (H5VLobject_get(where->under, &place, where->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT,
-                       nullptr) < 0)
-      return;  // nor will the next one
+    if (!ask_info(where, place, info)) return;  // nor will the next one
 }
 
 }  // namespace
