@@ -79,6 +79,21 @@ bool has_known_shape(const Superblock& bytes) {
   return (version == 2 || version == 3) && address_bytes == 8;
 }
 
+void put(Superblock& bytes, std::size_t at, std::uint64_t value, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    bytes[at + i] = static_cast<std::byte>((value >> (8 * i)) & 0xFFu);
+}
+
+void put_checksum(Superblock& bytes) {
+  put(bytes, kChecksumAt, hdf5_checksum(std::span(bytes).first(kChecksumAt)), 4);
+}
+
+constexpr std::array<std::byte, 8> all_ones() {
+  std::array<std::byte, 8> bytes{};
+  bytes.fill(std::byte{0xFF});
+  return bytes;
+}
+
 }  // namespace
 
 bool is_superblock(const Superblock& bytes) {
@@ -86,15 +101,42 @@ bool is_superblock(const Superblock& bytes) {
                                        hdf5_checksum(std::span(bytes).first(kChecksumAt));
 }
 
+// Source: HDF5 File Format Specification 3.0, II.A: both layouts.
+Result<Superblock> newer_superblock(const OldSuperblock& old) {
+  constexpr std::size_t kSizesAt = 13;
+  constexpr std::size_t kOldBaseAt = 24;
+  constexpr std::size_t kOldEndAt = 40;
+  constexpr std::size_t kOldDriverAt = 48;
+  constexpr std::size_t kOldRootAt = 64;
+  constexpr std::array<std::byte, 8> kNone = all_ones();
+  // Addresses and lengths of 8 bytes, nodes of 2 x 4 links and of 2 x 16 nodes, no flags.
+  constexpr std::array<unsigned char, 11> kUsual = {8, 8, 0, 4, 0, 16, 0, 0, 0, 0, 0};
+  const auto bytes = std::span(old);
+  const auto usual = std::as_bytes(std::span(kUsual));
+  if (!has_hdf5_signature(bytes) || old[kVersionAt] != std::byte{0} ||
+      !std::ranges::equal(bytes.subspan(kSizesAt, usual.size()), usual) ||
+      !std::ranges::equal(bytes.subspan(kOldDriverAt, 8), kNone))
+    return fail(Code::kInternal, "no superblock of version 0 as this library writes it");
+  Superblock made{};
+  constexpr std::size_t kBaseAt = 12;
+  constexpr std::size_t kExtensionAt = 20;
+  constexpr std::size_t kRootAt = 36;
+  std::ranges::copy(bytes.first(kVersionAt), made.begin());
+  made[kVersionAt] = std::byte{2};
+  made[kVersionAt + 1] = made[kVersionAt + 2] = std::byte{8};
+  std::ranges::copy(bytes.subspan(kOldBaseAt, 8), made.begin() + kBaseAt);
+  std::ranges::copy(kNone, made.begin() + kExtensionAt);
+  std::ranges::copy(bytes.subspan(kOldEndAt, 8), made.begin() + kEndOfFileAt);
+  std::ranges::copy(bytes.subspan(kOldRootAt, 8), made.begin() + kRootAt);
+  put_checksum(made);
+  return made;
+}
+
 Status set_end_of_file(Superblock& bytes, std::uint64_t end_of_file) {
   if (!has_known_shape(bytes))
     return fail(Code::kInternal, "no superblock of version 2 or 3 with 8-byte addresses");
-  const auto put = [&bytes](std::size_t at, std::uint64_t value, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i)
-      bytes[at + i] = static_cast<std::byte>((value >> (8 * i)) & 0xFFu);
-  };
-  put(kEndOfFileAt, end_of_file, 8);
-  put(kChecksumAt, hdf5_checksum(std::span(bytes).first(kChecksumAt)), 4);
+  put(bytes, kEndOfFileAt, end_of_file, 8);
+  put_checksum(bytes);
   return {};
 }
 

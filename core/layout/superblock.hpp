@@ -30,6 +30,15 @@ std::uint32_t hdf5_checksum(std::span<const std::byte> bytes);
 /// Signature, version 2 or 3, 8-byte addresses, checksum.
 bool is_superblock(const Superblock& bytes);
 
+/// Length of a version 0 superblock, as the library writes it.
+inline constexpr std::size_t kOldSuperblockBytes = 96;
+using OldSuperblock = std::array<std::byte, kOldSuperblockBytes>;
+
+/// One of version 2 that says the same, as far as a file without a driver of its own and with
+/// B-tree nodes of the usual sizes goes. Errors: kInternal (not a superblock of version 0 with
+/// 8-byte addresses, or one that says more).
+Result<Superblock> newer_superblock(const OldSuperblock& old);
+
 /// Sets the end-of-file address (absolute) and the checksum. Errors: kInternal (not a superblock
 /// of version 2 or 3 with 8-byte addresses).
 Status set_end_of_file(Superblock& bytes, std::uint64_t end_of_file);

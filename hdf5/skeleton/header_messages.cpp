@@ -45,16 +45,30 @@ Result<bool> has_usual_fields(std::span<const std::byte> image) {
 /// Offset and length in the image.
 using Block = std::pair<std::uint64_t, std::uint64_t>;
 
+class ImageSource final : public HeaderSource {
+ public:
+  explicit ImageSource(std::span<const std::byte> image) : image_(image) {}
+  Result<std::span<const std::byte>> bytes(std::uint64_t offset, std::uint64_t length) override {
+    if (offset > image_.size() || length > image_.size() - offset) return not_of_this_kind();
+    return image_.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
+  }
+  Result<std::span<const std::byte>> up_to(std::uint64_t offset, std::uint64_t most) override {
+    if (offset > image_.size()) return not_of_this_kind();
+    return bytes(offset, std::min<std::uint64_t>(most, image_.size() - offset));
+  }
+
+ private:
+  std::span<const std::byte> image_;
+};
+
 class Walk {
  public:
-  Walk(std::span<const std::byte> image, const std::function<Status(const HeaderMessage&)>& visit)
-      : image_(image), visit_(visit) {}
+  Walk(HeaderSource& source, const std::function<Status(const HeaderMessage&)>& visit)
+      : source_(source), visit_(visit) {}
 
   Result<unsigned> run(std::uint64_t address) {
-    BENTO_ASSIGN(const bool usual, has_usual_fields(image_));
-    if (!usual || address > image_.size()) return not_of_this_kind();
-    const auto header = image_.subspan(static_cast<std::size_t>(address));
-    version_ = begins_with(header, "OHDR") ? 2 : 1;
+    BENTO_ASSIGN(const auto begin, source_.up_to(address, kMostPrefix));
+    version_ = begins_with(begin, "OHDR") ? 2 : 1;
     BENTO_ASSIGN(const Block first, version_ == 2 ? first_of_2(address) : first_of_1(address));
     blocks_.push_back(first);
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -66,9 +80,7 @@ class Walk {
 
  private:
   Result<std::span<const std::byte>> bytes_of(const Block& block) const {
-    const auto [offset, length] = block;
-    if (offset > image_.size() || length > image_.size() - offset) return not_of_this_kind();
-    return image_.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(length));
+    return source_.bytes(block.first, block.second);
   }
 
   Result<Block> first_of_1(std::uint64_t address) {
@@ -83,8 +95,8 @@ class Walk {
   }
 
   Result<Block> first_of_2(std::uint64_t address) {
-    const auto rest = image_.subspan(static_cast<std::size_t>(address));
-    ByteReader in = header_reader(rest.first(std::min(rest.size(), kMostPrefix)));
+    BENTO_ASSIGN(const auto prefix, source_.up_to(address, kMostPrefix));
+    ByteReader in = header_reader(prefix);
     BENTO_TRY(in.skip(kSignatureBytes));
     BENTO_ASSIGN(const std::uint8_t version, in.u8());
     BENTO_ASSIGN(const std::uint8_t flags, in.u8());
@@ -107,9 +119,9 @@ class Walk {
       BENTO_ASSIGN(message.kind, in.u16());
     }
     BENTO_ASSIGN(const std::uint16_t size, in.u16());
-    BENTO_ASSIGN(const std::uint8_t flags, in.u8());
+    BENTO_ASSIGN(message.flags, in.u8());
     BENTO_TRY(in.skip(version_ == 1 ? 3 : has_order_ ? 2 : 0));
-    message.shared = (flags & kMessageShared) != 0;
+    message.shared = (message.flags & kMessageShared) != 0;
     message.at = begin + in.offset();
     BENTO_ASSIGN(message.bytes, in.bytes(size));
     return message;
@@ -144,7 +156,7 @@ class Walk {
     return {};
   }
 
-  std::span<const std::byte> image_;
+  HeaderSource& source_;
   const std::function<Status(const HeaderMessage&)>& visit_;
   std::vector<Block> blocks_;
   unsigned version_ = 0;
@@ -155,7 +167,15 @@ class Walk {
 
 Result<unsigned> visit_header(std::span<const std::byte> image, std::uint64_t address,
                               const std::function<Status(const HeaderMessage&)>& visit) {
-  return Walk(image, visit).run(address);
+  BENTO_ASSIGN(const bool usual, has_usual_fields(image));
+  if (!usual) return not_of_this_kind();
+  ImageSource source(image);
+  return visit_header(source, address, visit);
+}
+
+Result<unsigned> visit_header(HeaderSource& source, std::uint64_t address,
+                              const std::function<Status(const HeaderMessage&)>& visit) {
+  return Walk(source, visit).run(address);
 }
 
 }  // namespace bento::vol

@@ -6,6 +6,8 @@
 
 #include "hdf5/base/cache_settings.hpp"
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/library_version.hpp"
+#include "hdf5/view/symbol_table.hpp"
 
 namespace bento::vol {
 
@@ -15,7 +17,8 @@ OpenView::~OpenView() {
   (void)close();
 }
 
-Status OpenView::create(const std::string& name, hid_t like, ObjectTimes times) {
+Status OpenView::create(const std::string& name, hid_t like, ObjectTimes times, LinkTables tables) {
+  bool as_old = false;
   const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
   const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
   if ((view_->base() != 0 && H5Pset_userblock(creation.get(), view_->base()) < 0) ||
@@ -25,10 +28,16 @@ Status OpenView::create(const std::string& name, hid_t like, ObjectTimes times) 
   if (like >= 0) {
     const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
     BENTO_TRY(copy_group_properties(root.get(), creation.get(), times));
+    as_old = tables == LinkTables::kKept && has_symbol_table(root.get());
+    if (as_old && H5Pset_libver_bounds(access.get(), H5F_LIBVER_EARLIEST, newest_format()) < 0)
+      return fail(Code::kInternal, fmt::format("{}: the oldest format is refused", name));
   }
   file_ = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation.get(), access.get()));
   BENTO_TRY(view_->failure());
-  if (file_.valid()) return {};
+  // Only the root group is to be as before 1.8.
+  if (file_.valid() &&
+      (!as_old || H5Fset_libver_bounds(file_.get(), H5F_LIBVER_V18, newest_format()) >= 0))
+    return {};
   return fail(Code::kInternal,
               fmt::format("{}: no HDF5 file can be made ({})", name, innermost_error()));
 }
@@ -52,8 +61,10 @@ Status OpenView::complete() {
   return closed;
 }
 
-Result<Superblock> OpenView::finish() {
+Result<Superblock> OpenView::finish(const Last& last) {
   BENTO_TRY(complete());
+  if (last) BENTO_TRY(last(*view_));
+  BENTO_TRY(view_->failure());
   BENTO_TRY(view_->store());
   return view_->superblock();
 }

@@ -4,6 +4,8 @@
 /// An HDF5 file of our making while the library writes it through a ViewFile.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -17,6 +19,8 @@
 
 namespace bento::vol {
 
+enum class LinkTables : std::uint8_t { kNone, kKept };
+
 /// Whatever happens, the library's file is closed before its place goes. Not thread-safe.
 class OpenView {
  public:
@@ -29,11 +33,14 @@ class OpenView {
 
   /// `name` is for error texts. The root group gets the properties of that of the open file `like`;
   /// those of any new file if that is no id. Errors: kInternal, and those of the place.
-  Status create(const std::string& name, hid_t like, ObjectTimes times = ObjectTimes::kAsWanted);
+  /// `tables`: has it a symbol table if that has one (symbol_table.hpp)?
+  Status create(const std::string& name, hid_t like, ObjectTimes times = ObjectTimes::kAsWanted,
+                LinkTables tables = LinkTables::kNone);
   /// Closes the library's file, which allocates nothing after that, and stores what gathered in
   /// memory. All other ids in it must be closed. Returns the superblock, whose end of file is not
-  /// set. Errors: as create(), kIo.
-  Result<Superblock> finish();
+  /// set. Between the two `last` may change the file's bytes. Errors: as create(), kIo.
+  using Last = std::function<Status(ViewFile& view)>;
+  Result<Superblock> finish(const Last& last = {});
   /// The first half of finish(): nothing that gathered in memory is stored.
   Status complete();
 

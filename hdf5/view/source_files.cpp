@@ -142,7 +142,8 @@ std::string SourceFiles::file_name(std::uint32_t index) const {
 Status SourceFiles::create_file(Part& part, std::uint32_t index, hid_t like) {
   part.place = std::make_unique<Place>(job_.spaces[index]);
   part.open = std::make_unique<OpenView>(*part.place);
-  return part.open->create(fmt::format("native view of {}", physical_name(job_.path, index)), like);
+  return part.open->create(fmt::format("native view of {}", physical_name(job_.path, index)), like,
+                           ObjectTimes::kAsWanted, LinkTables::kKept);
 }
 
 Result<hid_t> SourceFiles::create_main(hid_t like) {
@@ -248,7 +249,8 @@ Status write_notes(hid_t top, const std::vector<std::string>& notes) {
   return write_text(top, kNotes, text);
 }
 
-Result<std::vector<std::optional<Superblock>>> SourceFiles::finish() {
+Result<std::vector<std::optional<Superblock>>> SourceFiles::finish(
+    const OpenView::Last& last_of_main) {
   // The main file says which view is in use even if all its sources are in other files.
   for (std::size_t index = 1; index < parts_.size(); ++index)
     if (parts_[index].used) BENTO_TRY(part(0));
@@ -257,7 +259,8 @@ Result<std::vector<std::optional<Superblock>>> SourceFiles::finish() {
     Part& part = parts_[index];
     if (!part.open) continue;
     part.close_groups();
-    BENTO_ASSIGN(superblocks[index], part.open->finish());
+    BENTO_ASSIGN(superblocks[index],
+                 part.open->finish(index == 0 ? last_of_main : OpenView::Last{}));
   }
   return superblocks;
 }

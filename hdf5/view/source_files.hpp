@@ -61,9 +61,9 @@ class SourceFiles {
 
   /// Text in the file about what it does not show, as an attribute of /.h5bento.
   Status write_notes(const std::vector<std::string>& notes);
-  /// Closes the HDF5 files and stores them. Returns one superblock for each
-  /// physical file that has a view.
-  Result<std::vector<std::optional<Superblock>>> finish();
+  /// Closes the HDF5 files and stores them, file 0 after `last_of_main`. Returns one superblock for
+  /// each physical file that has a view.
+  Result<std::vector<std::optional<Superblock>>> finish(const OpenView::Last& last_of_main);
 
  private:
   /// Fresh space in one physical file of the container.

@@ -12,6 +12,7 @@
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/skeleton/header_bytes.hpp"
 #include "hdf5/view/group_properties.hpp"
+#include "hdf5/view/symbol_table.hpp"
 
 namespace bento::vol {
 
@@ -146,38 +147,40 @@ Status TreeCopy::copy_links(const H5O_token_t& from, const H5O_token_t& to,
                   collect, &links) < 0)
     return copy_failure(path, "its links cannot be listed");
   if (!as_created) sort_by_place(links);
+  const Destination destination{fresh.get(), to, has_symbol_table(fresh.get())};
   for (const auto& link : links) {
     if (path.empty() && link.name == skip_) continue;
     BENTO_TRY(go_on_());
     BENTO_TRY(
-        copy_link(old.get(), fresh.get(), link.name.c_str(), link.info, path + "/" + link.name));
+        copy_link(old.get(), destination, link.name.c_str(), link.info, path + "/" + link.name));
   }
   return {};
 }
 
-Status TreeCopy::copy_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
-                           const std::string& path) {
+Status TreeCopy::copy_link(hid_t from, const Destination& to, const char* name,
+                           const H5L_info2_t& info, const std::string& path) {
   PlistHandle own;
   if (info.cset != H5T_CSET_ASCII) {
     own = PlistHandle(H5Pcreate(H5P_LINK_CREATE));
     if (H5Pset_char_encoding(own.get(), info.cset) < 0) return copy_failure(path, "character set");
   }
   const hid_t list = own.valid() ? own.get() : H5P_DEFAULT;
-  if (info.type == H5L_TYPE_HARD) return copy_hard_link(from, to, name, info, list, path);
+  if (info.type == H5L_TYPE_HARD) return copy_hard_link({from, name, info.u.token}, to, list, path);
   std::vector<char> value(info.u.val_size + 1, '\0');
   if (info.u.val_size > 0 && H5Lget_val(from, name, value.data(), info.u.val_size, H5P_DEFAULT) < 0)
     return copy_failure(path, "its link value is unreadable");
   herr_t made = -1;
   if (info.type == H5L_TYPE_SOFT) {
-    made = make_link(nullptr, value.data(), to, name, list);
+    made = make_link(nullptr, value.data(), to.group, name, list);
   } else if (info.type == H5L_TYPE_EXTERNAL) {
     const char* file = nullptr;
     const char* object = nullptr;
     unsigned flags = 0;
     if (H5Lunpack_elink_val(value.data(), info.u.val_size, &flags, &file, &object) >= 0)
-      made = make_link(file, object, to, name, list);
+      made = make_link(file, object, to.group, name, list);
   } else {
-    made = H5Lcreate_ud(to, name, info.type, value.data(), info.u.val_size, list, H5P_DEFAULT);
+    made =
+        H5Lcreate_ud(to.group, name, info.type, value.data(), info.u.val_size, list, H5P_DEFAULT);
   }
   return made < 0 ? Status(copy_failure(path, "its link cannot be made")) : Status{};
 }
@@ -193,11 +196,11 @@ herr_t TreeCopy::make_link(const char* file, const char* path, hid_t to, const c
                          : H5Lcreate_external(file, path, to, name, lcpl, H5P_DEFAULT);
 }
 
-Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
-                                hid_t lcpl, const std::string& path) {
-  const H5O_token_t& token = info.u.token;
+Status TreeCopy::copy_hard_link(const HardLink& link, const Destination& to, hid_t lcpl,
+                                const std::string& path) {
+  const H5O_token_t& token = link.object;
   const auto link_to = [&](hid_t object) -> Status {
-    if (H5Olink(object, to, name, lcpl, H5P_DEFAULT) < 0)
+    if (H5Olink(object, to.group, link.name, lcpl, H5P_DEFAULT) < 0)
       return copy_failure(path, "its link cannot be made");
     return {};
   };
@@ -207,14 +210,15 @@ Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5
   }
   auto absent = absent_.find(bytes_of(token));
   if (absent == absent_.end() && copy_whole_) {
-    BENTO_ASSIGN(const bool copied, copy_whole_(from, name, to, lcpl, token));
-    if (copied) {
+    BENTO_ASSIGN(const WholeCopy copy, copy_whole_(link, to, lcpl));
+    if (copy.token)
+      objects_.add(token, *copy.token);
+    else if (copy.made)
       objects_.add(token, path.substr(1));
-      return {};
-    }
+    if (copy.made) return {};
   }
   if (absent == absent_.end()) {
-    const ObjectHandle old(H5Oopen(from, name, H5P_DEFAULT));
+    const ObjectHandle old(H5Oopen(link.group, link.name, H5P_DEFAULT));
     if (!old.valid()) return copy_failure(path, "cannot be opened");
     BENTO_ASSIGN(const ObjectHandle made, make_object(old.get(), token, path));
     if (made.valid()) {
@@ -225,7 +229,8 @@ Status TreeCopy::copy_hard_link(hid_t from, hid_t to, const char* name, const H5
     }
     absent = absent_.find(bytes_of(token));
   }
-  if (H5Lcreate_soft(dangling_target(absent->second).c_str(), to, name, lcpl, H5P_DEFAULT) < 0)
+  if (H5Lcreate_soft(dangling_target(absent->second).c_str(), to.group, link.name, lcpl,
+                     H5P_DEFAULT) < 0)
     return copy_failure(path, "its link cannot be made");
   return {};
 }
@@ -252,7 +257,8 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
     case H5I_GROUP: {
       const PlistHandle list(H5Pcreate(H5P_GROUP_CREATE));
       BENTO_TRY(copy_group_properties(from, list.get(), times_));
-      made = ObjectHandle(H5Gcreate_anon(to_, list.get(), H5P_DEFAULT));
+      made = ObjectHandle(make_group_ ? make_group_(from, list.get()).release()
+                                      : H5Gcreate_anon(to_, list.get(), H5P_DEFAULT));
       if (!made.valid()) break;
       H5O_info2_t info{};
       if (H5Oget_info3(made.get(), &info, H5O_INFO_BASIC) < 0) break;

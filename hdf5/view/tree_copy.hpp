@@ -39,10 +39,29 @@ class TreeCopy {
   using MakeDataset = std::function<Result<MadeDataset>(hid_t from, const H5O_token_t& token,
                                                         hid_t type, const std::string& path)>;
 
-  /// Copies the object that hard link `name` of group `from` leads to, with all that it has, and
-  /// links it in group `to`. False: nothing was done.
-  using CopyWhole = std::function<Result<bool>(hid_t from, const char* name, hid_t to, hid_t lcpl,
-                                               const H5O_token_t& token)>;
+  /// A hard link and the object that it leads to.
+  struct HardLink {
+    hid_t group;  ///< that it is in
+    const char* name;
+    const H5O_token_t& object;
+  };
+  /// The group of the copy that the link comes into.
+  struct Destination {
+    hid_t group;
+    const H5O_token_t& token;
+    bool table;  ///< has it a symbol table (symbol_table.hpp)?
+  };
+  struct WholeCopy {
+    bool made = false;  ///< if not, nothing was done
+    /// The copy; if not known, the link leads to it.
+    std::optional<H5O_token_t> token;
+  };
+  /// Copies an object, with all that it has and its link. Where the group has a symbol table, the
+  /// link may be missing until the file is closed, if the object's token is known.
+  using CopyWhole =
+      std::function<Result<WholeCopy>(const HardLink& from, const Destination& to, hid_t lcpl)>;
+  /// Makes a group, anonymous in the new file, for the copy of `from`.
+  using MakeGroup = std::function<GroupHandle(hid_t from, hid_t gcpl)>;
 
   struct LinkTarget {
     std::string file;  ///< of an external link; empty: the same file, by a soft link
@@ -62,6 +81,9 @@ class TreeCopy {
 
   /// Asked first for each object.
   void set_copy_whole(CopyWhole copy) { copy_whole_ = std::move(copy); }
+
+  /// Instead of H5Gcreate_anon.
+  void set_make_group(MakeGroup make) { make_group_ = std::move(make); }
 
   /// Of the groups and committed types.
   void set_times(ObjectTimes times) { times_ = times; }
@@ -94,11 +116,11 @@ class TreeCopy {
 
   [[nodiscard]] Status check_own_messages() const;
   Status copy_links(const H5O_token_t& from, const H5O_token_t& to, const std::string& path);
-  Status copy_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info,
+  Status copy_link(hid_t from, const Destination& to, const char* name, const H5L_info2_t& info,
                    const std::string& path);
   herr_t make_link(const char* file, const char* path, hid_t to, const char* name,
                    hid_t lcpl) const;
-  Status copy_hard_link(hid_t from, hid_t to, const char* name, const H5L_info2_t& info, hid_t lcpl,
+  Status copy_hard_link(const HardLink& link, const Destination& to, hid_t lcpl,
                         const std::string& path);
   Result<ObjectHandle> make_object(hid_t from, const H5O_token_t& token, const std::string& path);
   /// The type in the new file: committed if the old one is, and then one object for all.
@@ -122,6 +144,7 @@ class TreeCopy {
   std::function<Status()> go_on_;
   Retarget retarget_;
   CopyWhole copy_whole_;
+  MakeGroup make_group_;
   ObjectTimes times_ = ObjectTimes::kAsWanted;
   std::string skip_;
   ObjectMap objects_;

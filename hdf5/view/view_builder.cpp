@@ -8,6 +8,7 @@
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/skeleton/skeleton_copy.hpp"
 #include "hdf5/view/source_files.hpp"
+#include "hdf5/view/symbol_table.hpp"
 #include "hdf5/view/tree_copy.hpp"
 #include "hdf5/view/whole_copies.hpp"
 
@@ -23,17 +24,17 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
   SourceFiles files(job);
   BENTO_ASSIGN(const hid_t main, files.create_main(skeleton.file()));
   DatasetViews datasets(settings, job, files, main);
-  WholeCopies whole(job, skeleton, datasets.diverted());
+  WholeCopies whole(job, skeleton, datasets.diverted(), files.main_view());
   TreeCopy tree(
       skeleton.file(), main,
       [&datasets](hid_t from, const H5O_token_t& token, hid_t type, const std::string& path) {
         return datasets.make(from, token, type, path);
       },
       [&files] { return files.failure(); }, kViewGroup);
-  tree.set_copy_whole(
-      [&whole](hid_t from, const char* name, hid_t to, hid_t lcpl, const H5O_token_t& token) {
-        return whole.copy(from, name, to, lcpl, token);
-      });
+  tree.set_copy_whole([&whole](const TreeCopy::HardLink& from, const TreeCopy::Destination& to,
+                               hid_t lcpl) { return whole.copy(from, to, lcpl); });
+  tree.set_make_group(
+      [main](hid_t from, hid_t gcpl) { return make_group_as_before(main, from, gcpl); });
   Status copied = tree.run();
   // What the driver met says more than what came of it.
   BENTO_TRY(files.failure());
@@ -46,7 +47,8 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
         fmt::format("{} references lead to objects without a path and are null in the native view",
                     tree.dropped_references()));
   BENTO_TRY(files.write_notes(view.notes));
-  BENTO_ASSIGN(view.superblocks, files.finish());
+  BENTO_ASSIGN(view.superblocks,
+               files.finish([&whole](ViewFile& main_view) { return whole.link_all(main_view); }));
   return view;
 }
 

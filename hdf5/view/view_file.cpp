@@ -129,7 +129,7 @@ void ViewFile::read(std::uint64_t address, std::span<std::byte> into) noexcept {
 }
 
 Status ViewFile::try_read(std::uint64_t address, std::span<std::byte> into) {
-  if (address >= base() && address < base() + kSuperblockBytes) {
+  if (address >= base() && address < base() + superblock_.size()) {
     const std::size_t skip = static_cast<std::size_t>(address - base());
     std::memcpy(into.data(), superblock_.data() + skip,
                 std::min(into.size(), superblock_.size() - skip));
@@ -164,7 +164,7 @@ void ViewFile::write(std::uint64_t address, std::span<const std::byte> from) noe
 // The library gathers metadata that lies side by side, and writes it at once: that may be several
 // regions, in whatever order they were allocated.
 Status ViewFile::try_write(std::uint64_t address, std::span<const std::byte> from) {
-  if (address >= base() && address + from.size() <= base() + kSuperblockBytes) {
+  if (address >= base() && address + from.size() <= base() + superblock_.size()) {
     std::memcpy(superblock_.data() + (address - base()), from.data(), from.size());
     return {};
   }
@@ -202,6 +202,13 @@ std::uint64_t ViewFile::adopted_from(std::uint64_t address) const {
   if (behind == adopted_runs_.begin()) return 0;
   const auto& [start, bytes] = *std::prev(behind);
   return address < start + bytes ? start + bytes - address : 0;
+}
+
+Result<Superblock> ViewFile::superblock() const {
+  Superblock newer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled at once
+  std::copy_n(superblock_.begin(), newer.size(), newer.begin());
+  if (is_superblock(newer)) return newer;
+  return newer_superblock(superblock_);
 }
 
 // Also metadata, which lies between the data: what of it changes again is written then.

@@ -55,7 +55,8 @@ class ViewFile {
 
   /// Writes what gathered in memory into the file, after H5Fclose. Errors: kIo, kNoSpace.
   Status store();
-  [[nodiscard]] const Superblock& superblock() const { return superblock_; }
+  /// Of version 2 or 3, whichever the library wrote. Errors: as newer_superblock().
+  [[nodiscard]] Result<Superblock> superblock() const;
   /// Address of the superblock: the file's user block ends there.
   [[nodiscard]] std::uint64_t base() const { return base_; }
 
@@ -106,7 +107,7 @@ class ViewFile {
   std::map<std::uint64_t, std::uint64_t> adopted_runs_;  ///< address -> bytes
   std::uint64_t next_address_ = 0;
   std::uint64_t next_bytes_ = 0;
-  Superblock superblock_{};
+  OldSuperblock superblock_{};  ///< or a newer one, which is shorter
   std::vector<DatasetHandle> kept_;
 };
 

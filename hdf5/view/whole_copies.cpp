@@ -3,28 +3,67 @@
 #include "hdf5/view/whole_copies.hpp"
 
 #include <algorithm>
+#include <utility>
 
-#include "hdf5/skeleton/contiguous_header.hpp"
+#include "hdf5/base/tokens.hpp"
 #include "hdf5/skeleton/header_bytes.hpp"
 #include "hdf5/view/dataset_view.hpp"
 
 namespace bento::vol {
 
-Result<bool> WholeCopies::copy(hid_t from, const char* name, hid_t to, hid_t lcpl,
-                               const H5O_token_t& token) {
-  const DatasetDeclaration* const declared = diverted_.find(token);
-  if (declared == nullptr || (declared->flags & kVariableElements) != 0) return false;
-  const auto header = read_contiguous_header(
-      skeleton_.bytes(), header_address(std::as_bytes(std::span(token.__data))));
+namespace {
+
+std::uint64_t address_of(const H5O_token_t& token) {
+  return header_address(std::as_bytes(std::span(token.__data)));
+}
+
+}  // namespace
+
+Result<TreeCopy::WholeCopy> WholeCopies::copy(const TreeCopy::HardLink& from,
+                                              const TreeCopy::Destination& to, hid_t lcpl) {
+  const TreeCopy::WholeCopy none;
+  const DatasetDeclaration* const declared = diverted_.find(from.object);
+  if (declared == nullptr || (declared->flags & kVariableElements) != 0) return none;
+  const auto header = read_contiguous_header(skeleton_.bytes(), address_of(from.object));
   if (!header || header->extent.rank() != declared->rank ||
       header->element_bytes != declared->element_bytes)
-    return false;
+    return none;
   const auto all = read_elements(*declared, header->extent);
   // Who makes it anew finds out the same, and leaves it out by name.
   if (!all && all.error().code != Code::kCorrupt) return fail(all.error());
-  if (!all || !*all) return false;
+  if (!all || !*all) return none;
+  if (to.table) {
+    BENTO_ASSIGN(const auto copy, put(*header));
+    if (!copy) return none;
+    links_[address_of(to.token)].push_back({from.name, *copy});
+    return TreeCopy::WholeCopy{true, token_of(*copy)};
+  }
   skeleton_.give(header->address_at, elements_);
-  return H5Ocopy(from, name, to, name, H5P_DEFAULT, lcpl) >= 0;
+  return TreeCopy::WholeCopy{
+      H5Ocopy(from.group, from.name, to.group, from.name, H5P_DEFAULT, lcpl) >= 0, std::nullopt};
+}
+
+Result<std::optional<std::uint64_t>> WholeCopies::put(const ContiguousHeader& header) {
+  const std::uint64_t header_bytes = bytes_of_contiguous_header(header);
+  const std::uint64_t absolute = view_.allocate(H5FD_MEM_DRAW, header_bytes + elements_.size());
+  BENTO_TRY(view_.failure());
+  const std::uint64_t address = absolute - view_.base();
+  object_.clear();
+  const bool written = write_contiguous_header(
+      header, address + header_bytes, [this](auto text) { return texts_.move(text); }, object_);
+  BENTO_TRY(view_.failure());
+  if (!written) return std::nullopt;
+  object_.bytes(elements_);
+  view_.write(absolute, object_.view());
+  BENTO_TRY(view_.failure());
+  return address;
+}
+
+Status WholeCopies::link_all(ViewFile& view) {
+  BENTO_TRY(texts_.finish());
+  for (auto& [group, links] : links_) BENTO_TRY(add_to_symbol_table(view, group, std::move(links)));
+  links_.clear();
+  return {};
 }
 
 Result<bool> WholeCopies::read_elements(const DatasetDeclaration& declared, const Dims& extent) {

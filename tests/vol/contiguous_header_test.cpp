@@ -5,9 +5,11 @@
 // the library.
 #include "hdf5/skeleton/contiguous_header.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -230,6 +232,78 @@ TEST_CASE("contiguous header: blocks that lead to each other come to an end", "[
   }
   REQUIRE(found);
   CHECK_FALSE(read(written));
+}
+
+/// What is written of `header` with data at `address`, behind the image that it is of.
+Written written_anew(const Written& old, const ContiguousHeader& header, std::uint64_t address,
+                     const MoveText& move) {
+  ByteWriter out;
+  REQUIRE(write_contiguous_header(header, address, move, out));
+  CHECK(out.size() == bytes_of_contiguous_header(header));
+  Written anew = old;
+  anew.address = anew.image.size();
+  anew.image.insert(anew.image.end(), out.view().begin(), out.view().end());
+  return anew;
+}
+
+TEST_CASE("contiguous header: one that is written says the same in one piece", "[vol][header]") {
+  const Written written = write([](hid_t file) {
+    const hid_t dataset = make_dataset(file, H5T_STD_I16BE, {100, 3});
+    for (int i = 0; i < 9; ++i)  // needs further blocks
+      attribute(dataset, ("attribute " + std::to_string(i)).c_str(), H5T_STD_I64LE);
+    H5Oset_comment(dataset, "a comment");
+    return dataset;
+  });
+  const auto header = read(written);
+  REQUIRE(header);
+  const MoveText none = [](auto) -> bool { throw std::logic_error("there is no text"); };
+  const Written anew = written_anew(written, *header, ~std::uint64_t{0}, none);
+  const auto again = read(anew);
+  REQUIRE(again);
+  CHECK(again->extent == header->extent);
+  CHECK(again->element_bytes == 2);
+  REQUIRE(again->messages.size() == header->messages.size());
+  for (std::size_t i = 0; i < header->messages.size(); ++i) {
+    CHECK(again->messages[i].kind == header->messages[i].kind);
+    CHECK(again->messages[i].flags == header->messages[i].flags);
+    CHECK(std::ranges::equal(again->messages[i].bytes, header->messages[i].bytes));
+    CHECK(again->messages[i].at > written.image.size());
+  }
+  // With its data somewhere it is none that has still to be given some.
+  const Written placed = written_anew(written, *header, 0x1234, none);
+  CHECK_FALSE(read(placed));
+  std::uint64_t address = 0;
+  std::memcpy(&address, placed.image.data() + again->address_at, sizeof address);
+  CHECK(address == 0x1234);
+}
+
+TEST_CASE("contiguous header: the texts of its attributes can be moved", "[vol][header]") {
+  const Written written = write([](hid_t file) {
+    const hid_t dataset = make_dataset(file, H5T_STD_I32LE, {5});
+    const TypeHandle text(H5Tcopy(H5T_C_S1));
+    H5Tset_size(text.get(), H5T_VARIABLE);
+    const hsize_t three = 3;
+    const SpaceHandle space(H5Screate_simple(1, &three, nullptr));
+    const AttributeHandle made(
+        H5Acreate2(dataset, "texts", text.get(), space.get(), H5P_DEFAULT, H5P_DEFAULT));
+    const char* const values[] = {"one", "", "three"};
+    REQUIRE(H5Awrite(made.get(), text.get(), static_cast<const void*>(values)) >= 0);
+    attribute(dataset, "number", H5T_STD_I64LE);
+    return dataset;
+  });
+  const auto header = read(written);
+  REQUIRE(header);
+  std::vector<std::uint32_t> lengths;
+  const Written anew = written_anew(written, *header, 8, [&](std::span<std::byte, 16> text) {
+    lengths.push_back(std::to_integer<std::uint32_t>(text[0]));
+    text[15] = std::byte{77};
+    return true;
+  });
+  CHECK(lengths == std::vector<std::uint32_t>{3, 0, 5});
+  CHECK(std::ranges::count(std::span(anew.image).subspan(written.image.size()), std::byte{77}) ==
+        3);
+  ByteWriter out;
+  CHECK_FALSE(write_contiguous_header(*header, 8, [](auto) { return false; }, out));
 }
 
 }  // namespace

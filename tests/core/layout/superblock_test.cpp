@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/layout/superblock.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 #include <catch2/catch_test_macros.hpp>
@@ -44,6 +45,47 @@ TEST_CASE("superblock: other versions are refused", "[core][view]") {
     superblock[i] = static_cast<std::byte>(kWritten[i]);
   superblock[8] = std::byte{0};
   CHECK_FALSE(set_end_of_file(superblock, 1));
+}
+
+// The 96 bytes that HDF5 1.14.5 writes for a file of the earliest format with a user block of 4096.
+OldSuperblock old_superblock() {
+  OldSuperblock bytes{};
+  std::ranges::copy(std::as_bytes(std::span(kHdf5Signature)), bytes.begin());
+  bytes[13] = bytes[14] = std::byte{8};
+  bytes[16] = std::byte{4};
+  bytes[18] = std::byte{16};
+  bytes[25] = std::byte{0x10};                          // base
+  std::fill_n(bytes.begin() + 32, 8, std::byte{0xFF});  // free space
+  bytes[41] = std::byte{0x18};                          // end of file
+  std::fill_n(bytes.begin() + 48, 8, std::byte{0xFF});  // driver
+  bytes[64] = std::byte{0x60};                          // root group's header
+  bytes[72] = std::byte{1};
+  bytes[80] = std::byte{0x88};
+  return bytes;
+}
+
+TEST_CASE("superblock: one of version 0 becomes one of version 2", "[core][view]") {
+  const auto made = newer_superblock(old_superblock());
+  REQUIRE(made);
+  CHECK(is_superblock(*made));
+  CHECK(end_of_file_of(*made) == 0x1800);
+  const auto at = [&](std::size_t place) { return std::to_integer<unsigned>((*made)[place]); };
+  CHECK(at(8) == 2);
+  CHECK(at(9) == 8);
+  CHECK(at(10) == 8);
+  CHECK(at(11) == 0);
+  CHECK(at(13) == 0x10);  // base 4096
+  for (std::size_t i = 20; i < 28; ++i) CHECK(at(i) == 0xFF);
+  CHECK(at(36) == 0x60);
+}
+
+TEST_CASE("superblock: one of version 0 that says more stays as it is", "[core][view]") {
+  // Version, sizes of addresses and lengths, of nodes, flags, driver.
+  for (const std::size_t place : {0u, 8u, 13u, 14u, 16u, 18u, 20u, 48u}) {
+    OldSuperblock bytes = old_superblock();
+    bytes[place] = std::byte{7};
+    CHECK_FALSE(newer_superblock(bytes));
+  }
 }
 
 }  // namespace
