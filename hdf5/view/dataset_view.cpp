@@ -62,7 +62,13 @@ DatasetViews::DatasetViews(const ViewSettings& settings, ViewJob& job, SourceFil
 Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid_t type,
                                        const std::string& path) {
   const DatasetDeclaration* const diverted = diverted_.find(token);
-  if (diverted == nullptr) return make_undiverted(from, main_, type);
+  if (diverted == nullptr) {
+    auto made = make_undiverted(from, main_, type);
+    if (made) return made;
+    const PlistHandle list(H5Dget_create_plist(from));
+    const std::string missing = list.valid() ? missing_filter(list.get()) : std::string();
+    return missing.empty() ? std::move(made) : left_out(path, lacks(missing));
+  }
   std::optional<DatasetDeclaration> declared;
   if (!job_.committed.empty()) {
     BENTO_ASSIGN(declared, job_.committed.steps().dataset(diverted->number));
@@ -102,9 +108,9 @@ Result<MadeDataset> DatasetViews::make_diverted(
     budget_ -= bytes;
     return make_chunked_copy(given, std::move(seen));
   }
-  if (!missing.empty()) return left_out(subject, lacks(missing));
+  if (!missing.empty()) return left_out(subject.path, lacks(missing));
   return left_out(
-      subject,
+      subject.path,
       fmt::format("{} pieces (limit {}), and a copy of {} bytes is beyond what view_copy= allows",
                   pieces.mappings.size(), settings_.max_mappings, bytes));
 }
@@ -112,14 +118,15 @@ Result<MadeDataset> DatasetViews::make_diverted(
 Result<MadeDataset> DatasetViews::make_variable(
     const std::shared_ptr<const DivertedDataset>& given) {
   const std::string missing = missing_filter(given->dcpl.get());
-  if (!missing.empty()) return left_out(*given, lacks(missing));
+  if (!missing.empty()) return left_out(given->path, lacks(missing));
   BENTO_ASSIGN(const RecordLookup seen,
                job_.committed.find(given->number, Box::whole(given->extent)));
   const std::uint64_t bytes = stored_bytes(seen);
   if (bytes > variable_budget_)
-    return left_out(*given, fmt::format("its variable-length elements have {} bytes, and {} of "
-                                        "such copies are left (view_copy=)",
-                                        bytes, variable_budget_));
+    return left_out(given->path,
+                    fmt::format("its variable-length elements have {} bytes, and {} of "
+                                "such copies are left (view_copy=)",
+                                bytes, variable_budget_));
   variable_budget_ -= bytes;
   return make_variable_copy(records_, given, main_);
 }
@@ -128,17 +135,21 @@ Result<MadeDataset> DatasetViews::make_variable(
 Result<MadeDataset> DatasetViews::made_in_place(const DivertedDataset& subject,
                                                 Result<DatasetHandle> dataset,
                                                 const std::string& missing) {
-  if (!dataset && !missing.empty()) return left_out(subject, lacks(missing));
+  if (!dataset && !missing.empty()) return left_out(subject.path, lacks(missing));
   MadeDataset made;
   BENTO_ASSIGN(made.dataset, std::move(dataset));
   return made;
 }
 
-MadeDataset DatasetViews::left_out(const DivertedDataset& subject, const std::string& why) {
+MadeDataset DatasetViews::left_out(const std::string& path, const std::string& why) {
   MadeDataset made;
   made.why_not = why;
-  notes_.push_back(fmt::format("'{}' is not in the native view: {}", subject.path, made.why_not));
+  note_left_out(path, why);
   return made;
+}
+
+void DatasetViews::note_left_out(const std::string& path, const std::string& why) {
+  notes_.push_back(fmt::format("'{}' is not in the native view: {}", path, why));
 }
 
 // --- mapped
@@ -191,7 +202,7 @@ Result<MadeDataset> DatasetViews::make_small_copy(
   std::vector<std::byte> elements(static_cast<std::size_t>(box.elements() * given->element_bytes));
   if (auto read = read_found(records_, *given, seen, box, elements.data(), decoded_); !read) {
     if (read.error().code != Code::kCorrupt) return fail(std::move(read).error());
-    return left_out(*given, "its data is damaged: " + read.error().text);
+    return left_out(given->path, "its data is damaged: " + read.error().text);
   }
   MadeDataset made;
   made.dataset = DatasetHandle(

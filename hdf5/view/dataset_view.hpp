@@ -35,6 +35,7 @@ class DatasetViews {
   /// TreeCopy::MakeDataset.
   Result<MadeDataset> make(hid_t from, const H5O_token_t& token, hid_t type,
                            const std::string& path);
+  void note_left_out(const std::string& path, const std::string& why);
   [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
   [[nodiscard]] const DivertedDatasets& diverted() const { return diverted_; }
 
@@ -59,7 +60,7 @@ class DatasetViews {
   Result<MadeDataset> made_in_place(const DivertedDataset& subject, Result<DatasetHandle> dataset,
                                     const std::string& missing);
   /// No dataset, and a note that says why.
-  MadeDataset left_out(const DivertedDataset& subject, const std::string& why);
+  MadeDataset left_out(const std::string& path, const std::string& why);
   Result<MadeDataset> make_small_copy(const std::shared_ptr<const DivertedDataset>& given,
                                       const RecordLookup& seen);
   Result<MadeDataset> make_chunked_copy(const std::shared_ptr<const DivertedDataset>& given,

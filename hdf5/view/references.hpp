@@ -31,6 +31,8 @@ class ObjectMap {
   void add(const H5O_token_t& from, std::string path) {
     objects_[key(from)] = {std::nullopt, std::move(path)};
   }
+  /// Its copy is gone.
+  void forget(const H5O_token_t& from) { objects_.erase(key(from)); }
   /// Null if there is no copy.
   [[nodiscard]] const H5O_token_t* find(const H5O_token_t& from) const;
 

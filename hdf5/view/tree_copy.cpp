@@ -121,7 +121,13 @@ Status TreeCopy::run() {
     const ObjectHandle from(H5Oopen_by_token(from_, object.from));
     const ObjectHandle to(H5Oopen_by_token(to_, object.to));
     if (!from.valid() || !to.valid()) return copy_failure("object", "cannot be opened again");
-    if (object.data) BENTO_TRY(copy_data(from.get(), to.get()));
+    if (object.data) {
+      if (Status data = copy_data(from.get(), to.get()); !data) {
+        BENTO_TRY(go_on_());
+        BENTO_TRY(leave_out(object, data.error()));
+        continue;
+      }
+    }
     if (object.fill) BENTO_TRY(object.fill(to.get(), translator_));
     if (!object.comment) BENTO_TRY(copy_comment(from.get(), to.get()));
     BENTO_TRY(copy_attributes(from.get(), to.get(), object.attributes, Until::kEnd));
@@ -133,7 +139,31 @@ Status TreeCopy::note(const H5O_token_t& from, hid_t copy, bool data) {
   H5O_info2_t info{};
   if (H5Oget_info3(copy, &info, H5O_INFO_BASIC) < 0) return copy_failure("object", "has no token");
   objects_.add(from, info.token);
-  pending_.push_back({from, info.token, data, {}, {}, false, false});
+  if (data) with_data_[bytes_of(from)] = pending_.size();
+  pending_.push_back({from, info.token, data, {}, {}, false, false, {}});
+  return {};
+}
+
+void TreeCopy::note_path(const H5O_token_t& from, const std::string& path) {
+  const auto found = with_data_.find(bytes_of(from));
+  if (found != with_data_.end()) pending_[found->second].paths.push_back(path);
+}
+
+Status TreeCopy::leave_out(const Pending& object, const Error& why) {
+  const std::string first = object.paths.empty() ? "dataset" : object.paths.front();
+  if (!left_out_ || why.code != Code::kCorrupt)
+    return fail(Error(why).with_context(fmt::format("native view: '{}'", first)));
+  objects_.forget(object.from);
+  for (const std::string& path : object.paths) {
+    const char* const name = path.c_str() + 1;
+    H5L_info2_t info{};
+    const PlistHandle list(H5Pcreate(H5P_LINK_CREATE));
+    if (H5Lget_info2(to_, name, &info, H5P_DEFAULT) < 0 ||
+        H5Pset_char_encoding(list.get(), info.cset) < 0 || H5Ldelete(to_, name, H5P_DEFAULT) < 0 ||
+        H5Lcreate_soft(dangling_target(why.text).c_str(), to_, name, list.get(), H5P_DEFAULT) < 0)
+      return copy_failure(path, "its link cannot be replaced");
+  }
+  left_out_(first, why.text);
   return {};
 }
 
@@ -206,6 +236,7 @@ Status TreeCopy::copy_hard_link(const HardLink& link, const Destination& to, hid
   };
   if (const H5O_token_t* const known = objects_.find(token)) {
     const ObjectHandle object(H5Oopen_by_token(to_, *known));
+    note_path(token, path);
     return link_to(object.get());
   }
   auto absent = absent_.find(bytes_of(token));
@@ -222,6 +253,7 @@ Status TreeCopy::copy_hard_link(const HardLink& link, const Destination& to, hid
     if (!old.valid()) return copy_failure(path, "cannot be opened");
     BENTO_ASSIGN(const ObjectHandle made, make_object(old.get(), token, path));
     if (made.valid()) {
+      note_path(token, path);
       BENTO_TRY(link_to(made.get()));
       const auto fill = std::exchange(fill_, {});
       if (fill) BENTO_TRY(fill(made.get()));

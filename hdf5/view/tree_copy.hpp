@@ -82,6 +82,11 @@ class TreeCopy {
   /// Asked first for each object.
   void set_copy_whole(CopyWhole copy) { copy_whole_ = std::move(copy); }
 
+  /// Told of a dataset whose data cannot be read: its links become soft links that lead nowhere.
+  /// Without it the copy fails.
+  using LeftOut = std::function<void(const std::string& path, const std::string& why)>;
+  void set_left_out(LeftOut left_out) { left_out_ = std::move(left_out); }
+
   /// Instead of H5Gcreate_anon.
   void set_make_group(MakeGroup make) { make_group_ = std::move(make); }
 
@@ -108,8 +113,9 @@ class TreeCopy {
     bool data = false;
     std::function<Status(hid_t dataset, ReferenceTranslator& references)> fill;
     AttributePlace attributes;
-    bool comment = false;  ///< it is, too
-    bool done = false;     ///< all is
+    bool comment = false;            ///< it is, too
+    bool done = false;               ///< all is
+    std::vector<std::string> paths;  ///< of its links, where `data` says that it may be left out
   };
   /// Attributes are copied up to the first that holds references, or all.
   enum class Until : std::uint8_t { kReference, kEnd };
@@ -128,6 +134,8 @@ class TreeCopy {
   Status hold_type(hid_t type);
   Status release_types();
   Status note(const H5O_token_t& from, hid_t copy, bool data);
+  void note_path(const H5O_token_t& from, const std::string& path);
+  Status leave_out(const Pending& object, const Error& why);
   Status copy_comment(hid_t from, hid_t to);
   /// Of the object just made, all but references to others.
   Status copy_what_is_known(hid_t from, hid_t to);
@@ -136,7 +144,7 @@ class TreeCopy {
   /// False: not copied.
   Result<bool> copy_attribute(hid_t from, const H5A_info_t& kind, hid_t to, Until until);
   Status copy_data(hid_t from, hid_t to);
-  Status copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space);
+  Status copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space, hid_t dcpl);
 
   hid_t from_;
   hid_t to_;
@@ -145,13 +153,15 @@ class TreeCopy {
   Retarget retarget_;
   CopyWhole copy_whole_;
   MakeGroup make_group_;
+  LeftOut left_out_;
   ObjectTimes times_ = ObjectTimes::kAsWanted;
   std::string skip_;
   ObjectMap objects_;
   ReferenceTranslator translator_;
   std::vector<Pending> pending_;
-  std::optional<std::size_t> made_;            ///< in pending_: the object just made
-  std::map<std::string, std::string> absent_;  ///< token bytes -> why a dataset is not there
+  std::optional<std::size_t> made_;               ///< in pending_: the object just made
+  std::map<std::string, std::size_t> with_data_;  ///< token bytes -> in pending_, if `data`
+  std::map<std::string, std::string> absent_;     ///< token bytes -> why a dataset is not there
   struct Group {
     H5O_token_t from;
     H5O_token_t to;

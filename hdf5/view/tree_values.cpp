@@ -4,15 +4,21 @@
 // Attributes and data of the objects of a copied tree.
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_text.hpp"
 #include "hdf5/base/types.hpp"
+#include "hdf5/data/missing_filter.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/view/spaces.hpp"
 #include "hdf5/view/tree_copy.hpp"
+#include "hdf5/view/written_chunks.hpp"
 
 namespace bento::vol {
 
@@ -181,6 +187,18 @@ Result<bool> TreeCopy::copy_attribute(hid_t from, const H5A_info_t& kind, hid_t 
   return true;
 }
 
+namespace {
+
+/// Damage, or a filter that this library has not: it concerns no other object.
+tl::unexpected<Error> unreadable_data(hid_t dcpl) {
+  const std::string why = innermost_error();
+  const std::string missing = missing_filter(dcpl);
+  return fail(Code::kCorrupt, "its data cannot be read: " +
+                                  (missing.empty() ? why : "this HDF5 library has no " + missing));
+}
+
+}  // namespace
+
 Status TreeCopy::copy_data(hid_t from, hid_t to) {
   const TypeHandle type(H5Dget_type(from));
   const SpaceHandle space(H5Dget_space(from));
@@ -196,7 +214,7 @@ Status TreeCopy::copy_data(hid_t from, hid_t to) {
     return copy_failure("dataset", "its storage is unreadable");
   if (layout != H5D_VIRTUAL && status == H5D_SPACE_STATUS_NOT_ALLOCATED) return {};
   if (has_variable_length(type.get()) || has_reference(type.get()))
-    return copy_in_parts(from, to, type.get(), space.get());
+    return copy_in_parts(from, to, type.get(), space.get(), list.get());
   const std::size_t size = H5Tget_size(type.get());
   if (size == 0) return copy_failure("dataset", "its type is unreadable");
   constexpr std::size_t kPieceBytes = 8u << 20;
@@ -210,7 +228,7 @@ Status TreeCopy::copy_data(hid_t from, hid_t to) {
         if (!memory.valid()) return copy_failure("dataset", "its data cannot be read");
         if (box.rank() > 0) BENTO_TRY(select_box(space.get(), box));
         if (H5Dread(from, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
-          return copy_failure("dataset", "its data cannot be read");
+          return unreadable_data(list.get());
         if (H5Dwrite(to, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
           return copy_failure("dataset", "its data cannot be written");
         return {};
@@ -218,24 +236,45 @@ Status TreeCopy::copy_data(hid_t from, hid_t to) {
 }
 
 // Values of variable length may be large: few elements at a time bound what is in memory.
-Status TreeCopy::copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space) {
+Status TreeCopy::copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space, hid_t dcpl) {
   constexpr std::size_t kElements = 4096;
   const std::size_t size = H5Tget_size(type);
   if (size == 0) return copy_failure("dataset", "its type is unreadable");
   BENTO_ASSIGN(const Dims extent, extent_of(space));
-  return for_each_part(Box::whole(extent), kElements, [&](const Box& box) -> Status {
+  const auto copy = [&](const Box& box) -> Status {
     const SpaceHandle memory = simple_space(box.count);
     if (!memory.valid()) return copy_failure("dataset", "its data cannot be read");
     if (box.rank() > 0) BENTO_TRY(select_box(space, box));
     Values values(type, memory.get(), box.elements() * size);
     if (H5Dread(from, type, memory.get(), space, H5P_DEFAULT, values.data()) < 0)
-      return copy_failure("dataset", "its data cannot be read");
+      return unreadable_data(dcpl);
     values.filled();
     BENTO_TRY(translator_.translate(type, values.data(), box.elements()));
     if (H5Dwrite(to, type, memory.get(), space, H5P_DEFAULT, values.data()) < 0)
       return copy_failure("dataset", "its data cannot be written");
     return {};
-  });
+  };
+  BENTO_ASSIGN(const bool by_chunks, has_unreadable_chunks(dcpl));
+  if (!by_chunks || has_reference(type)) return for_each_part(Box::whole(extent), kElements, copy);
+  BENTO_ASSIGN(const WrittenChunks chunks, written_chunks(from, dcpl, extent));
+  for (const Box& box : chunks.written) BENTO_TRY(for_each_part(box, kElements, copy));
+  const SpaceHandle one(H5Screate(H5S_SCALAR));
+  Values value(type, one.get(), size);
+  if (!one.valid() || H5Pget_fill_value(dcpl, type, value.data()) < 0)
+    return copy_failure("dataset", "its fill value is unreadable");
+  value.filled();
+  const auto fill = [&](const Box& box) -> Status {
+    const SpaceHandle memory = simple_space(box.count);
+    std::vector<std::byte> same(static_cast<std::size_t>(box.elements() * size));
+    for (std::size_t at = 0; at < same.size(); at += size)
+      std::memcpy(same.data() + at, value.data(), size);
+    BENTO_TRY(select_box(space, box));
+    if (!memory.valid() || H5Dwrite(to, type, memory.get(), space, H5P_DEFAULT, same.data()) < 0)
+      return copy_failure("dataset", "its data cannot be written");
+    return {};
+  };
+  for (const Box& box : chunks.others) BENTO_TRY(for_each_part(box, kElements, fill));
+  return {};
 }
 
 }  // namespace bento::vol

@@ -33,6 +33,9 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
       [&files] { return files.failure(); }, kViewGroup);
   tree.set_copy_whole([&whole](const TreeCopy::HardLink& from, const TreeCopy::Destination& to,
                                hid_t lcpl) { return whole.copy(from, to, lcpl); });
+  tree.set_left_out([&datasets](const std::string& path, const std::string& why) {
+    datasets.note_left_out(path, why);
+  });
   tree.set_make_group(
       [main](hid_t from, hid_t gcpl) { return make_group_as_before(main, from, gcpl); });
   Status copied = tree.run();

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
-"""One damaged small dataset costs the native view that dataset, and no other.
+"""One dataset that cannot be read costs the native view that dataset, and no other: a damaged small one, one whose filter the
+program has not. And one that HDF5 cannot read where nobody wrote is there.
 
     native_view_damage.py
 """
@@ -43,6 +44,51 @@ with h5py.File("a.h5", "r") as f:
 """
 
 
+# Text of any length stays in the skeleton, and natively what nobody wrote of "notes" cannot be read.
+WRITE_TEXT = """
+import h5py, numpy as np
+with h5py.File("t.h5", "w") as f:
+    f["other"] = np.arange(1000)
+    notes = f.create_dataset("notes", (1000, 3), maxshape=(None, 3), chunks=(100, 2), dtype=h5py.string_dtype(), fillvalue="n/a")
+    notes[3, 0] = "here"
+    notes[950:, 2] = "there"
+    packed = f.create_dataset("group/packed", data=["text"] * 300, dtype=h5py.string_dtype(), chunks=(30,), compression="lzf")
+    f["second"] = packed
+    f["group/über"] = packed
+    f["references"] = np.array([packed.ref, notes.ref], dtype=h5py.ref_dtype)
+"""
+READ_TEXT = """
+import h5py, numpy as np, sys
+with h5py.File("t.h5", "r") as f:
+    assert np.array_equal(f["other"][...], np.arange(1000))
+    wanted = np.full((1000, 3), b"n/a", dtype=object)
+    wanted[3, 0] = b"here"
+    wanted[950:, 2] = b"there"
+    assert (f["notes"][...] == wanted).all()
+    assert f["notes"].chunks == (100, 2) and f["notes"].maxshape == (None, 3)
+    assert f[f["references"][1]].name == "/notes"
+    for name in ("group/packed", "second", "group/über"):
+        if sys.argv[1] == "all":
+            assert (f[name][...] == b"text").all()
+            continue
+        link = f.get(name, getlink=True)
+        assert isinstance(link, h5py.SoftLink) and "lzf" in link.path, link.path
+    assert bool(f["references"][0]) == (sys.argv[1] == "all")
+"""
+
+
+def unreadable():
+    """The program h5bento has no LZF, which h5py brings with it."""
+    stock = [os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ_TEXT]
+    said = run([python(), "-c", WRITE_TEXT], bento_env())
+    check("native view" not in said.text, said.text)
+    run([*stock, "all"], native_env())
+    said = run([built("bin", "h5bento"), "view", "build", "t.h5"], native_env())
+    check("'/group/packed' is not in the native view" in said.text or "'/second' is not" in said.text, said.text)
+    check("lzf" in said.text, said.text)
+    run([*stock, "some"], native_env())
+
+
 def damage(value):
     """Flips a bit of a value that is in the file once in its stream, and perhaps in the view."""
     with open("a.h5", "r+b") as file:
@@ -55,6 +101,7 @@ def damage(value):
 
 
 def main():
+    unreadable()
     for damaged, value in ((["d5"], 5000.5), (["chunked"], 0.25)):
         run([python(), "-c", WRITE], bento_env())
         damage(value)
@@ -68,4 +115,4 @@ def main():
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    run_test(main, *sys.argv[1:], containers=1)
+    run_test(main, *sys.argv[1:], containers=2)
