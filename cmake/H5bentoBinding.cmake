@@ -55,7 +55,7 @@ function(h5bento_bind_hdf5 target)
   h5bento_hdf5_headers(${target})
   # Two of them need each other.
   target_link_libraries(${target} PRIVATE
-    -Wl,--start-group ${files} -Wl,--end-group nettle::nettle xxhash::xxhash ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+    -Wl,--start-group ${files} -Wl,--end-group nettle::nettle xxhash::xxhash libdeflate::libdeflate ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
   # Its own functions, even if the program has another plugin of ours where all can see it.
   target_link_options(${target} PRIVATE LINKER:--no-undefined LINKER:--gc-sections LINKER:-Bsymbolic
     "LINKER:--version-script=${arg_EXPORTS}")

@@ -40,6 +40,7 @@ install(FILES
   "${PROJECT_BINARY_DIR}/cmake/h5bentoConfig.cmake"
   "${PROJECT_BINARY_DIR}/cmake/h5bentoConfigVersion.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindExpected.cmake"
+  "${PROJECT_SOURCE_DIR}/cmake/FindLibdeflate.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindNettle.cmake"
   "${PROJECT_SOURCE_DIR}/cmake/FindXxhash.cmake"
   DESTINATION "${package_dir}")

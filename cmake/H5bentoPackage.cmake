@@ -19,7 +19,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS fuse3) # h5bento mount
 # Who builds programs with the installed CMake package.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libxxhash-dev, nettle-dev, libexpected-dev")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libfmt-dev, libxxhash-dev, nettle-dev, libdeflate-dev, libexpected-dev")
 
 set(CPACK_H5BENTO_LIBDIR "${CMAKE_INSTALL_LIBDIR}")
 set(CPACK_H5BENTO_DOCDIR "${CMAKE_INSTALL_DOCDIR}")

@@ -20,7 +20,7 @@ import types
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECIPE = os.path.join(SOURCE, "packaging", "spack", "spack_repo", "h5bento", "packages", "h5bento", "package.py")
 # Recipes of these names are in spack-packages (looked up in November 2026), or they are languages or virtual packages of it.
-KNOWN = {"c", "cxx", "cmake", "ninja", "pkgconfig", "hdf5", "mpi", "zlib-api", "fmt", "xxhash", "nettle", "tl-expected", "cli11", "nlohmann-json", "libfuse"}
+KNOWN = {"c", "cxx", "cmake", "ninja", "pkgconfig", "hdf5", "mpi", "zlib-api", "fmt", "xxhash", "nettle", "libdeflate", "tl-expected", "cli11", "nlohmann-json", "libfuse"}
 
 
 class Path(str):

@@ -35,6 +35,7 @@ class H5bento(CMakePackage):
     depends_on("fmt@9:")
     depends_on("xxhash@0.8:")
     depends_on("nettle@3:")
+    depends_on("libdeflate@1:")
     depends_on("tl-expected")
     depends_on("cli11", type="build", when="+tools")
     depends_on("nlohmann-json@3:", type="build", when="+tools")
