@@ -104,6 +104,8 @@ Result<std::unique_ptr<FilterScratch>> FilterScratch::make(hid_t dcpl, hid_t typ
   made->dcpl_ = PlistHandle(H5Pcopy(dcpl));
   made->dapl_ = PlistHandle(H5Pcreate(H5P_DATASET_ACCESS));
   made->type_ = type;
+  made->element_bytes_ = H5Tget_size(type);
+  made->direct_ = DirectFilters::of(dcpl, made->element_bytes_);
   // No chunk cache: a write passes the filters at once.
   if (H5Pset_alloc_time(made->dcpl_.get(), H5D_ALLOC_TIME_INCR) < 0 ||
       H5Pset_chunk_opts(made->dcpl_.get(), 0) < 0 ||
@@ -155,7 +157,7 @@ Result<void*> FilterScratch::dataset(const Dims& shape, Use use, std::uint32_t m
   std::copy_n(shape.view().begin(), shape.rank(), dims.begin());
   const auto rank = static_cast<int>(shape.rank());
   const SpaceHandle space(H5Screate_simple(rank, dims.data(), nullptr));
-  const std::uint64_t decoded = use == Use::kRead ? shape.bytes(H5Tget_size(type_)) : 0;
+  const std::uint64_t decoded = use == Use::kRead ? shape.bytes(element_bytes_) : 0;
   BENTO_ASSIGN(const PlistHandle list, scratch_list(dcpl_.get(), mask, decoded));
   if (H5Pset_chunk(list.get(), rank, dims.data()) < 0)
     return fail(Code::kInvalidArgument, "no chunk of this shape");
@@ -187,6 +189,7 @@ std::optional<Error> FilterScratch::lacks_filter(std::uint32_t mask) const {
 }
 
 bool FilterScratch::accepts(const Dims& shape) {
+  if (direct_) return true;
   bool accepted = false;
   H5E_BEGIN_TRY {
     accepted = dataset(shape, Use::kWrite, 0).has_value();
@@ -197,6 +200,10 @@ bool FilterScratch::accepts(const Dims& shape) {
 
 Status FilterScratch::filter(const Dims& shape, std::span<const std::byte> elements,
                              std::vector<std::byte>& stored, std::uint32_t& mask) {
+  if (direct_ && direct_->filter(elements, stored)) {
+    mask = 0;
+    return {};
+  }
   BENTO_ASSIGN(void* scratch, dataset(shape, Use::kWrite, 0));
   hid_t type = type_;
   hid_t all = H5S_ALL;
@@ -224,14 +231,15 @@ Status FilterScratch::unfilter(const Dims& shape, std::span<const std::byte> sto
   const auto all_skipped =
       static_cast<std::uint32_t>((std::uint64_t{1} << H5Pget_nfilters(dcpl_.get())) - 1);
   mask &= all_skipped;
+  const std::uint64_t plain_bytes = shape.bytes(element_bytes_);
   if (mask == all_skipped) {
-    const std::uint64_t plain_bytes = shape.bytes(H5Tget_size(type_));
     if (stored.size() < plain_bytes)
       return fail(Code::kCorrupt, fmt::format("{} unfiltered bytes stored for a piece of {}",
                                               stored.size(), plain_bytes));
     std::memcpy(elements, stored.data(), plain_bytes);
     return {};
   }
+  if (direct_ && direct_->unfilter(stored, mask, {elements, plain_bytes})) return {};
   if (stored.size() > std::numeric_limits<std::uint32_t>::max())
     return fail(Code::kCorrupt, fmt::format("{} bytes stored for one chunk", stored.size()));
   BENTO_ASSIGN(void* scratch, dataset(shape, Use::kRead, mask));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The library's filter pipeline has no public entry, so a piece goes through a one-chunk dataset
-/// in memory with the user's creation properties: every registered filter then works as it does
-/// natively. The chunk of that dataset has the piece's own shape, because some filters take their
-/// parameters from it when a dataset is created.
+/// The filters of a dataset. Deflate, with shuffle before it or without, runs directly
+/// (hdf5/data/direct_filters.hpp). The library's filter pipeline has no public entry, so for all
+/// else a piece goes through a one-chunk dataset in memory with the user's creation properties:
+/// every registered filter then works as it does natively. The chunk of that dataset has the
+/// piece's own shape, because some filters take their parameters from it when a dataset is created.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include "core/base/error.hpp"
 #include "core/geometry/box.hpp"
 #include "hdf5/base/handle.hpp"
+#include "hdf5/data/direct_filters.hpp"
 
 namespace bento::vol {
 
@@ -41,12 +43,15 @@ class FilterScratch {
   [[nodiscard]] bool spares_partial_chunks() const { return spares_partial_chunks_; }
   /// Does what was filtered come back as it was? See filters_keep_values().
   [[nodiscard]] bool keeps_values() const { return keeps_values_; }
+  /// Has anything gone through the library's filter pipeline yet?
+  [[nodiscard]] bool used_library() const { return root_ != nullptr; }
 
   /// Can the filters be set up for a chunk of this shape? Some refuse shapes that are too small.
   bool accepts(const Dims& shape);
   /// Runs the filters over the elements of one piece, row-major. `stored` is resized to what HDF5
   /// would store; `mask` gets a bit for each filter that was skipped, an optional one that gained
-  /// nothing for example. Errors: kInvalidArgument (a filter failed or is not available).
+  /// nothing for example. `elements` are all of the shape. Errors: kInvalidArgument (a filter
+  /// failed or is not available).
   Status filter(const Dims& shape, std::span<const std::byte> elements,
                 std::vector<std::byte>& stored, std::uint32_t& mask);
   /// The reverse: all elements of the piece go to `elements`. Errors: kCorrupt (the bytes do not
@@ -72,6 +77,8 @@ class FilterScratch {
   PlistHandle dcpl_;
   PlistHandle dapl_;
   hid_t type_ = H5I_INVALID_HID;  ///< borrowed
+  std::size_t element_bytes_ = 0;
+  std::optional<DirectFilters> direct_;
   Dims chunk_;
   bool spares_partial_chunks_ = false;
   bool keeps_values_ = false;
