@@ -211,6 +211,12 @@ with h5py.File("f.h5", "r") as f:
     open("small", "wb").write(f["small"].id.read_direct_chunk((500,))[1])
 """
 
+STOCK = """
+import h5py, numpy as np
+with h5py.File("f.h5", "r") as f:
+    print((f["x"][...] == np.arange(2048 * 1024).reshape(f["x"].shape)).all(), (f["small"][...] == np.arange(2000) // 7).all())
+"""
+
 DAMAGED = """
 import h5py
 with h5py.File("f.h5", "r") as f:
@@ -283,6 +289,9 @@ def shrinks():
         with open(name, "rb") as file:
             check(file.read() in content, f"what H5Dread_chunk gives of '{name}' is not in the file")
     say(f"{plain} bytes of raw data take {taken} on the disk")
+    # Another build of HDF5, with a zlib of its own.
+    stock = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", STOCK], native_env())
+    check(stock.out.split() == ["True", "True"], f"stock HDF5 reads {stock.out}")
     with open("chunk", "rb") as file:
         at = content.index(file.read())
     with open("f.h5", "r+b") as file:

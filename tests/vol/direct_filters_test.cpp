@@ -135,10 +135,10 @@ void check_both_ways(const Dims& shape, hid_t type, Shuffle shuffle, unsigned le
   CHECK(ours.mask == theirs.mask);
   Bytes back(elements.size());
   REQUIRE(Native(shape, type, list.get()).unfilter(ours, back));
-  CHECK(back == elements);
+  CHECK((back == elements));
   std::fill(back.begin(), back.end(), std::byte{0x55});
   require_ok(filters->unfilter(shape, theirs.bytes, theirs.mask, back.data()));
-  CHECK(back == elements);
+  CHECK((back == elements));
 
   // What zlib makes of ours is what HDF5's shuffle leaves; as it is, it is a chunk without deflate.
   Stored shuffled{Bytes(elements.size()), shuffle == Shuffle::kYes ? 2u : 1u};
@@ -147,14 +147,14 @@ void check_both_ways(const Dims& shape, hid_t type, Shuffle shuffle, unsigned le
                      reinterpret_cast<const Bytef*>(ours.bytes.data()), ours.bytes.size()) == Z_OK);
   REQUIRE(bytes == elements.size());
   REQUIRE(Native(shape, type, list.get()).unfilter(shuffled, back));
-  CHECK(back == elements);
+  CHECK((back == elements));
   std::fill(back.begin(), back.end(), std::byte{0x55});
   require_ok(filters->unfilter(shape, shuffled.bytes, shuffled.mask, back.data()));
-  CHECK(back == elements);
+  CHECK((back == elements));
   if (shuffle == Shuffle::kYes) {
     // Without shuffle, the same bytes mean other elements.
     require_ok(filters->unfilter(shape, ours.bytes, 1, back.data()));
-    CHECK(back == shuffled.bytes);
+    CHECK((back == shuffled.bytes));
   }
   CHECK_FALSE(filters->used_library());
 }
@@ -191,6 +191,24 @@ TEST_CASE("direct filters: every level, of noise too", "[vol][filters]") {
         check_both_ways(shape_of({71, 1009}), H5T_IEEE_F64LE, shuffle, level, noise, level);
 }
 
+TEST_CASE("direct filters: a higher level packs more", "[vol][filters]") {
+  const LibraryState state;
+  const Dims shape = shape_of({100000});
+  Bytes elements = elements_of(200000, 2, false, 2);
+  std::vector<std::size_t> sizes;
+  for (const unsigned level : {0u, 1u, 6u, 9u}) {
+    const PlistHandle list = list_of(shape, Shuffle::kNo, level);
+    Stored stored;
+    require_ok(must(FilterScratch::make(list.get(), H5T_STD_I16LE))
+                   ->filter(shape, elements, stored.bytes, stored.mask));
+    sizes.push_back(stored.bytes.size());
+  }
+  CHECK(sizes[0] > elements.size());
+  CHECK(sizes[1] < elements.size());
+  CHECK(sizes[2] < sizes[1]);
+  CHECK(sizes[3] <= sizes[2]);
+}
+
 TEST_CASE("direct filters: noise is stored by a mandatory deflate as by an optional one",
           "[vol][filters]") {
   const LibraryState state;
@@ -218,10 +236,10 @@ TEST_CASE("direct filters: other pipelines take HDF5's", "[vol][filters]") {
     Stored stored;
     require_ok(filters->filter(shape, elements, stored.bytes, stored.mask));
     const bool used = filters->used_library();
-    CHECK(stored.bytes == Native(shape, H5T_STD_I32LE, list.get()).filter(elements).bytes);
+    CHECK((stored.bytes == Native(shape, H5T_STD_I32LE, list.get()).filter(elements).bytes));
     Bytes back(elements.size());
     require_ok(filters->unfilter(shape, stored.bytes, stored.mask, back.data()));
-    CHECK(back == elements);
+    CHECK((back == elements));
     return used;
   };
   const PlistHandle empty(H5Pcreate(H5P_DATASET_CREATE));
@@ -243,6 +261,11 @@ TEST_CASE("direct filters: other pipelines take HDF5's", "[vol][filters]") {
   CHECK(uses_library(list));
   list = list_of(shape, Shuffle::kNo, 6);
   REQUIRE(H5Pset_deflate(list.get(), 6) >= 0);  // twice
+  CHECK(uses_library(list));
+  list = PlistHandle(H5Pcopy(empty.get()));
+  REQUIRE(H5Pset_shuffle(list.get()) >= 0);
+  REQUIRE(H5Pset_shuffle(list.get()) >= 0);  // HDF5 gives its parameter to the first one only
+  REQUIRE(H5Pset_deflate(list.get(), 6) >= 0);
   CHECK(uses_library(list));
   // HDF5 refuses the level, and skips an optional filter then.
   const unsigned level = 10;
@@ -273,7 +296,7 @@ void check_like_native(const Dims& shape, const PlistHandle& list, const Stored&
   require_ok(unfilter());
   Bytes theirs(shape.bytes(4));
   REQUIRE(Native(shape, type, list.get()).unfilter(stored, theirs));
-  CHECK(ours == theirs);
+  CHECK((ours == theirs));
 }
 
 Bytes compressed(const Bytes& plain) {
