@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// What libdeflate needs to work, and room for bytes on their way from one filter to the next. All
-/// datasets of the process share it: a compressor takes up to a megabyte, and to make one takes as
-/// long as to compress some kilobytes.
+/// datasets of the process share it: a compressor of most levels takes 650 KiB.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@ namespace {
 // direct_filters_test.cpp holds it against HDF5's filter; a chunk has no bytes behind its elements.
 TEST_CASE("byte shuffle: every number of elements, and bytes behind the last one",
           "[vol][filters]") {
-  std::mt19937 random(1);
+  std::mt19937 random(1);  // NOLINT: the same every time
   for (std::size_t size = 1; size <= 33; ++size)
     for (std::size_t bytes = 0; bytes < 40 * size; bytes += 1 + random() % 3) {
       std::vector<std::byte> plain(bytes);
@@ -36,7 +36,7 @@ TEST_CASE("byte shuffle: every number of elements, and bytes behind the last one
 TEST_CASE("byte shuffle: elements larger than what is done at a time", "[vol][filters]") {
   const std::size_t size = 30000;
   std::vector<std::byte> plain(35 * size + 7);
-  std::mt19937 random(1);
+  std::mt19937 random(1);  // NOLINT: the same every time
   for (auto& byte : plain) byte = static_cast<std::byte>(random() & 0xFF);
   std::vector<std::byte> made(plain.size());
   shuffle_bytes(size, plain, made.data());
