@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,47 @@ class ByteReader {
       }
     }
     return long_varint();
+  }
+
+  /// For structures of many fields, of which it takes longer to look at each result than to read
+  /// it. What cannot be read is 0, and so is all behind it; settled() says what was missing.
+  /// Believe none of it, and take no memory for it, before that was asked.
+  std::uint64_t next_varint() {
+    std::uint64_t value = 0;
+    std::size_t at = offset_;
+    for (unsigned shift = 0; shift < 63 && at < bytes_.size(); shift += 7) {
+      const auto byte = std::to_integer<std::uint64_t>(bytes_[at++]);
+      value |= (byte & 0x7Fu) << shift;
+      if (byte >= 0x80u) continue;
+      offset_ = at;
+      return value;
+    }
+    return next_long_varint();
+  }
+  std::uint8_t next_u8() {
+    if (offset_ < bytes_.size()) return std::to_integer<std::uint8_t>(bytes_[offset_++]);
+    lack(1);
+    return 0;
+  }
+  void next_bytes(std::span<std::byte> to) {
+    if (to.size() <= remaining()) {
+      std::memcpy(to.data(), bytes_.data() + offset_, to.size());
+      offset_ += to.size();
+      return;
+    }
+    std::memset(to.data(), 0, to.size());
+    lack(to.size());
+  }
+  /// Has everything been there that was asked for so far?
+  [[nodiscard]] bool is_settled() const { return !lacking_; }
+  /// Errors: kCorrupt (the first of them that could not be read).
+  [[nodiscard]] Status settled() const {
+    if (!lacking_) return {};
+    ByteReader again(bytes_, order_, what_);
+    again.offset_ = lacking_at_;
+    if (lacking_bytes_ != 0) return again.missing(lacking_bytes_);
+    BENTO_TRY(again.long_varint());
+    return {};
   }
 
   /// A view of the next `count` bytes; it lives as long as the buffer under this reader.
@@ -116,6 +158,25 @@ class ByteReader {
     return missing(1);  // the bytes end in the middle of it
   }
 
+  std::uint64_t next_long_varint() {
+    const std::size_t begin = offset_;
+    const auto value = long_varint();
+    if (value) return *value;
+    offset_ = begin;
+    lack(0);
+    return 0;
+  }
+
+  /// `bytes`: as many as were wanted, 0 if that was a varint.
+  void lack(std::size_t bytes) {
+    if (!lacking_) {
+      lacking_ = true;
+      lacking_at_ = offset_;
+      lacking_bytes_ = bytes;
+    }
+    offset_ = bytes_.size();
+  }
+
   template <class T>
   Result<T> read() {
     if (sizeof(T) > remaining()) return missing(sizeof(T));
@@ -132,6 +193,9 @@ class ByteReader {
   std::endian order_;
   std::string_view what_;
   std::size_t offset_ = 0;
+  bool lacking_ = false;  ///< something could not be read that was not looked at
+  std::size_t lacking_at_ = 0;
+  std::size_t lacking_bytes_ = 0;
 };
 
 }  // namespace bento

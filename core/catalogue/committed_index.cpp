@@ -267,6 +267,14 @@ const Record* CommittedIndex::find_one(DatasetNumber dataset, const Box& selecti
   return seen->second.records->find_one(selection);
 }
 
+Result<const Record*> CommittedIndex::find_at_once(DatasetNumber dataset, const Box& selection) {
+  if (!index_ || selection.empty() || queries_.contains(dataset)) return nullptr;
+  BENTO_ASSIGN(const bool found, index_->find_only(dataset, selection, *passing_, only_));
+  if (!found) return nullptr;
+  queries_[dataset].times = 1;
+  return &only_;
+}
+
 Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& selection) {
   RecordLookup out;
   if (selection.empty()) return out;

@@ -83,6 +83,9 @@ class CommittedIndex {
   /// The record in which all of `selection` is seen, if that is known in memory; else null. Valid
   /// until the next call.
   [[nodiscard]] const Record* find_one(DatasetNumber dataset, const Box& selection) const;
+  /// The same of a dataset that nothing was asked of yet, if StepIndex::find_only() finds it; else
+  /// null: find() knows. Errors: as find().
+  Result<const Record*> find_at_once(DatasetNumber dataset, const Box& selection);
   /// As StepIndex::find(), within what the files have room for; `values` as there. Errors: as
   /// there.
   Result<StepLookup> look_up(DatasetNumber dataset, const Box& selection,
@@ -111,6 +114,7 @@ class CommittedIndex {
   std::unique_ptr<PassingSource> passing_;  ///< for the first question about a dataset
   std::optional<StepIndex> index_;
   std::unordered_map<DatasetNumber, Queries> queries_;
+  Record only_;  ///< what find_at_once() has found
   Room room_;
 };
 

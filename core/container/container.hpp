@@ -216,6 +216,13 @@ class Container {
     if (!committed_known_ || !only_committed(dataset)) return nullptr;
     return committed_.find_one(dataset, selection);
   }
+  /// The same at the first question about a dataset, if the step index shows that record at once.
+  /// Errors: as find().
+  Result<const Record*> find_at_once(DatasetNumber dataset, const Box& selection) {
+    if (!only_committed(dataset) || state_.root.index.bytes == 0) return nullptr;
+    BENTO_ASSIGN(CommittedIndex* const all, committed());
+    return all->find_at_once(dataset, selection);
+  }
   /// Reads the part `part` of a record that find() returned into the row-major buffer of `to_box`.
   /// Task-local. Errors: kIo, kCorrupt; kInternal for a filtered record, which only read_stored()
   /// gives out.

@@ -42,10 +42,10 @@ void put_packed(ByteWriter& out, std::span<const std::uint64_t> values) {
 }
 
 Status get_packed(ByteReader& in, std::span<std::uint64_t> values) {
-  BENTO_ASSIGN(const std::uint64_t base, in.varint());
-  BENTO_ASSIGN(const unsigned both, in.u16());
-  const unsigned bits = both & 0xFFu;
-  const unsigned shift = both >> 8;
+  const std::uint64_t base = in.next_varint();
+  const unsigned bits = in.next_u8();
+  const unsigned shift = in.next_u8();
+  BENTO_TRY(in.settled());
   if (bits > 64 || shift > 63 || bits + shift > 64)
     return fail(Code::kCorrupt, fmt::format("packed column: {} bits shifted by {}", bits, shift));
   if (bits == 0) {

@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/steps/segment_page.hpp"
 
+#include <array>
 #include <functional>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "core/bytes/zigzag.hpp"
 #include "core/records/box_tree.hpp"
 #include "core/steps/packed_column.hpp"
+#include "core/steps/short_run.hpp"
 
 namespace bento {
 
@@ -45,7 +47,22 @@ Status find_in_runs(ByteReader& in, const RowShape& shape, const Box* selection,
   BENTO_TRY(in.fits(count, shape.width()));
   std::uint64_t before = 0;
   ScratchMemory scratch;
+  ShortRun brief;
   for (std::uint64_t i = 0; i < count; ++i) {
+    if (brief.decode(in, shape.width())) {
+      Status done;
+      std::uint64_t ordinal = before;
+      (void)brief.all_of([&](std::span<const std::uint64_t> row) {
+        const std::uint64_t here = ordinal++;
+        if (selection != nullptr && !corner_overlaps(row.data(), *selection)) return true;
+        done = budget.spend();
+        if (done) done = visit(here, row);
+        return done.has_value();
+      });
+      if (!done) return done;
+      before += brief.records();
+      continue;
+    }
     BENTO_ASSIGN(const RecordRun run, RecordRun::decode(in, shape.width(), scratch.turn()));
     const auto shifted = [&](std::uint64_t ordinal, std::span<const std::uint64_t> row) {
       return visit(before + ordinal, row);
@@ -125,7 +142,57 @@ Status find_in_children(SegmentSource& source, ByteReader& in, const RowShape& s
   return {};
 }
 
+/// Of a page of few rows visit(row) -> bool is shown one after the other until it says false; says
+/// whether all were shown, and nothing is wrong with the page.
+template <class Visit>
+bool show_few(std::span<const std::byte> page, const RowShape& shape, const Visit& visit) {
+  constexpr std::size_t kFew = 16;
+  ByteReader in(page, std::endian::little, "index page");
+  const std::uint8_t kind = in.next_u8();
+  const std::uint64_t count = in.next_varint();
+  if (kind == kRuns) {
+    ShortRun run;
+    return count == 1 && run.decode(in, shape.width()) && in.remaining() == 0 && run.all_of(visit);
+  }
+  if (kind != kRecords || count > kFew) return false;
+  Row row;
+  if (count == 1) {  // as most small datasets of one process have
+    for (unsigned f = 0; f < shape.width(); ++f) {
+      const std::uint64_t value = in.next_varint();
+      if (in.next_u8() != 0 || in.next_u8() > 63) return false;  // as get_packed() reads them
+      row[f] = is_signed(shape, f) ? unzigzag(value) : value;
+    }
+    return in.is_settled() && in.remaining() == 0 &&
+           visit(std::span<const std::uint64_t>(row).first(shape.width()));
+  }
+  const auto records = static_cast<std::size_t>(count);
+  std::array<std::uint64_t, kFew * kMaxRowWidth> columns;
+  for (unsigned f = 0; f < shape.width(); ++f) {
+    const auto column = std::span(columns).subspan(f * records, records);
+    if (!get_packed(in, column)) return false;
+    if (is_signed(shape, f))
+      for (auto& value : column) value = unzigzag(value);
+  }
+  if (in.remaining() != 0) return false;
+  for (std::size_t i = 0; i < records; ++i) {
+    for (unsigned f = 0; f < shape.width(); ++f) row[f] = columns[f * records + i];
+    if (!visit(std::span<const std::uint64_t>(row).first(shape.width()))) return false;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool find_only_record(std::span<const std::byte> page, const RowShape& shape, const Box& selection,
+                      Row& found) {
+  unsigned touching = 0;
+  const bool shown = show_few(page, shape, [&](std::span<const std::uint64_t> row) {
+    if (!corner_overlaps(row.data(), selection)) return true;
+    std::ranges::copy(row, found.begin());
+    return ++touching == 1;
+  });
+  return shown && touching == 1;
+}
 
 std::vector<std::byte> encode_run_page(std::span<const RecordRun* const> runs,
                                        std::size_t run_bytes) {

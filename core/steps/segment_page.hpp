@@ -46,6 +46,12 @@ Status find_in_page(SegmentSource& source, std::span<const std::byte> page, cons
                     const Box* selection, QueryBudget& budget, const RunView::Visit& visit,
                     unsigned depth = 0);
 
+/// Into `found` the row of the only record of an encoded page that overlaps `selection`. False if
+/// there is none or another one, if the page has more records than are looked at one by one, or if
+/// it cannot be read: find_in_page() says more.
+bool find_only_record(std::span<const std::byte> page, const RowShape& shape, const Box& selection,
+                      Row& found);
+
 /// Calls use(ref) for every page below this one. Errors: kCorrupt, the source's, those of `use`.
 Status visit_page_refs(SegmentSource& source, std::span<const std::byte> page, unsigned rank,
                        const std::function<Status(const BlobRef&)>& use, unsigned depth = 0);

@@ -230,20 +230,36 @@ Result<StepIndex::Extent> StepIndex::extent_of(DatasetNumber number) const {
   return extent;
 }
 
+namespace {
+
+/// Has it `rank` dimensions, none of them beyond 2^62?
+bool can_be_asked_for(const Box& selection, unsigned rank) {
+  bool sound = selection.rank() == rank && selection.start.rank() == rank;
+  for (unsigned d = 0; sound && d < rank; ++d)
+    sound = selection.start[d] >> 62 == 0 && selection.count[d] >> 62 == 0;
+  return sound;
+}
+
+}  // namespace
+
 Result<StepLookup> StepIndex::find(DatasetNumber number, const Box& selection,
                                    FindOptions options) const {
   BENTO_ASSIGN(const DatasetEntry* const found, entry(number));
   const unsigned rank = found->declaration.rank;
-  bool sound = selection.rank() == rank && selection.start.rank() == rank;
-  for (unsigned d = 0; sound && d < rank; ++d)
-    sound = selection.start[d] >> 62 == 0 && selection.count[d] >> 62 == 0;
-  if (!sound)
+  if (!can_be_asked_for(selection, rank))
     return fail(Code::kInvalidArgument,
                 fmt::format("a selection of {} dimensions, or one beyond 2^62, in dataset {}, "
                             "which has {}",
                             selection.rank(), number, rank));
   SegmentSource& source = options.through != nullptr ? *options.through : *source_;
   return find_in_steps(source, *found, as_of_, selection, std::move(options));
+}
+
+Result<bool> StepIndex::find_only(DatasetNumber number, const Box& selection,
+                                  SegmentSource& through, Record& found) const {
+  BENTO_ASSIGN(const DatasetEntry* const dataset, look(number));
+  if (dataset == nullptr || !can_be_asked_for(selection, dataset->declaration.rank)) return false;
+  return find_only_record(through, *dataset, as_of_, selection, found);
 }
 
 }  // namespace bento

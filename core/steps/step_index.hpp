@@ -88,6 +88,10 @@ class StepIndex {
   Result<StepLookup> find(DatasetNumber number, const Box& selection) const {
     return find(number, selection, FindOptions{});
   }
+  /// Into `found` the record that shows all of `selection`, if that is seen at once; false: find()
+  /// knows. Pages of records are read through `through`. Errors: kCorrupt, the source's.
+  Result<bool> find_only(DatasetNumber number, const Box& selection, SegmentSource& through,
+                         Record& found) const;
 
  private:
   explicit StepIndex(SegmentSource& source) : source_(&source) {}

@@ -226,4 +226,27 @@ Result<StepLookup> find_in_steps(SegmentSource& source, const DatasetEntry& data
   return out;
 }
 
+Result<bool> find_only_record(SegmentSource& source, const DatasetEntry& dataset,
+                              AbsoluteStep as_of, const Box& selection, Record& found) {
+  const StepSummary& all = dataset.steps.summary;
+  if (dataset.steps.levels == 0 || all.steps != 1 || all.clip || !all.any_records ||
+      !contains(all.bounds, selection))
+    return false;
+  bool only = false;
+  const auto visit = [&](std::uint64_t step, const StepEntry& at) -> Result<bool> {
+    // Who reads more than one of its records is likely to touch several.
+    if (at.clip || at.records == 0 || selection.elements() / 2 > at.bounds.elements() / at.records)
+      return false;
+    BENTO_ASSIGN(const StepSegment segment, StepSegment::open(source, at.segment));
+    BENTO_TRY(check_segment(segment, dataset.declaration, AbsoluteStep(step)));
+    BENTO_ASSIGN(only, segment.find_only(selection, found));
+    return false;
+  };
+  BENTO_TRY(SegmentArray(SegmentTraits{dataset.declaration.rank})
+                .visit_down(
+                    source, dataset.steps, as_of.number(), [](const StepSummary&) { return true; },
+                    visit));
+  return only;
+}
+
 }  // namespace bento

@@ -46,6 +46,12 @@ struct FindOptions {
 Result<StepLookup> find_in_steps(SegmentSource& source, const DatasetEntry& dataset,
                                  AbsoluteStep as_of, const Box& selection, FindOptions options);
 
+/// Into `found` the record that shows all of `selection`, if the dataset has one step up to
+/// `as_of`, and in that a record that is found at once, as nearly all small datasets have when they
+/// are read back; false: find_in_steps() knows. Errors: as there.
+Result<bool> find_only_record(SegmentSource& source, const DatasetEntry& dataset,
+                              AbsoluteStep as_of, const Box& selection, Record& found);
+
 /// Errors: kCorrupt unless the segment is what the index says of this step of the dataset.
 Status check_segment(const StepSegment& segment, const DatasetDeclaration& dataset,
                      AbsoluteStep step);

@@ -243,11 +243,15 @@ Result<StepSegment> StepSegment::open(SegmentSource& source, const BlobRef& ref)
   if (version != kStepSegmentVersion)
     return fail(Code::kUnsupported, fmt::format("step segment version {}, this h5bento reads {}",
                                                 version, kStepSegmentVersion));
-  BENTO_ASSIGN(const std::uint64_t dataset, in.varint());
-  BENTO_ASSIGN(const std::uint64_t step, in.varint());
-  BENTO_ASSIGN(const std::uint64_t rank, in.varint());
-  BENTO_ASSIGN(segment.shape_.element_bytes, in.varint());
-  BENTO_ASSIGN(const std::uint8_t flags, in.u8());
+  const std::uint64_t dataset = in.next_varint();
+  const std::uint64_t step = in.next_varint();
+  const std::uint64_t rank = in.next_varint();
+  segment.shape_.element_bytes = in.next_varint();
+  const std::uint8_t flags = in.next_u8();
+  in.next_bytes(segment.digest_.sum);
+  segment.records_ = in.next_varint();
+  const std::uint64_t extents = in.next_varint();
+  BENTO_TRY(in.settled());
   if (dataset >> 32 != 0 || rank > kMaxRank || flags > (kExactTimes | kHasRanges))
     return fail(Code::kCorrupt, fmt::format("step segment of dataset {}, {} dimensions, flags {}",
                                             dataset, rank, flags));
@@ -255,10 +259,6 @@ Result<StepSegment> StepSegment::open(SegmentSource& source, const BlobRef& ref)
   segment.step_ = AbsoluteStep(step);
   segment.shape_.rank = static_cast<unsigned>(rank);
   segment.exact_times_ = (flags & kExactTimes) != 0;
-  BENTO_ASSIGN(const auto digest, in.bytes(segment.digest_.sum.size()));
-  std::copy(digest.begin(), digest.end(), segment.digest_.sum.begin());
-  BENTO_ASSIGN(segment.records_, in.varint());
-  BENTO_ASSIGN(const std::uint64_t extents, in.varint());
   BENTO_TRY(in.fits(extents, 1 + static_cast<std::size_t>(rank)));
   if (extents > kMostExtents)
     return fail(Code::kUnsupported, fmt::format("step segment: {} changes of extent, at most {}",
@@ -303,6 +303,17 @@ Status StepSegment::find(SegmentSource& source, const Box* selection, QueryBudge
   if (page_at_ == 0) return {};
   return find_in_page(source, std::span<const std::byte>(*blob_).subspan(page_at_), shape_,
                       selection, budget, as_record);
+}
+
+Result<bool> StepSegment::find_only(const Box& selection, Record& found) const {
+  Row row;
+  if (page_at_ == 0 || !extents_.empty() ||
+      !find_only_record(std::span<const std::byte>(*blob_).subspan(page_at_), shape_, selection,
+                        row))
+    return false;
+  BENTO_ASSIGN(
+      found, from_row(shape_, dataset_, std::span<const std::uint64_t>(row).first(shape_.width())));
+  return contains(found.box, selection);
 }
 
 Status StepSegment::visit_refs(SegmentSource& source,

@@ -84,6 +84,9 @@ class StepSegment {
   /// them says nothing. The hash is left zero.
   Status find(SegmentSource& source, const Box* selection, QueryBudget& budget,
               const Visit& visit) const;
+  /// Into `found` the only record that overlaps `selection`, if it holds all of it and the segment
+  /// changes no extent and has few records; false: find() knows. Errors: kCorrupt.
+  Result<bool> find_only(const Box& selection, Record& found) const;
   /// Calls use(ref) for every blob below the segment's own.
   Status visit_refs(SegmentSource& source, const std::function<Status(const BlobRef&)>& use) const;
   /// False only if the record surely holds no value in `wanted`.

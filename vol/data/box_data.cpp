@@ -42,7 +42,10 @@ struct Placed {
 
 Status read_box(Object* object, DatasetState& state, const Box& box, std::byte* to) {
   Container& container = state.file->container();
-  const Record* const one = container.find_one(state.number, box);
+  const Record* one = container.find_one(state.number, box);
+  if (one == nullptr) {
+    BENTO_ASSIGN(one, container.find_at_once(state.number, box));
+  }
   if (one != nullptr && one->encoding == Encoding::kPlain)
     return container.read(*one, box, state.element_bytes, box, to);
   if (one != nullptr && one->encoding == Encoding::kFiltered)

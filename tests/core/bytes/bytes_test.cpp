@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
+#include <array>
 #include <limits>
 #include <vector>
 
@@ -137,4 +138,73 @@ TEST_CASE("bytes: counts are held against what is there before anything is alloc
   require_error(in.bytes(kMax), Code::kCorrupt);
   require_error(in.skip(65), Code::kCorrupt);
   CHECK(in.offset() == 0);
+}
+
+TEST_CASE("reader: numbers that are not looked at one by one are the same", "[core][bytes]") {
+  for (unsigned shift = 0; shift < 64; ++shift)
+    for (const std::uint64_t value : {std::uint64_t{1} << shift, kMax >> shift}) {
+      ByteWriter out;
+      out.varint(value);
+      out.u8(0xAB);
+      out.bytes(bytes({1, 2, 3}));
+      ByteReader in(out.view());
+      std::array<std::byte, 3> rest{};
+      CHECK(in.next_varint() == value);
+      CHECK(in.next_u8() == 0xAB);
+      in.next_bytes(rest);
+      CHECK(rest[2] == std::byte{3});
+      CHECK(in.is_settled());
+      CHECK(in.settled());
+      CHECK(in.remaining() == 0);
+    }
+}
+
+TEST_CASE("reader: what is missing among them is 0, and said as if it had been looked at",
+          "[core][bytes]") {
+  ByteWriter out;
+  out.u8(5);
+  out.varint(1u << 20);
+  out.bytes(bytes({9, 9, 9, 9}));
+  const auto whole = out.view();
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    ByteReader in(whole.first(length), std::endian::little, "some fields");
+    std::array<std::byte, 4> four;
+    four.fill(std::byte{1});
+    const std::uint8_t first = in.next_u8();
+    const std::uint64_t second = in.next_varint();
+    in.next_bytes(four);
+    CHECK(first == (length > 0 ? 5 : 0));
+    CHECK(second == (length > 3 ? 1u << 20 : 0));
+    CHECK(four[0] == std::byte{0});
+    CHECK(in.remaining() == 0);
+    CHECK(in.next_u8() == 0);
+    CHECK(in.next_varint() == 0);
+    CHECK_FALSE(in.is_settled());
+    ByteReader other(whole.first(length), std::endian::little, "some fields");
+    const auto looked_at = [&]() -> Status {
+      BENTO_TRY(other.u8());
+      BENTO_TRY(other.varint());
+      BENTO_TRY(other.bytes(4));
+      return {};
+    };
+    const Status settled = in.settled();
+    const Status same = looked_at();
+    REQUIRE_FALSE(settled);
+    REQUIRE_FALSE(same);
+    CHECK(settled.error().code == Code::kCorrupt);
+    CHECK(settled.error().text == same.error().text);
+  }
+}
+
+TEST_CASE("reader: a number of more than 64 bits is none", "[core][bytes]") {
+  for (const auto& wrong :
+       {bytes({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2}),
+        bytes({0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0})}) {
+    ByteReader in(wrong);
+    CHECK(in.next_varint() == 0);
+    CHECK_FALSE(in.settled());
+    CHECK(in.remaining() == 0);
+    ByteReader other(wrong);
+    CHECK_FALSE(other.varint());
+  }
 }
