@@ -98,6 +98,7 @@ std::pair<std::vector<Box>, std::vector<Box>> halves(const Wanted& wanted) {
 // (Container::read_again): such a record, of which the hash is at hand, is always read whole.
 bool RecordReader::reads_again(const Record& record, std::uint64_t element_bytes,
                                std::span<const Box> parts) {
+  if (parts.size() == 1 && parts.front().count == record.box.count) return false;  // all of it
   if (wanted(record) != Verification::kSmall) return false;
   if (record.hash != Hash128{} && (own_ == nullptr || record.where.task != own_->writer()))
     return false;
