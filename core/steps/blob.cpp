@@ -16,14 +16,19 @@ void put_ref(ByteWriter& out, const BlobRef& ref) {
 
 Result<BlobRef> get_ref(ByteReader& in) {
   BlobRef ref;
-  BENTO_ASSIGN(ref.position, in.varint());
-  BENTO_ASSIGN(ref.bytes, in.varint());
-  BENTO_ASSIGN(const auto hash, in.bytes(ref.hash.size()));
-  std::copy(hash.begin(), hash.end(), ref.hash.begin());
+  BENTO_TRY(next_ref(in, ref));
+  BENTO_TRY(in.settled());
+  return ref;
+}
+
+Status next_ref(ByteReader& in, BlobRef& ref) {
+  ref.position = in.next_varint();
+  ref.bytes = in.next_varint();
+  in.next_bytes(ref.hash);
   if (ref.bytes > kMaxBlobBytes)
     return fail(Code::kCorrupt, fmt::format("step index: a blob of {} bytes, {} at most", ref.bytes,
                                             kMaxBlobBytes));
-  return ref;
+  return {};
 }
 
 Status SegmentSource::read_into(const BlobRef& ref, std::vector<std::byte>& bytes) {

@@ -32,6 +32,9 @@ struct BlobRef {
 void put_ref(ByteWriter& out, const BlobRef& ref);
 /// Errors: kCorrupt (short, or longer than any blob may be).
 Result<BlobRef> get_ref(ByteReader& in);
+/// The same among other fields that are not looked at one by one (ByteReader::settled). Errors:
+/// kCorrupt (longer than any blob may be).
+Status next_ref(ByteReader& in, BlobRef& ref);
 
 inline constexpr std::uint64_t kMaxBlobBytes = 64u << 20;  ///< larger references are refused
 

@@ -8,7 +8,7 @@
 /// docs/format.md, "Step index".
 ///
 /// Traits give the types Entry and Summary and, as const members: put_entry(ByteWriter&, Entry),
-/// get_entry(ByteReader&) -> Result<Entry>, put_summary, get_summary, summary_of(Entry) and
+/// get_entry(ByteReader&, Entry&) -> Status, put_summary, get_summary, summary_of(Entry) and
 /// add(Summary&, Summary) for neighbours.
 #pragma once
 
@@ -198,6 +198,12 @@ class PagedArray {
       if (slots > 1) others_.reserve(static_cast<std::size_t>(slots) - 1);
     }
     [[nodiscard]] bool empty() const { return there_ == 0; }
+    /// Keeps the memory.
+    void clear() {
+      there_ = 0;
+      first_ = {};
+      others_.clear();
+    }
     /// A bit for each slot that is used.
     [[nodiscard]] unsigned used() const {
       unsigned bits = 0;
@@ -248,6 +254,12 @@ class PagedArray {
   }
 
   Result<Page> load(SegmentSource& source, const BlobRef& ref, unsigned level) const {
+    Page page;
+    BENTO_TRY(load_into(page, source, ref, level));
+    return page;
+  }
+  /// `page` must be empty.
+  Status load_into(Page& page, SegmentSource& source, const BlobRef& ref, unsigned level) const {
     BENTO_ASSIGN(const Blob blob, source.read(ref));
     ByteReader in(*blob, std::endian::little, "step index page");
     BENTO_ASSIGN(const unsigned stored, in.u8());
@@ -255,13 +267,12 @@ class PagedArray {
     if (stored != level)
       return fail(Code::kCorrupt,
                   fmt::format("step index page of level {} where {} was expected", stored, level));
-    Page page;
     page.reserve(std::popcount(used));
     for (unsigned left = used; left != 0; left = without_lowest(left)) {
       Slot& slot = page[lowest(left)];
       slot.used = true;
       if (level == 0) {
-        BENTO_ASSIGN(slot.entry, traits_.get_entry(in));
+        BENTO_TRY(traits_.get_entry(in, slot.entry));
       } else {
         BENTO_ASSIGN(slot.ref, get_ref(in));
         BENTO_ASSIGN(slot.summary, traits_.get_summary(in));
@@ -270,7 +281,7 @@ class PagedArray {
     if (in.remaining() != 0)
       return fail(Code::kCorrupt,
                   fmt::format("step index page: {} bytes left over", in.remaining()));
-    return page;
+    return {};
   }
 
   Result<Slot> finish(SegmentSink& sink, const Page& page, unsigned level) const {
@@ -389,8 +400,12 @@ class PagedArray<Traits>::Way {
     if (level >= pages_.size()) pages_.resize(level + 1);
     auto& [known, page] = pages_[level];
     if (page.empty() || !(known == ref)) {
-      page = {};
-      BENTO_ASSIGN(page, array.load(source, ref, level));
+      page.clear();
+      auto loaded = array.load_into(page, source, ref, level);
+      if (!loaded) {
+        page.clear();
+        return fail(std::move(loaded).error());
+      }
       known = ref;
     }
     return &page;

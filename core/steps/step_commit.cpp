@@ -131,8 +131,8 @@ Status apply(SegmentSource& source, SegmentSink& sink, SegmentWriter& segments,
   step.covers = written.volume != 0 && written.volume == written.bounds.elements() &&
                 (!anything_older || contains(written.bounds, older.bounds));
   const SegmentArray array(SegmentTraits{entry.declaration.rank});
-  const SegmentArray::Change added{commit.step.number(), std::move(step)};
-  BENTO_ASSIGN(entry.steps, array.put(source, sink, entry.steps, std::span(&added, 1)));
+  BENTO_ASSIGN(entry.steps,
+               array.put(source, sink, entry.steps, commit.step.number(), std::move(step)));
   if (commit.keep != 0 && !first) BENTO_TRY(forget_steps(source, sink, oldest, entry));
   return {};
 }

@@ -121,7 +121,9 @@ TEST_CASE("hostile commit: pages of steps that are one page end both searches",
   DatasetEntry entry;
   entry.declaration.rank = 1;
   entry.declaration.element_bytes = 8;
-  entry.steps = {16, stacked_pages(blobs, *empty, 1, summary.view()), said};
+  entry.steps.levels = 16;
+  entry.steps.ref = stacked_pages(blobs, *empty, 1, summary.view());
+  entry.steps.summary = said;
   PatientSource source(blobs);
   const Status done = forget_steps(source, blobs, AbsoluteStep(~std::uint64_t{0}), entry);
   REQUIRE_FALSE(done);
