@@ -98,7 +98,10 @@ std::pair<std::vector<Box>, std::vector<Box>> halves(const Wanted& wanted) {
 // (Container::read_again): such a record, of which the hash is at hand, is always read whole.
 bool RecordReader::reads_again(const Record& record, std::uint64_t element_bytes,
                                std::span<const Box> parts) {
-  if (parts.size() == 1 && parts.front().count == record.box.count) return false;  // all of it
+  // All of it is no part. Most parts are seen to be some by their first dimension.
+  if (parts.size() == 1 && record.box.rank() != 0 &&
+      parts.front().count[0] == record.box.count[0] && parts.front().count == record.box.count)
+    return false;
   if (wanted(record) != Verification::kSmall) return false;
   if (record.hash != Hash128{} && (own_ == nullptr || record.where.task != own_->writer()))
     return false;
