@@ -125,6 +125,7 @@ void Container::remove(DatasetNumber dataset) {
   if (boards_) boards_->others().remove(dataset);
   member_writes_.forget(dataset);
   meeting_.forget(dataset);
+  small_commits_.erase(dataset);
   state_.index.remove(dataset);
   state_.pending.deleted.push_back(dataset);
 }

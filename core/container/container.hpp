@@ -354,6 +354,13 @@ class Container {
                        const FromFile& from_file);
   // container_gaps.cpp
   Status fill_gaps(const std::set<DatasetNumber>& datasets);
+  // container_merge.cpp
+  [[nodiscard]] bool merges_small_records() const;
+  void merge_small_records();
+  /// Does it continue, along a dimension, the box of a record that is seen in front of it?
+  Result<bool> follows_another(const Record& newest, unsigned dimension);
+  /// Of the dataset's records the one at `position` and those in front of it become one.
+  Status merge_behind(DatasetNumber dataset, std::size_t position);
   // container_home.cpp
   [[nodiscard]] Status check_inherited(DatasetNumber dataset, const Lookup& fresh) const;
   [[nodiscard]] Status check_unwritten(DatasetNumber dataset, const RecordLookup& found) const;
@@ -403,6 +410,14 @@ class Container {
   unsigned in_collective_write_ = 0;  ///< those that have not ended, one in the other
   bool others_moved_ = false;         ///< since confirm_read(): something was not what it was
   unsigned mixtures_ = 0;             ///< in one read: records that were being written anew
+
+  /// Commits of this session that write to a dataset.
+  struct SmallCommits {
+    unsigned count = 0;
+    std::uint64_t newest_of = ~std::uint64_t{0};  ///< sequence of the root before
+    std::size_t newest = 0;                       ///< position of the record written last, of that
+  };
+  ByNumber<SmallCommits> small_commits_;
 
   bool layout_fixed_ = false;
   bool layout_stored_ = true;     ///< META1 says so too, as far as this rank writes it

@@ -142,6 +142,7 @@ Result<Bytes> Container::contribute(Status& mine, const SecondRound& second) {
 }
 
 Status Container::commit_impl(bool closing, const ViewBuilder& view) {
+  merge_small_records();
   Status mine = guarded([&] { return prepare(closing); });
   SecondRound second;
   for (bool first_round = true;; first_round = false) {
