@@ -5,6 +5,7 @@
 /// time, and who reads it looks at all of them. So now and then a commit writes the elements of the
 /// last of them once more, as one record. Source: docs/format.md, "Small records are merged".
 #include <algorithm>
+#include <functional>
 
 #include "core/base/guarded.hpp"
 #include "core/container/container.hpp"

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/bytes/little_endian.hpp"
+
 namespace bento {
 
 namespace {
@@ -79,13 +81,9 @@ bool has_known_shape(const Superblock& bytes) {
   return (version == 2 || version == 3) && address_bytes == 8;
 }
 
-void put(Superblock& bytes, std::size_t at, std::uint64_t value, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i)
-    bytes[at + i] = static_cast<std::byte>((value >> (8 * i)) & 0xFFu);
-}
-
 void put_checksum(Superblock& bytes) {
-  put(bytes, kChecksumAt, hdf5_checksum(std::span(bytes).first(kChecksumAt)), 4);
+  put_little_endian(std::span(bytes).subspan(kChecksumAt),
+                    hdf5_checksum(std::span(bytes).first(kChecksumAt)));
 }
 
 constexpr std::array<std::byte, 8> all_ones() {
@@ -135,7 +133,7 @@ Result<Superblock> newer_superblock(const OldSuperblock& old) {
 Status set_end_of_file(Superblock& bytes, std::uint64_t end_of_file) {
   if (!has_known_shape(bytes))
     return fail(Code::kInternal, "no superblock of version 2 or 3 with 8-byte addresses");
-  put(bytes, kEndOfFileAt, end_of_file, 8);
+  put_little_endian(std::span(bytes).subspan(kEndOfFileAt, 8), end_of_file);
   put_checksum(bytes);
   return {};
 }

@@ -21,6 +21,13 @@ inline H5O_token_t token_of(std::uint64_t address) {
   return token;
 }
 
+/// The reverse.
+inline std::uint64_t address_of(const H5O_token_t& token) {
+  std::uint64_t address = 0;
+  std::memcpy(&address, &token, sizeof address);
+  return address;
+}
+
 /// The same token, as the index of a container has it.
 inline H5O_token_t token_of(const std::array<std::byte, sizeof(H5O_token_t)>& bytes) {
   H5O_token_t token{};

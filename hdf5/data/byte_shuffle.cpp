@@ -80,44 +80,45 @@ std::size_t near_elements(std::size_t size) {
   return std::max<std::size_t>(kNearBytes / size, 16);
 }
 
-}  // namespace
-
-void shuffle_bytes(std::size_t element_bytes, std::span<const std::byte> from, std::byte* to) {
-  const std::size_t size = element_bytes;
+/// One way or `kBack`: first in groups of sixteen elements, where the size has them.
+template <bool kBack>
+void rearrange(std::size_t size, std::span<const std::byte> from, std::byte* to) {
   const std::size_t elements = from.size() / size;
   const std::byte* const in = from.data();
+  const auto groups = [&]<std::size_t kSize>() {
+    return kBack ? unshuffle_groups<kSize>(in, elements, to)
+                 : shuffle_groups<kSize>(in, elements, to);
+  };
   std::size_t done = 0;
-  if (size == 2) done = shuffle_groups<2>(in, elements, to);
-  if (size == 4) done = shuffle_groups<4>(in, elements, to);
-  if (size == 8) done = shuffle_groups<8>(in, elements, to);
-  if (size == 16) done = shuffle_groups<16>(in, elements, to);
+  if (size == 2) done = groups.template operator()<2>();
+  if (size == 4) done = groups.template operator()<4>();
+  if (size == 8) done = groups.template operator()<8>();
+  if (size == 16) done = groups.template operator()<16>();
   while (done < elements) {
     const std::size_t end = done + std::min(elements - done, near_elements(size));
     for (std::size_t byte = 0; byte < size; ++byte)
-      for (std::size_t i = done; i < end; ++i) to[byte * elements + i] = in[i * size + byte];
+      for (std::size_t i = done; i < end; ++i) {
+        const std::size_t apart = byte * elements + i;
+        const std::size_t together = i * size + byte;
+        if constexpr (kBack)
+          to[together] = in[apart];
+        else
+          to[apart] = in[together];
+      }
     done = end;
   }
   const std::size_t whole = elements * size;
   std::copy(from.begin() + static_cast<std::ptrdiff_t>(whole), from.end(), to + whole);
 }
 
+}  // namespace
+
+void shuffle_bytes(std::size_t element_bytes, std::span<const std::byte> from, std::byte* to) {
+  rearrange<false>(element_bytes, from, to);
+}
+
 void unshuffle_bytes(std::size_t element_bytes, std::span<const std::byte> from, std::byte* to) {
-  const std::size_t size = element_bytes;
-  const std::size_t elements = from.size() / size;
-  const std::byte* const in = from.data();
-  std::size_t done = 0;
-  if (size == 2) done = unshuffle_groups<2>(in, elements, to);
-  if (size == 4) done = unshuffle_groups<4>(in, elements, to);
-  if (size == 8) done = unshuffle_groups<8>(in, elements, to);
-  if (size == 16) done = unshuffle_groups<16>(in, elements, to);
-  while (done < elements) {
-    const std::size_t end = done + std::min(elements - done, near_elements(size));
-    for (std::size_t byte = 0; byte < size; ++byte)
-      for (std::size_t i = done; i < end; ++i) to[i * size + byte] = in[byte * elements + i];
-    done = end;
-  }
-  const std::size_t whole = elements * size;
-  std::copy(from.begin() + static_cast<std::ptrdiff_t>(whole), from.end(), to + whole);
+  rearrange<true>(element_bytes, from, to);
 }
 
 }  // namespace bento::vol

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/bytes/little_endian.hpp"
 #include "hdf5/skeleton/header_bytes.hpp"
 #include "hdf5/skeleton/header_messages.hpp"
 
@@ -178,9 +179,9 @@ bool write_contiguous_header(const ContiguousHeader& header, std::uint64_t data,
     const std::span<std::byte> copy = out.zeros(message.bytes.size());
     std::ranges::copy(message.bytes, copy.begin());
     if (message.kind == kLayout)
-      for (std::size_t i = 0; i < sizeof data; ++i)
-        copy[static_cast<std::size_t>(header.address_at - message.at) + i] =
-            static_cast<std::byte>(data >> (8 * i) & 0xFFu);
+      put_little_endian(
+          copy.subspan(static_cast<std::size_t>(header.address_at - message.at), sizeof data),
+          data);
     if (message.texts_at == 0) continue;
     auto texts = copy.subspan(message.texts_at);
     for (; texts.size() >= kTextBytes; texts = texts.subspan(kTextBytes))

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/base/checked.hpp"
+#include "core/bytes/little_endian.hpp"
 #include "hdf5/skeleton/header_bytes.hpp"
 
 namespace bento::vol {
@@ -19,11 +20,6 @@ constexpr std::uint64_t kObjectPrefix = 16;
 constexpr std::uint64_t kAlignment = 8;
 constexpr std::uint64_t kLeastHeapBytes = 4096;  // the library takes none that is smaller
 constexpr std::uint64_t kMostHeapBytes = 64u << 10;
-
-void put(std::span<std::byte> to, std::uint64_t value) {
-  for (std::size_t i = 0; i < to.size(); ++i)
-    to[i] = static_cast<std::byte>(value >> (8 * i) & 0xFFu);
-}
 
 Result<std::vector<std::span<const std::byte>>> objects_at(std::span<const std::byte> image,
                                                            std::uint64_t address) {
@@ -76,9 +72,9 @@ bool CopiedTexts::move(std::span<std::byte, kTextBytes> text) {
   // Its number in this heap, and all else as it was.
   const auto copy = heap_.zeros(round_up(object.size(), kAlignment));
   std::ranges::copy(object, copy.begin());
-  put(copy.first(sizeof last_), ++last_);
-  put(text.subspan<4, 8>(), heap_at_ - view_.base());
-  put(text.subspan<12, 4>(), last_);
+  put_little_endian(copy.first(sizeof last_), ++last_);
+  put_little_endian(text.subspan<4, 8>(), heap_at_ - view_.base());
+  put_little_endian(text.subspan<12, 4>(), last_);
   return true;
 }
 

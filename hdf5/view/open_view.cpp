@@ -63,7 +63,7 @@ Status OpenView::complete() {
 
 Result<Superblock> OpenView::finish(const Last& last) {
   BENTO_TRY(complete());
-  if (last) BENTO_TRY(last(*view_));
+  if (last) BENTO_TRY(last());
   BENTO_TRY(view_->failure());
   BENTO_TRY(view_->store());
   return view_->superblock();

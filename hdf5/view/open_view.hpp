@@ -39,7 +39,7 @@ class OpenView {
   /// Closes the library's file, which allocates nothing after that, and stores what gathered in
   /// memory. All other ids in it must be closed. Returns the superblock, whose end of file is not
   /// set. Between the two `last` may change the file's bytes. Errors: as create(), kIo.
-  using Last = std::function<Status(ViewFile& view)>;
+  using Last = std::function<Status()>;
   Result<Superblock> finish(const Last& last = {});
   /// The first half of finish(): nothing that gathered in memory is stored.
   Status complete();

@@ -14,6 +14,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/bytes/little_endian.hpp"
 #include "hdf5/base/library_version.hpp"
 #include "hdf5/skeleton/header_bytes.hpp"
 #include "hdf5/skeleton/header_messages.hpp"
@@ -95,8 +96,7 @@ struct Entry {
 Entry entry_of(const TableLink& link) {
   Entry entry;
   entry.name = link.name;
-  for (std::size_t i = 0; i < 8; ++i)
-    entry.rest[i] = static_cast<std::byte>(link.object >> (8 * i) & 0xFFu);
+  put_little_endian(std::span(entry.rest).first<sizeof link.object>(), link.object);
   return entry;
 }
 
@@ -287,17 +287,26 @@ class Table {
 
 }  // namespace
 
-bool has_symbol_table(hid_t group) {
+namespace {
+
+/// How many links are in the group's table; nothing if it has none.
+std::optional<hsize_t> links_of_table(hid_t group) {
   H5G_info_t info{};
-  return H5Gget_info(group, &info) >= 0 && info.storage_type == H5G_STORAGE_TYPE_SYMBOL_TABLE;
+  if (H5Gget_info(group, &info) < 0 || info.storage_type != H5G_STORAGE_TYPE_SYMBOL_TABLE)
+    return std::nullopt;
+  return info.nlinks;
+}
+
+}  // namespace
+
+bool has_symbol_table(hid_t group) {
+  return links_of_table(group).has_value();
 }
 
 // Each change of the bound makes the library write all metadata, so few links are not worth it.
 GroupHandle make_group_as_before(hid_t file, hid_t from, hid_t gcpl) {
   constexpr hsize_t kManyLinks = 32;
-  H5G_info_t info{};
-  const bool table = H5Gget_info(from, &info) >= 0 && info.nlinks >= kManyLinks &&
-                     info.storage_type == H5G_STORAGE_TYPE_SYMBOL_TABLE;
+  const bool table = links_of_table(from).value_or(0) >= kManyLinks;
   if (table && H5Fset_libver_bounds(file, H5F_LIBVER_EARLIEST, newest_format()) < 0) return {};
   GroupHandle made(H5Gcreate_anon(file, gcpl, H5P_DEFAULT));
   if (table && H5Fset_libver_bounds(file, H5F_LIBVER_V18, newest_format()) < 0) return {};

@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "hdf5/base/error_bridge.hpp"
-#include "hdf5/skeleton/header_bytes.hpp"
+#include "hdf5/base/tokens.hpp"
 #include "hdf5/view/group_properties.hpp"
 #include "hdf5/view/symbol_table.hpp"
 
@@ -53,9 +52,7 @@ Result<bool> keeps_creation_order(hid_t group, const std::string& path) {
 /// is read from front to back. All other links come first.
 void sort_by_place(std::vector<Link>& links) {
   const auto place = [](const Link& link) {
-    return link.info.type == H5L_TYPE_HARD
-               ? header_address(std::as_bytes(std::span(link.info.u.token.__data)))
-               : 0;
+    return link.info.type == H5L_TYPE_HARD ? address_of(link.info.u.token) : 0;
   };
   std::ranges::stable_sort(links, {}, place);
 }

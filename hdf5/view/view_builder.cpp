@@ -50,8 +50,7 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
         fmt::format("{} references lead to objects without a path and are null in the native view",
                     tree.dropped_references()));
   BENTO_TRY(files.write_notes(view.notes));
-  BENTO_ASSIGN(view.superblocks,
-               files.finish([&whole](ViewFile& main_view) { return whole.link_all(main_view); }));
+  BENTO_ASSIGN(view.superblocks, files.finish([&whole] { return whole.link_all(); }));
   return view;
 }
 

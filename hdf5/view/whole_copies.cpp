@@ -6,18 +6,9 @@
 #include <utility>
 
 #include "hdf5/base/tokens.hpp"
-#include "hdf5/skeleton/header_bytes.hpp"
 #include "hdf5/view/dataset_view.hpp"
 
 namespace bento::vol {
-
-namespace {
-
-std::uint64_t address_of(const H5O_token_t& token) {
-  return header_address(std::as_bytes(std::span(token.__data)));
-}
-
-}  // namespace
 
 Result<TreeCopy::WholeCopy> WholeCopies::copy(const TreeCopy::HardLink& from,
                                               const TreeCopy::Destination& to, hid_t lcpl) {
@@ -59,9 +50,10 @@ Result<std::optional<std::uint64_t>> WholeCopies::put(const ContiguousHeader& he
   return address;
 }
 
-Status WholeCopies::link_all(ViewFile& view) {
+Status WholeCopies::link_all() {
   BENTO_TRY(texts_.finish());
-  for (auto& [group, links] : links_) BENTO_TRY(add_to_symbol_table(view, group, std::move(links)));
+  for (auto& [group, links] : links_)
+    BENTO_TRY(add_to_symbol_table(view_, group, std::move(links)));
   links_.clear();
   return {};
 }

@@ -43,9 +43,9 @@ class WholeCopies {
   /// the view.
   Result<TreeCopy::WholeCopy> copy(const TreeCopy::HardLink& from, const TreeCopy::Destination& to,
                                    hid_t lcpl);
-  /// Makes the links that are still missing in `view`, which the library has closed. Errors: as
+  /// Makes the links that are still missing in the view, which the library has closed. Errors: as
   /// add_to_symbol_table().
-  Status link_all(ViewFile& view);
+  Status link_all();
 
  private:
   /// All elements; false if that is not what this is for.

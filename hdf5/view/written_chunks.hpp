@@ -6,7 +6,6 @@
 /// written ("no write intent on file", 1.14.5 and 2.0.0).
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include <hdf5.h>

@@ -155,18 +155,6 @@ BlobRef commit(MemoryBlobs& blobs, const BlobRef& root, std::uint64_t step, unsi
   return done->root;
 }
 
-unsigned blobs_of(MemoryBlobs& blobs, const BlobRef& root) {
-  unsigned count = 0;
-  StepIndex::BlobVisitor visitor;
-  visitor.blob = [&](const BlobRef&) -> Status {
-    ++count;
-    return {};
-  };
-  visitor.payload = [](std::span<const std::byte>) -> Status { return {}; };
-  REQUIRE(StepIndex::visit_blobs(blobs, root, visitor));
-  return count;
-}
-
 TEST_CASE("dataset steps: the first commit writes a segment for each dataset, and no page of it",
           "[core][index][step]") {
   MemoryBlobs blobs;

@@ -564,17 +564,7 @@ TEST_CASE("step index: of a deleted dataset that no kept step has only the entry
   for (const std::uint64_t keep : {0u, 1u, 2u}) {
     MemoryBlobs blobs;
     BlobRef root;
-    const auto in_use = [&] {
-      std::uint64_t count = 0;
-      StepIndex::BlobVisitor visitor;
-      visitor.blob = [&](const BlobRef&) -> Status {
-        ++count;
-        return {};
-      };
-      visitor.payload = [](std::span<const std::byte>) -> Status { return {}; };
-      REQUIRE(StepIndex::visit_blobs(blobs, root, visitor));
-      return count;
-    };
+    const auto in_use = [&] { return blobs_of(blobs, root); };
     const auto commit = [&](std::uint64_t step, bool writes, std::vector<DatasetNumber> deleted) {
       StepCommit next;
       next.step = AbsoluteStep(step);

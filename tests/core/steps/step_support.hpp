@@ -7,7 +7,10 @@
 #include <random>
 #include <vector>
 
+#include <catch2/catch_test_macros.hpp>
+
 #include "core/steps/contribution.hpp"
+#include "core/steps/step_index.hpp"
 
 namespace bento::step_test {
 
@@ -75,6 +78,19 @@ inline Result<std::vector<std::byte>> merge_all(std::vector<std::vector<std::byt
     parts = std::move(above);
   }
   return std::move(parts.front());
+}
+
+/// How many blobs an index refers to.
+inline std::uint64_t blobs_of(SegmentSource& source, const BlobRef& root) {
+  std::uint64_t count = 0;
+  StepIndex::BlobVisitor visitor;
+  visitor.blob = [&](const BlobRef&) -> Status {
+    ++count;
+    return {};
+  };
+  visitor.payload = [](std::span<const std::byte>) -> Status { return {}; };
+  REQUIRE(StepIndex::visit_blobs(source, root, visitor));
+  return count;
 }
 
 }  // namespace bento::step_test
