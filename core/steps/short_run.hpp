@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -37,7 +38,8 @@ class ShortRun {
     const auto view = std::span<const std::uint64_t>(row).first(width_);
     if (!visit(view)) return false;
     for (unsigned t = 0; t < tokens_; ++t) {
-      const std::uint64_t* const difference = &differences_[list_[t].difference * width_];
+      const std::uint64_t* const difference =
+          &differences_[std::size_t{list_[t].difference} * width_];
       for (std::uint64_t i = 0; i < list_[t].times; ++i) {
         for (unsigned f = 0; f < width_; ++f) row[f] += difference[f];
         if (!visit(view)) return false;

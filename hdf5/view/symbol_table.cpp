@@ -313,7 +313,8 @@ GroupHandle make_group_as_before(hid_t file, hid_t from, hid_t gcpl) {
   return made;
 }
 
-Status add_to_symbol_table(ViewFile& view, std::uint64_t group, std::vector<TableLink> links) {
+Status add_to_symbol_table(ViewFile& view, std::uint64_t group,
+                           const std::vector<TableLink>& links) {
   if (links.empty()) return {};
   ViewBytes source(view);
   BENTO_ASSIGN(const TablePlace place, table_of(source, group));

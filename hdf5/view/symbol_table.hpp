@@ -36,6 +36,7 @@ struct TableLink {
 /// Adds `links` to the group whose header lies at address `group` (from the base of the file) of
 /// `view`, which the library has closed. No link of the group has one of the names yet. Errors:
 /// kInternal (the group has no table that is understood), and those of the view.
-Status add_to_symbol_table(ViewFile& view, std::uint64_t group, std::vector<TableLink> links);
+Status add_to_symbol_table(ViewFile& view, std::uint64_t group,
+                           const std::vector<TableLink>& links);
 
 }  // namespace bento::vol

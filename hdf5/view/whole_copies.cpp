@@ -3,7 +3,6 @@
 #include "hdf5/view/whole_copies.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "hdf5/base/tokens.hpp"
 #include "hdf5/view/dataset_view.hpp"
@@ -52,8 +51,7 @@ Result<std::optional<std::uint64_t>> WholeCopies::put(const ContiguousHeader& he
 
 Status WholeCopies::link_all() {
   BENTO_TRY(texts_.finish());
-  for (auto& [group, links] : links_)
-    BENTO_TRY(add_to_symbol_table(view_, group, std::move(links)));
+  for (const auto& [group, links] : links_) BENTO_TRY(add_to_symbol_table(view_, group, links));
   links_.clear();
   return {};
 }
