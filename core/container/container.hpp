@@ -359,6 +359,8 @@ class Container {
   void merge_small_records();
   /// Does it continue, along a dimension, the box of a record that is seen in front of it?
   Result<bool> follows_another(const Record& newest, unsigned dimension);
+  Result<bool> would_be_verified_as_before(const RecordLookup& found,
+                                           std::span<const Piece> chosen);
   /// Of the dataset's records the one at `position` and those in front of it become one.
   Status merge_behind(DatasetNumber dataset, std::size_t position);
   // container_home.cpp

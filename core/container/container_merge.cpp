@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "core/base/guarded.hpp"
+#include "core/base/verified_reads.hpp"
 #include "core/container/container.hpp"
 #include "core/stream/block_writer.hpp"
 
@@ -97,6 +98,20 @@ Result<bool> Container::follows_another(const Record& newest, unsigned dimension
          same_but_for(dimension, found.records[found.pieces[0].record].box, newest.box);
 }
 
+// What was written without a hash must not look verified for having one later, and what has one
+// must not lose it.
+Result<bool> Container::would_be_verified_as_before(const RecordLookup& found,
+                                                    std::span<const Piece> chosen) {
+  const bool hashed = state_.options.stream.hash != fti::HashKind::kNone;
+  for (const Piece& piece : chosen) {
+    const Record& record = found.records[piece.record];
+    if (StreamWriter::buffered(record.where)) continue;
+    BENTO_ASSIGN(const bool has, reader_.has_hash(record));
+    if (has != hashed) return false;
+  }
+  return true;
+}
+
 Status Container::merge_behind(DatasetNumber number, std::size_t position) {
   const DatasetDeclaration* const dataset = state_.index.find(number);
   if (dataset == nullptr || dataset->element_bytes == 0 ||
@@ -119,10 +134,13 @@ Status Container::merge_behind(DatasetNumber number, std::size_t position) {
     BENTO_ASSIGN(RecordLookup found, find(number, around));
     const std::vector<Piece> chosen = chain(found, newest.box, d, element_bytes);
     if (chosen.size() < kFewest) continue;
+    BENTO_ASSIGN(const bool same, would_be_verified_as_before(found, chosen));
+    if (!same) return {};
     Box merged = around;
     merged.start[d] = chosen.back().part.start[d];
     merged.count[d] = newest.box.start[d] + count - merged.start[d];
     std::vector<std::byte> elements(static_cast<std::size_t>(merged.elements() * element_bytes));
+    const VerifiedReads verified;
     for (const Piece& piece : chosen)
       BENTO_TRY(
           read(found.records[piece.record], piece.part, element_bytes, merged, elements.data()));

@@ -93,6 +93,15 @@ Result<Hash128> RecordReader::wanted_hash(const Record& record, const Source& so
   return wanted;
 }
 
+Result<bool> RecordReader::has_hash(const Record& record) {
+  if (StreamWriter::buffered(record.where)) return false;
+  BENTO_ASSIGN(const Source source, locate_(record.where.task));
+  BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));
+  FileAhead file = through(source, ReadAhead::kNothingMore);
+  BENTO_ASSIGN(const Hash128 hash, stored_hash(file, address, record));
+  return hash != Hash128{};
+}
+
 Status RecordReader::read_whole(const Record& record, const Source& source,
                                 std::span<std::byte> into) {
   BENTO_ASSIGN(const std::uint64_t address, address_of(record, source));

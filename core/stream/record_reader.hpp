@@ -79,6 +79,9 @@ class RecordReader {
   /// All stored bytes of a record. Errors: as read().
   Result<std::vector<std::byte>> read_stored(const Record& record);
 
+  /// Has the record a hash that its bytes can be held against? Errors: as read().
+  Result<bool> has_hash(const Record& record);
+
   /// Somebody else wrote to the file: whatever was asked for, everything that has a hash is
   /// verified.
   void distrust() { verification_ = Verification::kAll; }

@@ -84,6 +84,16 @@ class Grown {
   /// Records of which something is seen.
   std::size_t records() { return records_of(*box_); }
   bool right() { return values_in(*box_) == values_; }
+  bool readable() {
+    std::vector<std::uint64_t> values(values_.size(), 0);
+    const RecordLookup found = found_in(*box_);
+    return std::ranges::all_of(found.pieces, [&](const Piece& piece) {
+      return box_
+          ->read(found.records[piece.record], piece.part, 8, Box::whole(extent_),
+                 reinterpret_cast<std::byte*>(values.data()))
+          .has_value();
+    });
+  }
   bool right_for_another() {
     auto other = Container::open(kName, false, options(), make_self_communicator());
     REQUIRE(other);
@@ -199,6 +209,73 @@ TEST_CASE("merged records: not where steps, ranges or FTI need the old ones", "[
     CHECK(grown.right());
     grown.close();
   }
+}
+
+TEST_CASE("merged records: damage is not hidden by a new hash", "[core][container]") {
+  Grown grown(0, 3);
+  grown.create();
+  for (int row = 0; row < 7; ++row) {
+    grown.add_row();
+    grown.commit();
+  }
+  grown.close();
+  auto bytes = grown.disk.content(kName);
+  const std::vector<std::uint64_t> third{value_of(3, 0), value_of(3, 1), value_of(3, 2)};
+  const auto at = std::ranges::search(bytes, bytes_of(third)).begin();
+  REQUIRE(at != bytes.end());
+  *at ^= std::byte{1};
+  grown.disk.put(kName, bytes);
+
+  grown.change = [](ContainerOptions& options) { options.verify = Verification::kNone; };
+  grown.open();
+  for (int row = 0; row < 20; ++row) {
+    grown.add_row();
+    grown.commit();
+  }
+  grown.close();
+  grown.change = [](ContainerOptions&) {};
+  grown.open();
+  CHECK_FALSE(grown.readable());
+  grown.close();
+}
+
+TEST_CASE("merged records: none gets or loses a hash", "[core][container]") {
+  const auto without = [](ContainerOptions& options) {
+    options.stream.hash = fti::HashKind::kNone;
+  };
+  const auto with = [](ContainerOptions&) {};
+  for (const bool hashed_first : {true, false}) {
+    CAPTURE(hashed_first);
+    Grown grown(0, 3);
+    grown.change = hashed_first ? std::function<void(ContainerOptions&)>(with) : without;
+    grown.create();
+    const auto add_rows = [&](int count) {
+      for (int row = 0; row < count; ++row) {
+        grown.add_row();
+        grown.commit();
+      }
+    };
+    add_rows(7);
+    grown.close();
+    grown.change = hashed_first ? std::function<void(ContainerOptions&)>(without) : with;
+    grown.open();
+    add_rows(7);
+    CHECK(grown.records() == 14);
+    add_rows(9);
+    CHECK(grown.records() == 23);
+    CHECK(grown.right());
+    grown.close();
+  }
+  Grown grown(0, 3);
+  grown.change = without;
+  grown.create();
+  for (int row = 0; row < 40; ++row) {
+    grown.add_row();
+    grown.commit();
+  }
+  CHECK(grown.records() < 20);
+  CHECK(grown.right());
+  grown.close();
 }
 
 TEST_CASE("merged records: what changes meanwhile is seen as it was written", "[core][container]") {
