@@ -32,4 +32,14 @@ inline H5VL_loc_params_t by_name(H5I_type_t type, const char* name) {
   return place;
 }
 
+/// "The object of this token, in the file of this place"; `token` must live as long as the place is
+/// used.
+inline H5VL_loc_params_t by_token(H5I_type_t type, H5O_token_t& token) {
+  H5VL_loc_params_t place{};
+  place.type = H5VL_OBJECT_BY_TOKEN;
+  place.obj_type = type;
+  place.loc_data.loc_by_token.token = &token;
+  return place;
+}
+
 }  // namespace bento::vol

@@ -120,10 +120,7 @@ Status RegionHeap::put(std::span<const std::byte> region, std::byte* reference) 
 Result<SpaceHandle> RegionHeap::extent_at(std::uint64_t address) const {
   const LibraryState state;
   H5O_token_t token = token_of(address);
-  H5VL_loc_params_t place{};
-  place.type = H5VL_OBJECT_BY_TOKEN;
-  place.obj_type = H5I_FILE;
-  place.loc_data.loc_by_token.token = &token;
+  const H5VL_loc_params_t place = by_token(H5I_FILE, token);
   H5I_type_t kind = H5I_BADID;
   const hid_t dxpl = H5P_DATASET_XFER_DEFAULT;
   void* const object = skeleton_ == nullptr ? nullptr

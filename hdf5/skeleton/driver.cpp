@@ -172,11 +172,9 @@ herr_t drv_query(const H5FD_t* file, unsigned long* flags) {
     return 0;
   }
   // No HAS_MPI and no ALLOCATE_EARLY: both would make the library reserve raw data in the skeleton.
-  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-           H5FD_FEAT_AGGREGATE_SMALLDATA;
-  // The accumulator keeps bytes of its own, which no refresh forgets.
-  if (file != nullptr && !self(file)->host->writable())
-    *flags &= ~static_cast<unsigned long>(H5FD_FEAT_ACCUMULATE_METADATA);
+  // Nor ACCUMULATE_METADATA: the library would copy each piece of metadata once more, and keep
+  // bytes that no refresh forgets.
+  *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_DATA_SIEVE | H5FD_FEAT_AGGREGATE_SMALLDATA;
   // No SWMR writing by the library itself: the connector answers to its calls (vol/file/swmr.hpp).
   // Who comes here through a link that asks for it is refused.
   if (file != nullptr && self(file)->swmr_reader) *flags |= H5FD_FEAT_SUPPORTS_SWMR_IO;

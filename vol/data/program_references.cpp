@@ -12,6 +12,7 @@
 #include <H5VLconnector_passthru.h>
 
 #include "hdf5/base/library_text.hpp"
+#include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/base/tokens.hpp"
 #include "hdf5/base/types.hpp"
@@ -206,10 +207,7 @@ Result<hid_t> ProgramReferences::location() {
   if (location_ >= 0) return location_;
   BENTO_ASSIGN(const ObjectIdentity identity, identity_of(dataset_));
   H5O_token_t token = token_of(identity.token);
-  H5VL_loc_params_t place{};
-  place.type = H5VL_OBJECT_BY_TOKEN;
-  place.obj_type = H5I_DATASET;
-  place.loc_data.loc_by_token.token = &token;
+  const H5VL_loc_params_t place = by_token(H5I_DATASET, token);
   H5I_type_t kind = H5I_BADID;
   void* const opened = H5VLobject_open(dataset_->under, &place, dataset_->under_vol_id, &kind,
                                        H5P_DATASET_XFER_DEFAULT, nullptr);
