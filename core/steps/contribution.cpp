@@ -100,13 +100,14 @@ class PartReader {
 
   /// Replaces `part`. Errors: kCorrupt; also if bytes are left over behind the last one.
   Status next(ContributionPart& part) {
-    BENTO_ASSIGN(const std::uint64_t dataset, in_.varint());
-    BENTO_ASSIGN(const std::uint64_t rank, in_.varint());
-    BENTO_ASSIGN(part.shape.element_bytes, in_.varint());
-    BENTO_ASSIGN(const std::uint8_t flags, in_.u8());
-    BENTO_ASSIGN(part.records, in_.varint());
-    BENTO_ASSIGN(const auto digest, in_.bytes(part.digest.sum.size()));
-    BENTO_ASSIGN(const std::uint64_t pieces, in_.varint());
+    const std::uint64_t dataset = in_.next_varint();
+    const std::uint64_t rank = in_.next_varint();
+    part.shape.element_bytes = in_.next_varint();
+    const std::uint8_t flags = in_.next_u8();
+    part.records = in_.next_varint();
+    in_.next_bytes(part.digest.sum);
+    const std::uint64_t pieces = in_.next_varint();
+    if (!in_.is_settled()) return in_.settled();
     BENTO_TRY(in_.fits(pieces, 1));
     if (dataset >> 32 != 0 || rank > kMaxRank || flags > (kExactTimes | kHasRanges) ||
         pieces == 0 || part.records < pieces || (previous_ && dataset <= *previous_))
@@ -116,7 +117,6 @@ class PartReader {
     part.shape.rank = static_cast<unsigned>(rank);
     part.exact_times = (flags & kExactTimes) != 0;
     part.has_ranges = (flags & kHasRanges) != 0;
-    std::copy(digest.begin(), digest.end(), part.digest.sum.begin());
     part.pieces.clear();
     part.pieces.reserve(static_cast<std::size_t>(pieces));
     for (std::uint64_t i = 0; i < pieces; ++i) {

@@ -12,8 +12,10 @@
 /// add(Summary&, Summary) for neighbours.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -307,6 +309,7 @@ class PagedArray {
     if (ref.bytes != 0) {
       BENTO_ASSIGN(page, load(source, ref, level));
     }
+    page.reserve(static_cast<int>(std::min<std::ptrdiff_t>(kSlots, end - begin)));
     while (begin != end) {
       const unsigned at = digit(begin->first, level);
       const Change* next = begin + 1;

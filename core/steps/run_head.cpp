@@ -13,10 +13,8 @@ namespace bento {
 
 Status RunHead::read(std::span<const std::byte> bytes, unsigned width) {
   ByteReader in(bytes, std::endian::little, "index run");
-  for (unsigned f = 0; f < width; ++f) {
-    BENTO_ASSIGN(const std::uint64_t value, in.varint());
-    row[f] = unzigzag(value);
-  }
+  for (unsigned f = 0; f < width; ++f) row[f] = unzigzag(in.next_varint());
+  if (!in.is_settled()) return in.settled();
   first = bytes.first(in.offset());
   rest = bytes.subspan(in.offset());
   return {};

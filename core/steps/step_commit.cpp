@@ -3,8 +3,9 @@
 #include "core/steps/step_commit.hpp"
 
 #include <algorithm>
-#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -26,21 +27,32 @@ struct Change {
   bool deleted = false;
 };
 
-using Changes = std::map<DatasetNumber, Change>;
+/// By ascending numbers, each once.
+using Changes = std::vector<std::pair<DatasetNumber, Change>>;
 
 Changes changes_of(const StepCommit& commit, std::span<const ContributionPart> parts) {
+  // Parts come by their numbers, and so do new datasets; all others are few.
+  std::vector<DatasetNumber> numbers;
+  numbers.reserve(commit.declared.size() + parts.size());
+  for (const auto& part : parts) numbers.push_back(part.dataset);
+  for (const auto& declaration : commit.declared) numbers.push_back(declaration.number);
+  std::inplace_merge(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(parts.size()),
+                     numbers.end());
+  for (const auto& event : commit.extents) numbers.push_back(event.dataset);
+  numbers.insert(numbers.end(), commit.deleted.begin(), commit.deleted.end());
+  if (!std::ranges::is_sorted(numbers)) std::ranges::sort(numbers);
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+
   Changes changes;
-  // New datasets have the largest numbers, one after the other; parts come by theirs.
-  for (const auto& declaration : commit.declared)
-    changes.try_emplace(changes.end(), declaration.number)->second.declared = &declaration;
-  auto last = changes.begin();
-  for (const auto& part : parts) {
-    last = changes.try_emplace(last, part.dataset);
-    last->second.part = &part;
-    ++last;
-  }
-  for (const auto& event : commit.extents) changes[event.dataset].extents.push_back(event);
-  for (const auto number : commit.deleted) changes[number].deleted = true;
+  changes.reserve(numbers.size());
+  for (const auto number : numbers) changes.emplace_back(number, Change{});
+  const auto of = [&](DatasetNumber number) -> Change& {
+    return std::ranges::lower_bound(changes, number, {}, &Changes::value_type::first)->second;
+  };
+  for (const auto& declaration : commit.declared) of(declaration.number).declared = &declaration;
+  for (const auto& part : parts) of(part.dataset).part = &part;
+  for (const auto& event : commit.extents) of(event.dataset).extents.push_back(event);
+  for (const auto number : commit.deleted) of(number).deleted = true;
   return changes;
 }
 
