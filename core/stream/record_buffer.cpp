@@ -31,6 +31,7 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
     slot = entries_.back().slot;
     return Added::kGrew;
   }
+  if (grown_bytes_ >= most_grown_) return Added::kFull;
   Entry entry;
   entry.offset = buffer_.size();
   entry.bytes = data.size();
@@ -82,6 +83,8 @@ bool RecordBuffer::grow(const Record& record, std::span<const std::byte> data) {
     return false;
   buffer_.append(data);
   last.bytes += data.size();
+  grown_bytes_ += last.grew ? data.size() : last.bytes;
+  last.grew = true;
   grown.stored_bytes = last.bytes;
   if (keep_times_) {
     const std::uint64_t more = record.box.elements();
@@ -203,9 +206,11 @@ void RecordBuffer::find_anew() {
   by_box_.clear();
   held_.clear();
   grown_.clear();
+  grown_bytes_ = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (i + 1 < entries_.size()) by_box_.put(entries_[i].key, i);
     ++held_[entries_[i].slot.dataset];
+    if (entries_[i].grew) grown_bytes_ += entries_[i].bytes;
     const auto& [dataset, position] = entries_[i].slot;
     if (!entries_[i].times.empty()) grown_[{dataset, position}] = i;
   }

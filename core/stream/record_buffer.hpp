@@ -39,8 +39,14 @@ class RecordBuffer {
     std::uint64_t key = 0;            ///< hash of dataset and box
     WriteTimes times;                 ///< of its parts, if it grew and they are kept
     std::uint64_t number = 0;         ///< on the board
+    bool grew = false;
   };
-  enum class Added { kNew, kReplaced, kGrew };
+  enum class Added {
+    kNew,
+    kReplaced,
+    kGrew,
+    kFull,  ///< nothing yet: the buffer is to go out first (limit_grown())
+  };
 
   explicit RecordBuffer(Index& index) : index_(index) {}
 
@@ -54,6 +60,11 @@ class RecordBuffer {
   /// The next write starts a record of its own: one that grew across another write would claim to
   /// be as late as its first part.
   void end_growth() { growing_ = false; }
+
+  /// No record begins behind so many bytes of records that grew. The same writes once more would
+  /// not replace them, so nothing is won by keeping them.
+  static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
+  void limit_grown(std::uint64_t bytes) { most_grown_ = bytes; }
 
   /// Takes a copy of `data`, as `writer`. What became of it, and which record it is part of.
   /// `gaps`, if it is not null, says which elements of it count. Errors: those of Index::add().
@@ -125,7 +136,9 @@ class RecordBuffer {
   ByNumber<std::uint64_t> held_;  ///< how many records of a dataset are here
   std::map<std::pair<DatasetNumber, std::size_t>, std::size_t> grown_;  ///< entries_ with times
   std::uint64_t compacted_bytes_ = 0;
-  bool growing_ = false;  ///< the last write's record may become longer by the next one
+  std::uint64_t most_grown_ = kNoLimit;
+  std::uint64_t grown_bytes_ = 0;  ///< of records that grew
+  bool growing_ = false;           ///< the last write's record may become longer by the next one
   bool keep_times_ = false;
 };
 

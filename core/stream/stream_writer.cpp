@@ -8,12 +8,30 @@
 
 namespace bento {
 
+namespace {
+/// Records that grew to so many bytes make room for the next one: memory that is used again costs
+/// far less than its first use.
+constexpr std::uint64_t kMostGrownBytes = 1u << 20;
+}  // namespace
+
 StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
                            std::uint64_t limit)
     : index_(index),
       buffer_bytes_(options.buffer_bytes),
       blocks_(writer, options, limit),
       buffer_(index) {}
+
+Status StreamWriter::attach(const FilePlan& plan, std::uint32_t local_task, File& file,
+                            ChunkFill fill, const DeadSpace& dead) {
+  BENTO_TRY(blocks_.attach(plan, local_task, file, std::move(fill), dead));
+  buffer_.limit_grown(kMostGrownBytes);
+  return {};
+}
+
+void StreamWriter::become(std::uint32_t writer) {
+  blocks_.become(writer);
+  buffer_.limit_grown(RecordBuffer::kNoLimit);
+}
 
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
                            std::span<const std::byte> data, const ValueRange& range,
@@ -105,8 +123,16 @@ Status StreamWriter::rewrite(const Record& record, ByteSource& data, const Value
 
 Status StreamWriter::buffer(const Write& write, std::span<const std::byte> data) {
   Slot slot{};
-  BENTO_ASSIGN(const auto added, buffer_.add(write.record, writer(), write.element_bytes, data,
-                                             write.gaps.get(), slot));
+  const auto add = [&] {
+    return buffer_.add(write.record, writer(), write.element_bytes, data, write.gaps.get(), slot);
+  };
+  BENTO_ASSIGN(auto added, add());
+  if (added == RecordBuffer::Added::kFull) {
+    BENTO_TRY(flush());
+    BENTO_ASSIGN(added, add());
+    if (added == RecordBuffer::Added::kFull)
+      return fail(Code::kInternal, "records that grew do not leave the buffer");
+  }
   grew_ = added == RecordBuffer::Added::kGrew;
   note_range(slot, grew_ ? range_of(slot).joined(write.range) : write.range);
   if (write.gaps)

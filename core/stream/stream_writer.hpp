@@ -53,15 +53,13 @@ class StreamWriter {
 
   /// Gives the stream its chunks: BlockWriter::attach(). From now on the buffer may be written out.
   Status attach(const FilePlan& plan, std::uint32_t local_task, File& file, ChunkFill fill,
-                const DeadSpace& dead) {
-    return blocks_.attach(plan, local_task, file, std::move(fill), dead);
-  }
+                const DeadSpace& dead);
   /// `step` is the newest one as the session begins.
   void begin_at(std::uint64_t step) { blocks_.set_committed(step); }
   [[nodiscard]] bool attached() const { return blocks_.attached(); }
   [[nodiscard]] std::uint32_t writer() const { return blocks_.writer(); }
   /// BlockWriter::become(); nothing may be buffered or uncommitted.
-  void become(std::uint32_t writer) { blocks_.become(writer); }
+  void become(std::uint32_t writer);
 
   /// Adds one record. `record` comes without location and hash; `data` is its bytes and must hold
   /// box.elements() * element_bytes bytes unless filtered. The index knows the record when this

@@ -181,6 +181,50 @@ TEST_CASE("container: ranks that do not overlap write no part again", "[core][co
   for (const auto& status : statuses) require_ok(status);
 }
 
+// Before the layout is fixed nothing can go out, and what did not grow may be replaced.
+TEST_CASE("container: records that grew to a mebibyte make room for the next one",
+          "[core][container]") {
+  constexpr std::uint64_t kMiB = 1u << 20;
+  constexpr std::uint64_t kPiece = 512;  // elements, 4 KiB
+  for (const bool fixed : {true, false}) {
+    const MemoryFileSystem disk;
+    const auto statuses = run_ranks(1, [&](Communicator& comm) -> Status {
+      const std::shared_ptr<Communicator> shared(&comm, [](Communicator*) {});
+      auto options = small_options(disk.opener());
+      options.chunk_bytes = 8 * kMiB;
+      BENTO_ASSIGN(const auto container, Container::create("box", false, options, shared));
+      for (int i = 0; i < 3; ++i) container->declare({}, 8, 1, 0);
+      if (fixed) container->declared(8 * kMiB);
+      const auto piece = [&](DatasetNumber dataset, std::uint64_t i, std::uint64_t value) {
+        const std::vector<std::uint64_t> values(kPiece, value);
+        return container->write(dataset, {Dims{i * kPiece}, Dims{kPiece}}, 8, bytes_of(values));
+      };
+      for (std::uint64_t i = 0; i < 256; ++i) BENTO_TRY(piece(0, i, i));
+      BENTO_TRY(expect(container->bytes_written() == 0, "it is not cut for that"));
+      BENTO_TRY(piece(0, 3, 3));
+      const std::uint64_t out = fixed ? kMiB : 0;
+      BENTO_TRY(expect(container->bytes_written() == out, "it went out before the next one"));
+      for (std::uint64_t round = 0; round < 8; ++round)
+        for (std::uint64_t i = 0; i < 400; i += 2) BENTO_TRY(piece(1, i, round));
+      BENTO_TRY(expect(container->bytes_written() == out, "all else is replaced in memory"));
+      for (std::uint64_t i = 0; i < 128; ++i) BENTO_TRY(piece(2, i, i));
+      for (std::uint64_t i = 128; i < 256; ++i) BENTO_TRY(piece(1, i * 4, i));
+      BENTO_TRY(expect(container->bytes_written() == out, "half a mebibyte is not enough"));
+      for (std::uint64_t i = 0; i < 256; ++i) {
+        std::vector<std::uint64_t> values(kPiece);
+        const Box box{Dims{i * kPiece}, Dims{kPiece}};
+        BENTO_ASSIGN(const RecordLookup lookup, container->find(0, box));
+        for (const auto& part : lookup.pieces)
+          BENTO_TRY(container->read(lookup.records[part.record], part.part, 8, box,
+                                    reinterpret_cast<std::byte*>(values.data())));
+        BENTO_TRY(expect(values == std::vector<std::uint64_t>(kPiece, i), "values"));
+      }
+      return container->close();
+    });
+    for (const auto& status : statuses) require_ok(status);
+  }
+}
+
 TEST_CASE("index: times of the parts of a record", "[core][index]") {
   const Box whole{Dims{2, 0, 5}, Dims{3, 2, 4}};
   // All runs of a box, put together again.
