@@ -76,12 +76,6 @@ std::uint64_t Board::buffered(const Record& record, std::uint64_t offset, const 
   return next_++;
 }
 
-void Board::grew(std::uint64_t number, const Box& by, const Box& grown, std::uint64_t time_ns) {
-  unsigned d = 0;
-  while (by.count[d] == grown.count[d]) ++d;
-  log_.grew(number, d, by.count[d], time_ns);
-}
-
 std::uint64_t Board::placed(const Record& record) {
   log_.placed(record);
   return next_++;

@@ -61,8 +61,10 @@ class Board {
 
   /// A record whose bytes are at `offset` of the area. Returns its number.
   std::uint64_t buffered(const Record& record, std::uint64_t offset, const WriteTimes& times);
-  /// It is now `grown`, by this box behind what it was.
-  void grew(std::uint64_t number, const Box& by, const Box& grown, std::uint64_t time_ns);
+  /// It is longer now: by `added` in this dimension.
+  void grew(std::uint64_t number, unsigned dimension, std::uint64_t added, std::uint64_t time_ns) {
+    log_.grew(number, dimension, added, time_ns);
+  }
   void replaced(std::uint64_t number, const Order& order) { log_.replaced(number, order); }
   /// Returns its number.
   std::uint64_t placed(const Record& record);

@@ -154,7 +154,7 @@ Status Container::tell_of_members() {
 Status Container::publish() {
   if (boards_ == nullptr || inherited()) return {};
   boards_->set_ordered(false);
-  boards_->mine().set_time(state_.clock.now_ns());
+  if (nodes_.count() > 1) boards_->mine().set_time(state_.clock.now_ns());
   BENTO_TRY(boards_->mine().publish());
   if (boards_->mine().unshown()) {
     BENTO_TRY(boards_->show());  // if it fails, the next call tries again

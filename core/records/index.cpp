@@ -108,6 +108,21 @@ struct Index::PerDataset {
     return false;
   }
 
+  /// Where append_row_major() would append to the record as it was written.
+  [[nodiscard]] std::optional<unsigned> joins(std::size_t at, const Box& box) const {
+    if (rank() == 0 || box.rank() != rank() || box.empty()) return std::nullopt;
+    const std::uint64_t* const start = stored.data() + at * stride();
+    const std::uint64_t* const count = start + rank();
+    unsigned join = 0;
+    while (join + 1 < rank() && count[join] == 1 && box.count[join] == 1 &&
+           start[join] == box.start[join])
+      ++join;
+    if (start[join] + count[join] != box.start[join]) return std::nullopt;
+    for (unsigned d = join + 1; d < rank(); ++d)
+      if (start[d] != box.start[d] || count[d] != box.count[d]) return std::nullopt;
+    return join;
+  }
+
   void put(std::size_t at, const Record& record) {
     meta[at] = {record.order,       record.where,           record.stored_bytes, record.hash,
                 record.filter_mask, record.header_distance, record.encoding};
@@ -206,6 +221,25 @@ void Index::replace(DatasetNumber dataset, std::size_t position, const Record& r
   const Box before = entry.box_at(entry.visible(), position);
   entry.put(position, record);
   if (!(entry.box_at(entry.visible(), position) == before)) entry.tree.reset();
+}
+
+std::optional<unsigned> Index::joins(std::size_t position, const Record& by) const {
+  const PerDataset& entry = at(by.dataset);
+  const PerDataset::Meta& meta = entry.meta[position];
+  if (meta.encoding != Encoding::kPlain || meta.order.collective != by.order.collective)
+    return std::nullopt;
+  return entry.joins(position, by.box);
+}
+
+void Index::grow(std::size_t position, const Record& by, unsigned dimension, std::uint64_t bytes) {
+  PerDataset& entry = at(by.dataset);
+  PerDataset::Meta& meta = entry.meta[position];
+  entry.stored[position * entry.stride() + entry.rank() + dimension] += by.box.count[dimension];
+  meta.stored_bytes += bytes;
+  if (!entry.clips.empty() || !entry.clipped_corners.empty())
+    entry.put_visible(position,
+                      entry.clipped(entry.box_at(entry.stored, position), meta.order.collective));
+  if (position < entry.in_tree()) entry.tree.reset();
 }
 
 Record Index::record(DatasetNumber dataset, std::size_t position) const {

@@ -40,6 +40,11 @@ class Index {
   Result<std::size_t> add_part(const Record& record, const Box& part);
   /// Replaces a record in place: it grew, or its final location became known.
   void replace(DatasetNumber dataset, std::size_t position, const Record& record);
+  /// The dimension in which a plain record would be longer by one of the same collective call that
+  /// lies right behind it in row-major order; nothing if the two do not make one box.
+  [[nodiscard]] std::optional<unsigned> joins(std::size_t position, const Record& by) const;
+  /// Makes it longer, by so many `bytes`.
+  void grow(std::size_t position, const Record& by, unsigned dimension, std::uint64_t bytes);
   [[nodiscard]] Record record(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] const Location& where(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] Order order(DatasetNumber dataset, std::size_t position) const;

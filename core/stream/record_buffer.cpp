@@ -16,7 +16,7 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   // Of what went through filters another rank must not read one half of each.
   // What lies between the elements of one with gaps still counts where it was written.
   const bool stays = gaps != nullptr || (board_ != nullptr && record.encoding != Encoding::kPlain);
-  if (const auto found = stays ? std::nullopt : entry_of(key)) {
+  if (const auto found = stays ? std::nullopt : entry_of(key, data.size())) {
     Entry& entry = entries_[*found];
     if (replace(entry, record, data)) {
       entry.times.clear();
@@ -47,7 +47,7 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
     entry.number = board_->buffered(added, entry.offset, {});
     if (gaps != nullptr) board_->gaps(entry.number, *gaps);
   }
-  if (!entries_.empty()) by_box_.put(entries_.back().key, entries_.size() - 1);
+  if (!entries_.empty()) by_box_.put(key_of(entries_.back()), entries_.size() - 1);
   slot = entry.slot;
   entries_.push_back(std::move(entry));
   ++held_[record.dataset];
@@ -55,9 +55,18 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   return Added::kNew;
 }
 
-std::optional<std::size_t> RecordBuffer::entry_of(std::uint64_t key) const {
-  if (!entries_.empty() && entries_.back().key == key) return entries_.size() - 1;
+// A piece is hardly ever as long as the record that it makes longer: that needs no key then.
+std::optional<std::size_t> RecordBuffer::entry_of(std::uint64_t key, std::size_t bytes) const {
+  if (!entries_.empty()) {
+    const Entry& last = entries_.back();
+    if ((!last.grew || last.bytes == bytes) && key_of(last) == key) return entries_.size() - 1;
+  }
   return by_box_.find(key);
+}
+
+std::uint64_t RecordBuffer::key_of(const Entry& entry) const {
+  if (!entry.grew) return entry.key;
+  return hash_of(index_.record(entry.slot.dataset, entry.slot.position).box, entry.slot.dataset);
 }
 
 bool RecordBuffer::replace(const Entry& entry, const Record& record,
@@ -74,29 +83,29 @@ bool RecordBuffer::replace(const Entry& entry, const Record& record,
   return true;
 }
 
+// The index last: what there is no memory for must not be in it.
 bool RecordBuffer::grow(const Record& record, std::span<const std::byte> data) {
   Entry& last = entries_.back();
   if (last.slot.dataset != record.dataset) return false;
-  Record grown = index_.record(last.slot.dataset, last.slot.position);
-  if (grown.encoding != Encoding::kPlain || grown.order.collective != record.order.collective ||
-      !append_row_major(grown.box, record.box))
-    return false;
+  const auto along = index_.joins(last.slot.position, record);
+  if (!along) return false;
+  growing_ = false;  // if this throws, it ends here
   buffer_.append(data);
+  const std::uint64_t time_ns = record.order.time_ns;
+  if (keep_times_) {
+    if (last.times.empty()) {
+      const Record first = index_.record(last.slot.dataset, last.slot.position);
+      last.times.add(first.box.elements(), first.order.time_ns);
+      grown_[{last.slot.dataset, last.slot.position}] = entries_.size() - 1;
+    }
+    last.times.add(record.box.elements(), time_ns);
+  }
+  if (board_ != nullptr) board_->grew(last.number, *along, record.box.count[*along], time_ns);
+  index_.grow(last.slot.position, record, *along, data.size());
   last.bytes += data.size();
   grown_bytes_ += last.grew ? data.size() : last.bytes;
   last.grew = true;
-  grown.stored_bytes = last.bytes;
-  if (keep_times_) {
-    const std::uint64_t more = record.box.elements();
-    if (last.times.empty()) {
-      last.times.add(grown.box.elements() - more, grown.order.time_ns);
-      grown_[{last.slot.dataset, last.slot.position}] = entries_.size() - 1;
-    }
-    last.times.add(more, record.order.time_ns);
-  }
-  if (board_ != nullptr) board_->grew(last.number, record.box, grown.box, record.order.time_ns);
-  index_.replace(grown.dataset, last.slot.position, grown);
-  last.key = hash_of(grown.box, grown.dataset);
+  growing_ = true;
   return true;
 }
 
@@ -208,7 +217,7 @@ void RecordBuffer::find_anew() {
   grown_.clear();
   grown_bytes_ = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (i + 1 < entries_.size()) by_box_.put(entries_[i].key, i);
+    if (i + 1 < entries_.size()) by_box_.put(key_of(entries_[i]), i);
     ++held_[entries_[i].slot.dataset];
     if (entries_[i].grew) grown_bytes_ += entries_[i].bytes;
     const auto& [dataset, position] = entries_[i].slot;

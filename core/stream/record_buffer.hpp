@@ -36,7 +36,7 @@ class RecordBuffer {
     std::uint64_t offset = 0;  ///< of its bytes in the buffer
     std::uint64_t bytes = 0;
     std::uint64_t element_bytes = 0;  ///< 0: filtered, cannot be cut
-    std::uint64_t key = 0;            ///< hash of dataset and box
+    std::uint64_t key = 0;            ///< hash of dataset and box, until it grows
     WriteTimes times;                 ///< of its parts, if it grew and they are kept
     std::uint64_t number = 0;         ///< on the board
     bool grew = false;
@@ -119,8 +119,9 @@ class RecordBuffer {
  private:
   static constexpr std::uint64_t kBufferedBit = 1ull << 63;
 
-  /// The last one with this key.
-  [[nodiscard]] std::optional<std::size_t> entry_of(std::uint64_t key) const;
+  [[nodiscard]] std::uint64_t key_of(const Entry& entry) const;
+  /// The last one with this key, and if it grew, so many `bytes`.
+  [[nodiscard]] std::optional<std::size_t> entry_of(std::uint64_t key, std::size_t bytes) const;
   bool replace(const Entry& entry, const Record& record, std::span<const std::byte> data);
   bool grow(const Record& record, std::span<const std::byte> data);
   Status compact_dataset(DatasetNumber dataset, std::span<const Entry* const> group,

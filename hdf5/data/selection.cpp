@@ -22,19 +22,28 @@ Result<Dims> extent_of(hid_t space) {
   return extent;
 }
 
-Result<Box> bounds_of(hid_t space, const Dims& extent) {
+namespace {
+
+Status take_bounds(hid_t space, const Dims& extent, Box& box) {
   std::array<hsize_t, kMaxRank> first;  // NOLINT(cppcoreguidelines-pro-type-member-init): as above
   std::array<hsize_t, kMaxRank> last;   // NOLINT(cppcoreguidelines-pro-type-member-init)
   bool inside = H5Sget_select_bounds(space, first.data(), last.data()) >= 0;
-  Box box{Dims(extent.rank()), Dims(extent.rank())};
+  box.start = Dims(extent.rank());
+  box.count = Dims(extent.rank());
   for (unsigned d = 0; inside && d < extent.rank(); ++d) {
     box.start[d] = first[d];
     box.count[d] = last[d] - first[d] + 1;
     inside = last[d] < extent[d];
   }
-  if (!inside)
-    return fail(Code::kInvalidArgument,
-                "the selection and its offset leave the dataspace's extent");
+  if (inside) return {};
+  return fail(Code::kInvalidArgument, "the selection and its offset leave the dataspace's extent");
+}
+
+}  // namespace
+
+Result<Box> bounds_of(hid_t space, const Dims& extent) {
+  Box box;
+  BENTO_TRY(take_bounds(space, extent, box));
   return box;
 }
 
@@ -42,16 +51,15 @@ Result<Box> bounds_of(hid_t space, const Dims& extent) {
 // also when that has become a single block (MeantSelection). Every transfer asks this: no more
 // calls than needed. What fills its bounds has a regular form, so it is not asked whether it has
 // one; if it had none, the library would print that it was asked in vain.
-Result<std::optional<Box>> single_block(hid_t space, const Dims& extent, std::uint64_t selected) {
-  BENTO_ASSIGN(const Box bounds, bounds_of(space, extent));
-  if (bounds.elements() != selected) return std::nullopt;
+Result<bool> single_block(hid_t space, const Dims& extent, std::uint64_t selected, Box& block) {
+  BENTO_TRY(take_bounds(space, extent, block));
+  if (block.elements() != selected) return false;
   std::array<hsize_t, kMaxRank>
       stride;  // NOLINT(cppcoreguidelines-pro-type-member-init): set by the call
-  if (H5Sget_regular_hyperslab(space, nullptr, stride.data(), nullptr, nullptr) < 0)
-    return std::nullopt;
+  if (H5Sget_regular_hyperslab(space, nullptr, stride.data(), nullptr, nullptr) < 0) return false;
   for (unsigned d = 0; d < extent.rank(); ++d)
-    if (stride[d] != 1) return std::nullopt;
-  return bounds;
+    if (stride[d] != 1) return false;
+  return true;
 }
 
 namespace {
@@ -167,23 +175,32 @@ Result<SelectionShape> shape_of_meant(hid_t space, const Dims& extent, H5S_sel_t
 
 }  // namespace
 
-Result<SelectionShape> shape_of(hid_t space) {
-  SelectionShape shape;
+Status take_shape(hid_t space, SelectionShape& shape) {
   const hssize_t elements = H5Sget_select_npoints(space);
   if (elements < 0) return fail(Code::kInvalidArgument, "the selection has no size");
-  if (elements == 0) return shape;
+  if (elements == 0) return {};
   const H5S_sel_type kind = H5Sget_select_type(space);
   const auto count = static_cast<std::uint64_t>(elements);
   BENTO_ASSIGN(const Dims extent, extent_of(space));
-  if (kind != H5S_SEL_HYPERSLABS) return shape_of_meant(space, extent, kind, count);
-  BENTO_ASSIGN(const auto block, single_block(space, extent, count));
+  if (kind != H5S_SEL_HYPERSLABS) {
+    BENTO_ASSIGN(shape, shape_of_meant(space, extent, kind, count));
+    return {};
+  }
+  BENTO_ASSIGN(const bool block, single_block(space, extent, count, shape.box));
   if (block) {
+    shape.form = SelectionShape::Form::kBox;
     shape.elements = count;
-    set_box(shape, *block);
-    return shape;
+    return {};
   }
   BENTO_ASSIGN(const MeantSelection meant, MeantSelection::of_hyperslabs(space, elements));
-  return shape_of_meant(meant.get(), extent, kind, count);
+  BENTO_ASSIGN(shape, shape_of_meant(meant.get(), extent, kind, count));
+  return {};
+}
+
+Result<SelectionShape> shape_of(hid_t space) {
+  SelectionShape shape;
+  BENTO_TRY(take_shape(space, shape));
+  return shape;
 }
 
 Status for_each_box(const SelectionShape& shape, std::size_t element_bytes,

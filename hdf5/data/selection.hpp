@@ -24,9 +24,10 @@ Result<Dims> extent_of(hid_t space);
 /// counts. Errors: kInvalidArgument (it leaves the extent).
 Result<Box> bounds_of(hid_t space, const Dims& extent);
 
-/// The selection of `space`, of hyperslabs with so many elements, if it is one block for certain:
-/// an ordinary one, which no MeantSelection need be made of. Errors: those of bounds_of().
-Result<std::optional<Box>> single_block(hid_t space, const Dims& extent, std::uint64_t selected);
+/// Is the selection of `space`, of hyperslabs with so many elements, one block for certain: an
+/// ordinary one, which no MeantSelection need be made of? Then `block` is that. Errors: those of
+/// bounds_of().
+Result<bool> single_block(hid_t space, const Dims& extent, std::uint64_t selected, Box& block);
 
 /// What a selection covers, in one of three forms, cheapest first.
 struct SelectionShape {
@@ -45,6 +46,8 @@ Result<std::optional<RegularSelection>> regular_of(hid_t space);
 /// (a selection the library cannot describe, or one that leaves the extent), those of
 /// MeantSelection::of.
 Result<SelectionShape> shape_of(hid_t space);
+/// The same, into a `shape` that is new: to hand one on would be a good part of a small transfer.
+Status take_shape(hid_t space, SelectionShape& shape);
 
 /// Calls `visit(box, pack, unpack)` for each box of the selection. `pack(packed, out)` copies the
 /// box's elements out of a packed buffer into row-major order; `unpack(in, packed)` is the reverse.

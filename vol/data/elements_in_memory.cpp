@@ -29,9 +29,10 @@ Result<ElementsInMemory> ElementsInMemory::of(hid_t space) {
     BENTO_TRY(bounds_of(space, extent));
     return made;
   }
-  BENTO_ASSIGN(const auto block, single_block(space, extent, made.elements_));
-  if (block) {
-    made.place(*block, Box::whole(extent));
+  Box block;
+  BENTO_ASSIGN(const bool single, single_block(space, extent, made.elements_, block));
+  if (single) {
+    made.place(block, Box::whole(extent));
     return made;
   }
   BENTO_ASSIGN(made.meant_, MeantSelection::of_hyperslabs(space, selected));

@@ -91,11 +91,12 @@ Status check_inside(const SelectionShape& shape, const Dims& extent) {
   return {};
 }
 
-/// Into `to`: to hand it on by value would move it about in every call for a small piece.
-template <class T>
-Status take_of_side(const char* side, Result<T> result, T& to) {
-  if (!result) return fail(std::move(result).error().with_context(side));
-  to = std::move(*result);
+Status of_side(const char* side, Status status) {
+  return status ? std::move(status) : fail(std::move(status).error().with_context(side));
+}
+
+Status take_elements(hid_t memory, ElementsInMemory& to) {
+  BENTO_ASSIGN(to, ElementsInMemory::of(memory));
   return {};
 }
 
@@ -108,7 +109,7 @@ Status plan_transfer(Object* object, DatasetState& state, const TransferArgs& ar
   if (args.file_space == H5S_ALL) {
     BENTO_ASSIGN(plan.shape, whole_shape(extent));
   } else {
-    BENTO_TRY(take_of_side("file selection", shape_of(args.file_space), plan.shape));
+    BENTO_TRY(of_side("file selection", take_shape(args.file_space, plan.shape)));
     BENTO_TRY(check_inside(plan.shape, extent));
   }
 
@@ -118,7 +119,7 @@ Status plan_transfer(Object* object, DatasetState& state, const TransferArgs& ar
     return {};
   }
   const hid_t memory = args.mem_space == H5S_ALL ? args.file_space : args.mem_space;
-  BENTO_TRY(take_of_side("memory selection", ElementsInMemory::of(memory), plan.memory));
+  BENTO_TRY(of_side("memory selection", take_elements(memory, plan.memory)));
   if (plan.memory.elements() != plan.shape.elements)
     return fail(Code::kInvalidArgument,
                 fmt::format("memory selection has {} elements, file selection {}",

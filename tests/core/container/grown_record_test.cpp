@@ -225,6 +225,29 @@ TEST_CASE("container: records that grew to a mebibyte make room for the next one
   }
 }
 
+TEST_CASE("container: a record that grew is replaced by a write of all of it",
+          "[core][container]") {
+  const MemoryFileSystem disk;
+  const auto statuses = run_ranks(1, [&](Communicator& comm) -> Status {
+    const std::shared_ptr<Communicator> shared(&comm, [](Communicator*) {});
+    const auto options = small_options(disk.opener());
+    BENTO_ASSIGN(const auto container, Container::create("box", false, options, shared));
+    container->declare({}, 8, 1, 0);
+    const auto write = [&](std::uint64_t at, std::uint64_t count) {
+      const std::vector<std::uint64_t> values(count, at + count);
+      return container->write(0, {Dims{at}, Dims{count}}, 8, bytes_of(values));
+    };
+    for (std::uint64_t i = 0; i < 4; ++i) BENTO_TRY(write(10 + i, 1));
+    BENTO_TRY(write(10, 4));  // the last record
+    BENTO_TRY(write(30, 1));
+    BENTO_TRY(write(10, 4));  // and not the last one
+    BENTO_TRY(container->commit());
+    BENTO_TRY(expect(container->bytes_written() == 5 * 8, "each element once"));
+    return container->close();
+  });
+  for (const auto& status : statuses) require_ok(status);
+}
+
 TEST_CASE("index: times of the parts of a record", "[core][index]") {
   const Box whole{Dims{2, 0, 5}, Dims{3, 2, 4}};
   // All runs of a box, put together again.

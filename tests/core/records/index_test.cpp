@@ -161,7 +161,7 @@ TEST_CASE("index: hidden records are those of which nothing is ever seen", "[cor
   }
 }
 
-TEST_CASE("index: a replaced record shows its new box", "[core][index]") {
+TEST_CASE("index: a record that was replaced or grew shows its new box", "[core][index]") {
   Index index = index_of(1);
   Record record;
   record.box = {Dims{0}, Dims{4}};
@@ -174,6 +174,81 @@ TEST_CASE("index: a replaced record shows its new box", "[core][index]") {
   index.replace(0, 3, record);
   REQUIRE(index.find(0, {Dims{30}, Dims{4}})->pieces.empty());
   REQUIRE(index.find(0, {Dims{5000}, Dims{8}})->pieces.size() == 1);
+  record.box = {Dims{44}, Dims{8000}};
+  REQUIRE(index.joins(4, record) == 0);
+  index.grow(4, record, 0, 0);
+  REQUIRE(index.find(0, {Dims{7000}, Dims{8}})->pieces.size() == 1);
+}
+
+// Over the tree, behind it, and where changes of extent hide parts.
+TEST_CASE("index: a record that grows is what the longer one in its place would be",
+          "[core][index]") {
+  Random random(7);
+  for (int round = 0; round < 2000; ++round) {
+    const auto rank = static_cast<unsigned>(1 + below(random, 3));
+    const Dims extent(rank, 6);
+    Index grown = index_of(rank);
+    Index replaced = index_of(rank);
+    std::vector<Record> records;
+    const auto add = [&](const Record& record) {
+      REQUIRE(grown.add(record));
+      REQUIRE(replaced.add(record));
+      records.push_back(record);
+    };
+    const auto same = [&] {
+      const auto one = grown.find(0, Box::whole(extent));
+      const auto other = replaced.find(0, Box::whole(extent));
+      REQUIRE(one->pieces.size() == other->pieces.size());
+      for (std::size_t i = 0; i < one->pieces.size(); ++i) {
+        REQUIRE(one->pieces[i].record == other->pieces[i].record);
+        REQUIRE(one->pieces[i].part == other->pieces[i].part);
+      }
+    };
+    const std::uint64_t count = below(random, 4) == 0 ? 100 : 3;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      Record record;
+      record.box = random_box(random, extent);
+      record.order = {below(random, 3), i, 0};
+      record.encoding = below(random, 8) == 0 ? Encoding::kFiltered : Encoding::kPlain;
+      record.stored_bytes = 8 * record.box.elements();
+      add(record);
+    }
+    for (std::uint64_t step = 0; step < 6; ++step) {
+      if (below(random, 4) == 0) {
+        const ExtentEvent event{0, below(random, 3), Dims(rank, 2 + below(random, 5))};
+        REQUIRE(grown.clip(event));
+        REQUIRE(replaced.clip(event));
+      }
+      if (below(random, 2) == 0) same();  // may build a tree
+      const std::size_t at = below(random, records.size());
+      Record& record = records[at];
+      Record by;
+      by.box = random_box(random, extent);
+      for (unsigned d = 0; d < rank; ++d)
+        if (below(random, 4) != 0) by.box.start[d] = record.box.start[d];
+      const auto along = static_cast<unsigned>(below(random, rank));
+      by.box.start[along] = record.box.start[along] + record.box.count[along];
+      by.order = {below(random, 4) == 0 ? 1 : record.order.collective, 1000 + step, 0};
+      Box longer = record.box;
+      const bool wanted = record.encoding == Encoding::kPlain &&
+                          by.order.collective == record.order.collective &&
+                          append_row_major(longer, by.box);
+      const auto dimension = grown.joins(at, by);
+      REQUIRE(dimension.has_value() == wanted);
+      if (wanted) {
+        grown.grow(at, by, *dimension, 8 * by.box.elements());
+        CHECK(longer.count[*dimension] == record.box.count[*dimension] + by.box.count[*dimension]);
+        record.box = longer;
+        record.stored_bytes += 8 * by.box.elements();
+        replaced.replace(0, at, record);
+      }
+      const Record now = grown.record(0, at);
+      REQUIRE(now.box == record.box);
+      REQUIRE(now.stored_bytes == record.stored_bytes);
+      REQUIRE(now.order == record.order);
+      same();
+    }
+  }
 }
 
 TEST_CASE("index: refuses records of unknown datasets and of other rank", "[core][index]") {
