@@ -38,9 +38,9 @@ void PagedImage::resize(std::uint64_t bytes) {
   if (bytes == bytes_.size()) return;
   const std::uint64_t touched = std::min<std::uint64_t>(bytes, bytes_.size());
   const auto wanted = static_cast<std::size_t>(bytes);
-  // Twice as much would leave up to half of it unused, in every process.
-  if (wanted > bytes_.capacity())
-    bytes_.reserve(std::max(wanted, bytes_.capacity() + bytes_.capacity() / 4));
+  // What is reserved takes address space only, until it is used; what moves is copied, to memory
+  // that is used for the first time.
+  if (wanted > bytes_.capacity()) bytes_.reserve(std::max(wanted, 2 * bytes_.capacity()));
   bytes_.resize(wanted);
   dirty_.resize(pages(), true);
   // The page in which the old or the new end lies has changed its length.
