@@ -79,8 +79,7 @@ std::string FileContext::path_of(DatasetNumber dataset) const {
   const auto linked = linked_datasets(name_, container_->skeleton());
   if (!linked) return {};
   for (const auto& [token, path] : *linked)
-    if (const auto found = numbers_.find(token);
-        found != numbers_.end() && found->second == dataset)
+    if (const auto* const found = numbers_.find(token); found != nullptr && *found == dataset)
       return fmt::format("'{}'", path);
   return {};
 }
@@ -89,7 +88,7 @@ NumbersByToken numbers_of(const Container& container) {
   NumbersByToken numbers;
   const auto datasets = container.datasets();
   numbers.reserve(datasets.size());
-  for (const auto& dataset : datasets) numbers[dataset.token] = dataset.number;
+  for (const auto& dataset : datasets) numbers.put(dataset.token, dataset.number);
   return numbers;
 }
 
@@ -185,14 +184,13 @@ Status FileContext::take_refused_change() {
 Status FileContext::remove_deleted() {
   if (!maybe_deleted_ || !writable() || container_->counted_references()) return {};
   BENTO_ASSIGN(const auto linked, linked_datasets(name_, container_->skeleton()));
-  for (auto entry = numbers_.begin(); entry != numbers_.end();) {
-    if (linked.contains(entry->first)) {
-      ++entry;
-      continue;
-    }
-    container_->remove(entry->second);
-    entry = numbers_.erase(entry);
-  }
+  std::vector<TokenBytes> deleted;
+  numbers_.for_each([&](const TokenBytes& token, DatasetNumber number) {
+    if (linked.contains(token)) return;
+    container_->remove(number);
+    deleted.push_back(token);
+  });
+  for (const TokenBytes& token : deleted) numbers_.erase(token);
   return {};
 }
 
@@ -208,12 +206,12 @@ Result<std::optional<std::set<DatasetNumber>>> FileContext::unreachable_datasets
   BENTO_ASSIGN(const auto linked, linked_objects(name_, container_->skeleton()));
   deletions_.looked(linked.size());
   std::set<DatasetNumber> unlinked;
-  for (const auto& [token, number] : numbers_) {
+  numbers_.for_each([&](const TokenBytes& token, DatasetNumber number) {
     const auto found = linked.find(token);
-    if (found != linked.end() && found->second == H5O_TYPE_DATASET) continue;
+    if (found != linked.end() && found->second == H5O_TYPE_DATASET) return;
     unlinked_[number] = token;
     unlinked.insert(number);
-  }
+  });
   if (unlinked.empty())
     deletions_.removed_all();
   else if (!spare_open(linked, unlinked))
@@ -230,8 +228,8 @@ bool FileContext::spare_open(const LinkedObjects& linked, std::set<DatasetNumber
     if (!identity) return false;
     if (host_of_fileno(identity->fileno).get() != this || linked.contains(identity->token))
       continue;
-    if (const auto known = numbers_.find(identity->token); known != numbers_.end())
-      unlinked.erase(known->second);
+    if (const auto* const known = numbers_.find(identity->token))
+      unlinked.erase(*known);
     else if (object->type == H5I_GROUP)
       return false;
   }
@@ -245,8 +243,8 @@ void FileContext::forget_removed() {
     if (unlinked == unlinked_.end()) continue;
     ++found;
     written_together_.erase(dataset);
-    const auto known = numbers_.find(unlinked->second);
-    if (known != numbers_.end() && known->second == dataset) numbers_.erase(known);
+    const auto* const known = numbers_.find(unlinked->second);
+    if (known != nullptr && *known == dataset) numbers_.erase(unlinked->second);
   }
   if (!unlinked_.empty() && found == unlinked_.size()) deletions_.removed_all();
   unlinked_.clear();
@@ -255,10 +253,10 @@ void FileContext::forget_removed() {
 DatasetNumber FileContext::declare(const TokenBytes& token, std::uint64_t element_bytes,
                                    std::uint32_t rank, std::uint32_t flags,
                                    std::uint64_t extent_bytes, bool unlimited) {
-  const auto [known, fresh] = numbers_.try_emplace(token);
-  if (!fresh) container_->remove(known->second);
+  numbers_.reserve(numbers_.size() + 1);  // before anything changes
+  if (const auto* const before = numbers_.find(token)) container_->remove(*before);
   const DatasetNumber number = container_->declare(token, element_bytes, rank, flags);
-  known->second = number;
+  numbers_.put(token, number);
   if (!places_matter_ && (flags & kVariableElements) != 0) {
     places_matter_ = true;
     note_all_places();
@@ -289,15 +287,15 @@ void FileContext::note_all_places() {
 }
 
 void FileContext::undeclare(const TokenBytes& token) {
-  const auto old = numbers_.find(token);
-  if (old == numbers_.end()) return;
-  container_->remove(old->second);
-  numbers_.erase(old);
+  const auto* const old = numbers_.find(token);
+  if (old == nullptr) return;
+  container_->remove(*old);
+  numbers_.erase(token);
 }
 
 const DatasetDeclaration* FileContext::find(const TokenBytes& token) const {
-  const auto found = numbers_.find(token);
-  return found == numbers_.end() ? nullptr : container_->dataset(found->second);
+  const auto* const found = numbers_.find(token);
+  return found == nullptr ? nullptr : container_->dataset(*found);
 }
 
 Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks,

@@ -28,36 +28,14 @@
 #include "vol/file/cached_file.hpp"
 #include "vol/file/commit_timer.hpp"
 #include "vol/file/deletions.hpp"
+#include "vol/file/numbers_by_token.hpp"
 #include "vol/file/unflushed_changes.hpp"
 #include "vol/mpi/mpi_access.hpp"
 
 namespace bento::vol {
 
-using TokenBytes = std::array<std::byte, 16>;
-inline TokenBytes token_bytes(const H5O_token_t& token) {
-  TokenBytes bytes{};
-  static_assert(sizeof bytes == sizeof token);
-  std::memcpy(bytes.data(), &token, sizeof token);
-  return bytes;
-}
-
-/// For tables by token. A native token begins with the object's address, the rest is zeros.
-struct TokenHash {
-  std::size_t operator()(const TokenBytes& token) const noexcept {
-    std::uint64_t words[2];
-    std::memcpy(words, token.data(), sizeof words);
-    const std::uint64_t mixed = (words[0] ^ words[1] << 1) * 0x9e3779b97f4a7c15u;
-    return static_cast<std::size_t>(mixed ^ mixed >> 32);
-  }
-};
-struct SameToken {
-  bool operator()(const TokenBytes& a, const TokenBytes& b) const noexcept {
-    return std::memcmp(a.data(), b.data(), sizeof a) == 0;
-  }
-};
 /// Objects of a file with their kinds.
 using LinkedObjects = std::unordered_map<TokenBytes, H5O_type_t, TokenHash, SameToken>;
-using NumbersByToken = std::unordered_map<TokenBytes, DatasetNumber, TokenHash, SameToken>;
 
 /// Numbers of all datasets by token. A later one may have been given the object address of a
 /// deleted one: the larger number holds.

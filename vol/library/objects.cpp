@@ -218,9 +218,9 @@ class Lister {
         listed.chunk.assign(chunk.begin(), chunk.end());
     }
     listed.filters = filter_names(dcpl.get());
-    const auto number = numbers_.find(token_bytes(info.token));
-    if (number == numbers_.end()) return {};
-    listed.number = number->second;
+    const auto* const number = numbers_.find(token_bytes(info.token));
+    if (number == nullptr) return {};
+    listed.number = *number;
     return options_.details ? pieces(listed) : Status{};
   }
 

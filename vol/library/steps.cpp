@@ -31,9 +31,10 @@ Result<std::unique_ptr<Container>> open_to_ask(const std::string& path,
 Result<std::map<DatasetNumber, std::string>> paths_of(Container& container) {
   BENTO_ASSIGN(const auto by_token, linked_datasets(container.path(), container.skeleton()));
   std::map<DatasetNumber, std::string> paths;
-  for (const auto& [token, number] : numbers_of(container))
+  numbers_of(container).for_each([&](const TokenBytes& token, DatasetNumber number) {
     if (const auto found = by_token.find(token); found != by_token.end())
       paths[number] = found->second;
+  });
   return paths;
 }
 
@@ -59,13 +60,13 @@ Result<NewestDataset> open_newest(const std::string& path, const std::string& da
       info.type != H5O_TYPE_DATASET || info.fileno != root.fileno)
     return fail(Code::kNotFound, fmt::format("'{}' is no dataset in '{}'", dataset, path));
   const auto numbers = numbers_of(*newest.container);
-  const auto number = numbers.find(token_bytes(info.token));
-  if (number == numbers.end())
+  const auto* const number = numbers.find(token_bytes(info.token));
+  if (number == nullptr)
     return fail(Code::kInvalidArgument,
                 fmt::format("the data of '{}' is in the embedded HDF5 image of '{}': no steps of "
                             "it are counted, and no values kept",
                             dataset, path));
-  newest.number = number->second;
+  newest.number = *number;
   newest.token = info.token;
   const DatasetHandle opened(H5Dopen2(file.get(), dataset.c_str(), H5P_DEFAULT));
   const SpaceHandle space(H5Dget_space(opened.get()));
