@@ -195,7 +195,7 @@ Result<CommittedIndex> CommittedIndex::open(File& file, const FilePlan& plan,
   File& from = ahead != nullptr ? *opened.file_ : file;
   opened.blobs_ = std::make_unique<CatalogueBlobs>(Catalogue(from, plan));
   opened.cache_ = std::make_unique<CachedSource>(*opened.blobs_);
-  opened.passing_ = std::make_unique<PassingSource>(*opened.cache_);
+  opened.passing_ = std::make_unique<PassingSource>(*opened.blobs_);
   BENTO_ASSIGN(opened.index_, StepIndex::open(*opened.cache_, blob_ref(root), step));
   return opened;
 }
@@ -262,9 +262,9 @@ Result<std::shared_ptr<const CommittedIndex::DatasetRecords>> CommittedIndex::re
 }
 
 const Record* CommittedIndex::find_one(DatasetNumber dataset, const Box& selection) const {
-  const auto seen = queries_.find(dataset);
-  if (seen == queries_.end() || !seen->second.records) return nullptr;
-  return seen->second.records->find_one(selection);
+  const Queries* const seen = queries_.find(dataset);
+  if (seen == nullptr || !seen->records) return nullptr;
+  return seen->records->find_one(selection);
 }
 
 Result<const Record*> CommittedIndex::find_at_once(DatasetNumber dataset, const Box& selection) {
@@ -280,8 +280,8 @@ Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& sele
   if (selection.empty()) return out;
   std::optional<unsigned> rank;
   if (index_) {
-    if (const auto seen = queries_.find(dataset); seen != queries_.end() && seen->second.records)
-      return seen->second.records->find(selection);
+    if (const Queries* const seen = queries_.find(dataset); seen != nullptr && seen->records)
+      return seen->records->find(selection);
     BENTO_ASSIGN(rank, index_->rank_of(dataset));
   }
   if (!rank) {

@@ -9,12 +9,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/catalogue/catalogue.hpp"
 #include "core/io/read_ahead.hpp"
+#include "core/records/by_number.hpp"
 #include "core/records/resolve.hpp"
 #include "core/steps/step_index.hpp"
 
@@ -113,7 +113,7 @@ class CommittedIndex {
   std::unique_ptr<CachedSource> cache_;
   std::unique_ptr<PassingSource> passing_;  ///< for the first question about a dataset
   std::optional<StepIndex> index_;
-  std::unordered_map<DatasetNumber, Queries> queries_;
+  ByNumber<Queries> queries_;
   Record only_;  ///< what find_at_once() has found
   Room room_;
 };

@@ -91,16 +91,10 @@ Result<Blob> CachedSource::read(const BlobRef& ref) {
   return blob;
 }
 
-Blob CachedSource::known(const BlobRef& ref) const {
-  const auto found = by_position_.find(ref.position);
-  return found != by_position_.end() && found->second.ref == ref ? found->second.blob : Blob();
-}
-
 Result<Blob> PassingSource::read(const BlobRef& ref) {
-  if (Blob known = cache_.known(ref)) return known;
-  if (ref.bytes > kSmallBytes) return cache_.below().read(ref);
+  if (ref.bytes > kSmallBytes) return below_.read(ref);
   if (!spare_ || spare_.use_count() != 1) spare_ = std::make_shared<std::vector<std::byte>>();
-  BENTO_TRY(cache_.below().read_into(ref, *spare_));
+  BENTO_TRY(below_.read_into(ref, *spare_));
   return Blob(spare_);
 }
 

@@ -86,9 +86,6 @@ class CachedSource : public SegmentSource {
   Result<Blob> read(const BlobRef& ref) override;
   Result<std::uint64_t> stored_bytes() override { return below_.stored_bytes(); }
   [[nodiscard]] std::size_t held_bytes() const { return held_; }
-  /// What is kept of it; null if nothing is.
-  [[nodiscard]] Blob known(const BlobRef& ref) const;
-  [[nodiscard]] SegmentSource& below() const { return below_; }
 
  private:
   /// In a list by when it was used last.
@@ -111,18 +108,18 @@ class CachedSource : public SegmentSource {
 };
 
 /// For blobs that are likely to be read once, as those of a dataset that is asked for the first
-/// time: gives what the cache has, and keeps nothing else. To keep them costs as much as to read
-/// them where there are many small datasets.
+/// time: keeps nothing but the memory for the next one. To look for them in a cache, and to keep
+/// them there, costs as much as to read them where there are many small datasets.
 class PassingSource : public SegmentSource {
  public:
-  explicit PassingSource(CachedSource& cache) : cache_(cache) {}
+  explicit PassingSource(SegmentSource& below) : below_(below) {}
   Result<Blob> read(const BlobRef& ref) override;
-  Result<std::uint64_t> stored_bytes() override { return cache_.stored_bytes(); }
+  Result<std::uint64_t> stored_bytes() override { return below_.stored_bytes(); }
 
  private:
   static constexpr std::uint64_t kSmallBytes = 16u << 10;  ///< memory that is used again
 
-  CachedSource& cache_;
+  SegmentSource& below_;
   std::shared_ptr<std::vector<std::byte>> spare_;  ///< of the last blob, for the next one
 };
 

@@ -61,7 +61,8 @@ std::optional<std::size_t> RecordBuffer::entry_of(std::uint64_t key, std::size_t
     const Entry& last = entries_.back();
     if ((!last.grew || last.bytes == bytes) && key_of(last) == key) return entries_.size() - 1;
   }
-  return by_box_.find(key);
+  const std::size_t* const earlier = by_box_.find(key);
+  return earlier != nullptr ? std::optional(*earlier) : std::nullopt;
 }
 
 std::uint64_t RecordBuffer::key_of(const Entry& entry) const {

@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/key_table.hpp"
 #include "core/board/gathered_bytes.hpp"
 #include "core/records/by_number.hpp"
 #include "core/records/index.hpp"
 #include "core/records/write_times.hpp"
-#include "core/stream/entry_table.hpp"
 
 namespace bento {
 
@@ -133,7 +133,7 @@ class RecordBuffer {
   GatheredBytes buffer_;
   std::vector<Entry> entries_;
   std::vector<Left> left_;
-  EntryTable by_box_;             ///< all of entries_ but the last, which may still grow
+  KeyTable<std::size_t> by_box_;  ///< all of entries_ but the last, which may still grow
   ByNumber<std::uint64_t> held_;  ///< how many records of a dataset are here
   std::map<std::pair<DatasetNumber, std::size_t>, std::size_t> grown_;  ///< entries_ with times
   std::uint64_t compacted_bytes_ = 0;

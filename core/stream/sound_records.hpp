@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 
+#include "core/base/key_table.hpp"
 #include "core/records/record.hpp"
 
 namespace bento {
@@ -19,17 +19,17 @@ class SoundRecords {
   /// The record was read whole, and is what was written. When there are too many, it is not noted.
   void add(const Record& record) {
     const std::uint64_t key = key_of(record);
-    if (known_.size() < kMost || known_.contains(key)) known_[key] = 0;
+    if (known_.size() < kMost || known_.find(key) != nullptr) known_.put(key, 0);
   }
   /// May parts of the record be read by themselves, which costs as much as `cost` bytes do? Not if
   /// it was not read whole yet; nor if what its parts have cost since then would have paid for
   /// reading it whole twice, after which it is kept.
   [[nodiscard]] bool read_in_parts(const Record& record, std::uint64_t cost) {
-    const auto known = known_.find(key_of(record));
-    if (known == known_.end()) return false;
-    const std::uint64_t spent = known->second + std::min(cost, record.stored_bytes);
+    std::uint32_t* const before = known_.find(key_of(record));
+    if (before == nullptr) return false;
+    const std::uint64_t spent = *before + std::min(cost, record.stored_bytes);
     if (spent > 2 * record.stored_bytes) return false;
-    known->second = static_cast<std::uint32_t>(spent);
+    *before = static_cast<std::uint32_t>(spent);
     return true;
   }
   void clear() { known_.clear(); }
@@ -51,7 +51,7 @@ class SoundRecords {
     return key;
   }
 
-  std::unordered_map<std::uint64_t, std::uint32_t> known_;  ///< key, bytes that parts have cost
+  KeyTable<std::uint32_t> known_;  ///< bytes that parts have cost
 };
 
 }  // namespace bento

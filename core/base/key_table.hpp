@@ -1,31 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// From the hash of a box to a record in the buffer. Asked by every small write, so it takes no
-/// memory for each of them: one array, in which what does not lie at its place lies behind it.
+/// From keys that are hashes to small values. Asked by every small write and read, so it takes no
+/// memory for each key: one array, in which what does not lie at its place lies behind it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 namespace bento {
 
-class EntryTable {
+/// Not thread-safe.
+template <class Value>
+class KeyTable {
  public:
-  /// The entry that was put last under this key.
-  [[nodiscard]] std::optional<std::size_t> find(std::uint64_t key) const {
-    if (slots_.empty()) return std::nullopt;
-    const Slot& slot = slots_[place_of(key)];
-    return slot.used ? std::optional(slot.entry) : std::nullopt;
+  [[nodiscard]] std::size_t size() const { return used_; }
+
+  /// Null: there is none. Until the table changes.
+  [[nodiscard]] Value* find(std::uint64_t key) {
+    if (slots_.empty()) return nullptr;
+    Slot& slot = slots_[place_of(key)];
+    return slot.used ? &slot.value : nullptr;
+  }
+  [[nodiscard]] const Value* find(std::uint64_t key) const {
+    return const_cast<KeyTable*>(this)->find(key);
   }
 
-  void put(std::uint64_t key, std::size_t entry) {
+  /// In the place of the value that the key had, if it had one.
+  void put(std::uint64_t key, const Value& value) {
     if (2 * (used_ + 1) > slots_.size()) grow();
     Slot& slot = slots_[place_of(key)];
     if (!slot.used) ++used_;
-    slot = {key, entry, true};
+    slot = {key, value, true};
   }
 
   /// Gives large memory back: after ten thousand writes one may come alone before each flush.
@@ -42,7 +49,7 @@ class EntryTable {
   static constexpr std::size_t kFewSlots = 64;
   struct Slot {
     std::uint64_t key = 0;
-    std::size_t entry = 0;
+    Value value{};
     bool used = false;
   };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
-#include "core/stream/entry_table.hpp"
+#include "core/base/key_table.hpp"
 
 #include <random>
 #include <unordered_map>
@@ -10,9 +10,9 @@
 namespace bento {
 namespace {
 
-TEST_CASE("A table of entries gives the last one of a key", "[core][stream]") {
+TEST_CASE("A table of keys gives the last value of each", "[core][base]") {
   std::mt19937_64 random(11);
-  EntryTable table;
+  KeyTable<std::size_t> table;
   CHECK(!table.find(0));
   for (const std::size_t count : {3u, 70u, 5000u, 1u}) {
     std::unordered_map<std::uint64_t, std::size_t> wanted;
@@ -22,13 +22,18 @@ TEST_CASE("A table of entries gives the last one of a key", "[core][stream]") {
       table.put(key, i);
       wanted[key] = i;
     }
-    for (const auto& [key, entry] : wanted) CHECK(table.find(key) == entry);
+    for (const auto& [key, entry] : wanted) {
+      REQUIRE(table.find(key) != nullptr);
+      CHECK(*table.find(key) == entry);
+    }
+    CHECK(table.size() == wanted.size());
     for (int i = 0; i < 1000; ++i) {
       const std::uint64_t key = random();
-      CHECK(table.find(key).has_value() == wanted.contains(key));
+      CHECK((table.find(key) != nullptr) == wanted.contains(key));
     }
     table.clear();
     CHECK(!table.find(wanted.begin()->first));
+    CHECK(table.size() == 0);
   }
 }
 
