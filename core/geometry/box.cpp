@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/geometry/row_major_join.hpp"
+
 namespace bento {
 
 std::uint64_t Dims::bytes(std::uint64_t element_bytes) const {
@@ -114,18 +116,9 @@ void subtract(const Box& from, const Box& cut, std::vector<Box>& out) {
 }
 
 bool append_row_major(Box& first, const Box& second) {
-  const unsigned rank = first.rank();
-  if (rank == 0 || second.rank() != rank || first.empty() || second.empty()) return false;
-  // The joining dimension is the slowest in which either has more than one element or they differ.
-  unsigned join = 0;
-  while (join + 1 < rank && first.count[join] == 1 && second.count[join] == 1 &&
-         first.start[join] == second.start[join])
-    ++join;
-  if (first.start[join] + first.count[join] != second.start[join]) return false;
-  for (unsigned d = join + 1; d < rank; ++d)
-    if (first.start[d] != second.start[d] || first.count[d] != second.count[d]) return false;
-  first.count[join] += second.count[join];
-  return true;
+  const auto join = row_major_join(first.start.view(), first.count.view(), second);
+  if (join) first.count[*join] += second.count[*join];
+  return join.has_value();
 }
 
 std::uint64_t row_major_offset(const Box& whole, const Box& part) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/geometry/row_major_join.hpp"
 #include "core/records/box_tree.hpp"
 #include "core/records/resolve.hpp"
 
@@ -106,21 +107,6 @@ struct Index::PerDataset {
     for (unsigned d = 0; d < rank(); ++d)
       if (corners[d] + corners[rank() + d] > extent[d]) return true;
     return false;
-  }
-
-  /// Where append_row_major() would append to the record as it was written.
-  [[nodiscard]] std::optional<unsigned> joins(std::size_t at, const Box& box) const {
-    if (rank() == 0 || box.rank() != rank() || box.empty()) return std::nullopt;
-    const std::uint64_t* const start = stored.data() + at * stride();
-    const std::uint64_t* const count = start + rank();
-    unsigned join = 0;
-    while (join + 1 < rank() && count[join] == 1 && box.count[join] == 1 &&
-           start[join] == box.start[join])
-      ++join;
-    if (start[join] + count[join] != box.start[join]) return std::nullopt;
-    for (unsigned d = join + 1; d < rank(); ++d)
-      if (start[d] != box.start[d] || count[d] != box.count[d]) return std::nullopt;
-    return join;
   }
 
   void put(std::size_t at, const Record& record) {
@@ -228,7 +214,9 @@ std::optional<unsigned> Index::joins(std::size_t position, const Record& by) con
   const PerDataset::Meta& meta = entry.meta[position];
   if (meta.encoding != Encoding::kPlain || meta.order.collective != by.order.collective)
     return std::nullopt;
-  return entry.joins(position, by.box);
+  const auto corners = std::span<const std::uint64_t>(entry.stored)
+                           .subspan(position * entry.stride(), entry.stride());
+  return row_major_join(corners.first(entry.rank()), corners.last(entry.rank()), by.box);
 }
 
 void Index::grow(std::size_t position, const Record& by, unsigned dimension, std::uint64_t bytes) {

@@ -76,6 +76,13 @@ class Grown {
     extent(extent_[0] + 1, extent_[1]);
     write({Dims{extent_[0] - 1, 0}, Dims{1, extent_[1]}});
   }
+  /// One after the other, each with a commit.
+  void commit_rows(int count) {
+    for (int row = 0; row < count; ++row) {
+      add_row();
+      commit();
+    }
+  }
   void add_column() {
     extent(extent_[0], extent_[1] + 1);
     write({Dims{0, extent_[1] - 1}, Dims{extent_[0], 1}});
@@ -183,10 +190,7 @@ TEST_CASE("merged records: of sessions that add a row each", "[core][container]"
 TEST_CASE("merged records: larger ones stay as they are", "[core][container]") {
   Grown grown(0, 2000);  // 16,000 bytes a row: less than eight of them are one large record
   grown.create();
-  for (int row = 0; row < 12; ++row) {
-    grown.add_row();
-    grown.commit();
-  }
+  grown.commit_rows(12);
   CHECK(grown.records() == 12);
   CHECK(grown.right());
 }
@@ -201,10 +205,7 @@ TEST_CASE("merged records: not where steps, ranges or FTI need the old ones", "[
       if (what == 2) options.stream.hash = fti::HashKind::kMd5;
     };
     grown.create();
-    for (int row = 0; row < 30; ++row) {
-      grown.add_row();
-      grown.commit();
-    }
+    grown.commit_rows(30);
     CHECK(grown.records() == 30);
     CHECK(grown.right());
     grown.close();
@@ -214,10 +215,7 @@ TEST_CASE("merged records: not where steps, ranges or FTI need the old ones", "[
 TEST_CASE("merged records: damage is not hidden by a new hash", "[core][container]") {
   Grown grown(0, 3);
   grown.create();
-  for (int row = 0; row < 7; ++row) {
-    grown.add_row();
-    grown.commit();
-  }
+  grown.commit_rows(7);
   grown.close();
   auto bytes = grown.disk.content(kName);
   const std::vector<std::uint64_t> third{value_of(3, 0), value_of(3, 1), value_of(3, 2)};
@@ -228,10 +226,7 @@ TEST_CASE("merged records: damage is not hidden by a new hash", "[core][containe
 
   grown.change = [](ContainerOptions& options) { options.verify = Verification::kNone; };
   grown.open();
-  for (int row = 0; row < 20; ++row) {
-    grown.add_row();
-    grown.commit();
-  }
+  grown.commit_rows(20);
   grown.close();
   grown.change = [](ContainerOptions&) {};
   grown.open();
@@ -249,19 +244,13 @@ TEST_CASE("merged records: none gets or loses a hash", "[core][container]") {
     Grown grown(0, 3);
     grown.change = hashed_first ? std::function<void(ContainerOptions&)>(with) : without;
     grown.create();
-    const auto add_rows = [&](int count) {
-      for (int row = 0; row < count; ++row) {
-        grown.add_row();
-        grown.commit();
-      }
-    };
-    add_rows(7);
+    grown.commit_rows(7);
     grown.close();
     grown.change = hashed_first ? std::function<void(ContainerOptions&)>(without) : with;
     grown.open();
-    add_rows(7);
+    grown.commit_rows(7);
     CHECK(grown.records() == 14);
-    add_rows(9);
+    grown.commit_rows(9);
     CHECK(grown.records() == 23);
     CHECK(grown.right());
     grown.close();
@@ -269,10 +258,7 @@ TEST_CASE("merged records: none gets or loses a hash", "[core][container]") {
   Grown grown(0, 3);
   grown.change = without;
   grown.create();
-  for (int row = 0; row < 40; ++row) {
-    grown.add_row();
-    grown.commit();
-  }
+  grown.commit_rows(40);
   CHECK(grown.records() < 20);
   CHECK(grown.right());
   grown.close();
