@@ -40,7 +40,8 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
             if (const auto& spread = state_.options.spread)
               BENTO_TRY(spread->stream_is_here(plan.rank_of_writer(writer)));
             BENTO_ASSIGN(File* const handle, files_.stream_file(index));
-            return RecordReader::Source{handle, &plan.file(index), plan.local_task(writer)};
+            const FilePlan& file = plan.file(index);
+            return RecordReader::Source{handle, &file, writer - file.first_writer};
           },
           &stream_, state_.options.verify, ahead_, !writable) {
   if (comm_->rank() == 0) owner_ = std::make_unique<Owner>(state_, files_, failures_, reader_);
@@ -204,7 +205,7 @@ Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t ele
   record.dataset = dataset;
   record.box = box;
   SpanSource source(data);
-  return write_record(std::move(record), element_bytes, source, data.size(), range, written);
+  return write_record(record, element_bytes, source, data.size(), range, written);
 }
 
 Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
@@ -212,7 +213,7 @@ Status Container::write(DatasetNumber dataset, const Box& box, std::uint64_t ele
   Record record;
   record.dataset = dataset;
   record.box = box;
-  return write_record(std::move(record), element_bytes, data, box.count.bytes(element_bytes),
+  return write_record(record, element_bytes, data, box.count.bytes(element_bytes),
                       ValueRange::everything(), written);
 }
 
@@ -249,7 +250,7 @@ Status Container::write_uncut(Record record, std::span<const std::byte> stored,
                             stored.size(), largest_record(), EFBIG),
                 EFBIG);
   SpanSource source(stored);
-  return write_record(std::move(record), 0, source, stored.size(), range, written);
+  return write_record(record, 0, source, stored.size(), range, written);
 }
 
 std::uint64_t Container::largest_record() const {
@@ -275,7 +276,7 @@ Status Container::may_write(const Record& record) {
   return check_home();
 }
 
-Status Container::write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
+Status Container::write_record(Record& record, std::uint64_t element_bytes, ByteSource& data,
                                std::uint64_t bytes, const ValueRange& range,
                                const WrittenMembers* written) {
   if (comm_->size() == 1) written = nullptr;  // what the only rank sees is all there is

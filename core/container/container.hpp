@@ -327,7 +327,7 @@ class Container {
   [[nodiscard]] std::uint64_t order_count(DatasetNumber dataset) const {
     return boards_ == nullptr ? state_.collective : meeting_.of(dataset);
   }
-  Status write_record(Record record, std::uint64_t element_bytes, ByteSource& data,
+  Status write_record(Record& record, std::uint64_t element_bytes, ByteSource& data,
                       std::uint64_t bytes, const ValueRange& range, const WrittenMembers* written);
   Status write_uncut(Record record, std::span<const std::byte> stored, const ValueRange& range,
                      const WrittenMembers* written);

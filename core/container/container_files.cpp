@@ -22,8 +22,7 @@ Result<File*> ContainerFiles::file(std::uint32_t index) {
   return files_[index].get();
 }
 
-Result<File*> ContainerFiles::stream_file(std::uint32_t index) {
-  if (!state_->options.spread) return file(index);
+Result<File*> ContainerFiles::spread_file(std::uint32_t index) {
   if (streams_.size() < state_->plan.files()) streams_.resize(state_->plan.files());
   if (!streams_[index]) {
     BENTO_ASSIGN(streams_[index], state_->names.open(index, OpenMode::kReadWrite,

@@ -33,7 +33,11 @@ class ContainerFiles {
   Result<File*> file(std::uint32_t index);
   /// The one in which this rank's node has the streams of physical file `index`: the same, unless
   /// the container is spread over nodes. Errors: as file().
-  Result<File*> stream_file(std::uint32_t index);
+  Result<File*> stream_file(std::uint32_t index) {
+    if (state_->options.spread) return spread_file(index);
+    if (File* const open = opened(index)) return open;
+    return file(index);
+  }
   /// Null if this rank has not opened it.
   [[nodiscard]] File* opened(std::uint32_t index) const {
     return index < files_.size() ? files_[index].get() : nullptr;
@@ -78,6 +82,7 @@ class ContainerFiles {
   [[nodiscard]] const std::string& lock_warning() const { return lock_warning_; }
 
  private:
+  Result<File*> spread_file(std::uint32_t index);
   Status check_identity(File& handle, std::uint32_t index);
 
   ContainerState* state_;

@@ -24,10 +24,19 @@ namespace bento {
 template <class T>
 class ByNumber {
  public:
+  ByNumber() = default;
+  ByNumber(ByNumber&& other) noexcept : pages_(std::move(other.pages_)) { other.clear(); }
+  ByNumber& operator=(ByNumber&& other) noexcept {
+    last_ = {};
+    pages_ = std::move(other.pages_);
+    other.clear();
+    return *this;
+  }
+
   [[nodiscard]] T* find(DatasetNumber number) {
-    const auto page = pages_.find(number / kPage);
-    if (page == pages_.end()) return nullptr;
-    auto& slot = page->second->slots[number % kPage];
+    Page* const page = page_of(number);
+    if (page == nullptr) return nullptr;
+    auto& slot = page->slots[number % kPage];
     return slot ? &*slot : nullptr;
   }
   [[nodiscard]] const T* find(DatasetNumber number) const {
@@ -37,12 +46,13 @@ class ByNumber {
 
   /// Made if it is not there.
   T& operator[](DatasetNumber number) {
-    auto page = pages_.find(number / kPage);
-    if (page == pages_.end()) page = pages_.emplace(number / kPage, std::make_unique<Page>()).first;
-    auto& slot = page->second->slots[number % kPage];
+    Page* page = page_of(number);
+    if (page == nullptr)
+      page = pages_.emplace(number / kPage, std::make_unique<Page>()).first->second.get();
+    auto& slot = page->slots[number % kPage];
     if (!slot) {
       slot.emplace();
-      ++page->second->used;
+      ++page->used;
     }
     return *slot;
   }
@@ -51,9 +61,14 @@ class ByNumber {
     const auto page = pages_.find(number / kPage);
     if (page == pages_.end() || !page->second->slots[number % kPage]) return;
     page->second->slots[number % kPage].reset();
-    if (--page->second->used == 0) pages_.erase(page);
+    if (--page->second->used != 0) return;
+    last_ = {};
+    pages_.erase(page);
   }
-  void clear() { pages_.clear(); }
+  void clear() {
+    last_ = {};
+    pages_.clear();
+  }
 
   /// Ascending.
   [[nodiscard]] std::vector<DatasetNumber> numbers() const {
@@ -79,7 +94,22 @@ class ByNumber {
     std::uint32_t used = 0;
     std::array<std::optional<T>, kPage> slots;
   };
+  Page* page_of(DatasetNumber number) {
+    const std::uint32_t place = number / kPage;
+    if (last_.page != nullptr && last_.place == place) return last_.page;
+    const auto found = pages_.find(place);
+    if (found == pages_.end()) return nullptr;
+    last_ = {place, found->second.get()};
+    return last_.page;
+  }
+
   std::unordered_map<std::uint32_t, std::unique_ptr<Page>> pages_;
+  /// Who writes or reads a dataset piece by piece asks for it again and again.
+  struct Last {
+    std::uint32_t place = 0;
+    Page* page = nullptr;
+  };
+  mutable Last last_;
 };
 
 }  // namespace bento

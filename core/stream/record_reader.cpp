@@ -155,8 +155,8 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes,
   if (parts.size() == 1 && !part.empty() && is_contiguous_in(record.box, part) &&
       is_contiguous_in(to_box, part))  // as most reads are
     return fetch(place, row_major_offset(record.box, part) * element_bytes,
-                 {to + row_major_offset(to_box, part) * element_bytes,
-                  static_cast<std::size_t>(part.elements() * element_bytes)});
+                 {&part == &to_box ? to : to + row_major_offset(to_box, part) * element_bytes,
+                  static_cast<std::size_t>(part.count.bytes(element_bytes))});
   return read_scattered(place, element_bytes, parts, to_box, to);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
 
 #include "hdf5/data/meant_selection.hpp"
 
@@ -17,9 +18,7 @@ Result<Dims> extent_of(hid_t space) {
   if (rank < 0) return fail(Code::kInternal, "extent unreadable");
   if (rank == 0 && H5Sget_simple_extent_type(space) == H5S_NULL)
     return fail(Code::kInvalidArgument, "a null dataspace has no extent");
-  Dims extent(static_cast<unsigned>(rank));
-  for (unsigned d = 0; d < extent.rank(); ++d) extent[d] = dims[d];
-  return extent;
+  return Dims(std::span<const std::uint64_t>(dims.data(), static_cast<std::size_t>(rank)));
 }
 
 namespace {
@@ -27,13 +26,15 @@ namespace {
 Status take_bounds(hid_t space, const Dims& extent, Box& box) {
   std::array<hsize_t, kMaxRank> first;  // NOLINT(cppcoreguidelines-pro-type-member-init): as above
   std::array<hsize_t, kMaxRank> last;   // NOLINT(cppcoreguidelines-pro-type-member-init)
+  const unsigned rank = extent.rank();
   bool inside = H5Sget_select_bounds(space, first.data(), last.data()) >= 0;
-  box.start = Dims(extent.rank());
-  box.count = Dims(extent.rank());
-  for (unsigned d = 0; inside && d < extent.rank(); ++d) {
-    box.start[d] = first[d];
-    box.count[d] = last[d] - first[d] + 1;
+  for (unsigned d = 0; inside && d < rank; ++d) {
     inside = last[d] < extent[d];
+    last[d] = last[d] - first[d] + 1;
+  }
+  if (inside) {
+    box.start = Dims(std::span<const std::uint64_t>(first.data(), rank));
+    box.count = Dims(std::span<const std::uint64_t>(last.data(), rank));
   }
   if (inside) return {};
   return fail(Code::kInvalidArgument, "the selection and its offset leave the dataspace's extent");
@@ -175,23 +176,41 @@ Result<SelectionShape> shape_of_meant(hid_t space, const Dims& extent, H5S_sel_t
 
 }  // namespace
 
-Status take_shape(hid_t space, SelectionShape& shape) {
+namespace {
+
+Status take_block(hid_t space, const Dims& extent, std::uint64_t elements, SelectionShape& shape) {
+  BENTO_ASSIGN(const bool block, single_block(space, extent, elements, shape.box));
+  if (!block) return {};
+  shape.form = SelectionShape::Form::kBox;
+  shape.elements = elements;
+  return {};
+}
+
+}  // namespace
+
+// What is one block of so many elements need not be asked how many it has.
+Status take_shape(hid_t space, std::uint64_t likely, SelectionShape& shape) {
+  const H5S_sel_type kind = H5Sget_select_type(space);
+  const bool asks_less = likely != 0 && kind == H5S_SEL_HYPERSLABS;
+  Dims extent;
+  if (asks_less) {
+    BENTO_ASSIGN(extent, extent_of(space));
+    BENTO_TRY(take_block(space, extent, likely, shape));
+    if (shape.form == SelectionShape::Form::kBox) return {};
+  }
   const hssize_t elements = H5Sget_select_npoints(space);
   if (elements < 0) return fail(Code::kInvalidArgument, "the selection has no size");
   if (elements == 0) return {};
-  const H5S_sel_type kind = H5Sget_select_type(space);
   const auto count = static_cast<std::uint64_t>(elements);
-  BENTO_ASSIGN(const Dims extent, extent_of(space));
+  if (!asks_less) {
+    BENTO_ASSIGN(extent, extent_of(space));
+  }
   if (kind != H5S_SEL_HYPERSLABS) {
     BENTO_ASSIGN(shape, shape_of_meant(space, extent, kind, count));
     return {};
   }
-  BENTO_ASSIGN(const bool block, single_block(space, extent, count, shape.box));
-  if (block) {
-    shape.form = SelectionShape::Form::kBox;
-    shape.elements = count;
-    return {};
-  }
+  if (count != likely) BENTO_TRY(take_block(space, extent, count, shape));
+  if (shape.form == SelectionShape::Form::kBox) return {};
   BENTO_ASSIGN(const MeantSelection meant, MeantSelection::of_hyperslabs(space, elements));
   BENTO_ASSIGN(shape, shape_of_meant(meant.get(), extent, kind, count));
   return {};
@@ -199,7 +218,7 @@ Status take_shape(hid_t space, SelectionShape& shape) {
 
 Result<SelectionShape> shape_of(hid_t space) {
   SelectionShape shape;
-  BENTO_TRY(take_shape(space, shape));
+  BENTO_TRY(take_shape(space, 0, shape));
   return shape;
 }
 

@@ -47,7 +47,8 @@ Result<std::optional<RegularSelection>> regular_of(hid_t space);
 /// MeantSelection::of.
 Result<SelectionShape> shape_of(hid_t space);
 /// The same, into a `shape` that is new: to hand one on would be a good part of a small transfer.
-Status take_shape(hid_t space, SelectionShape& shape);
+/// `likely`: how many elements it has if all is well, which is then not asked; 0 if nobody knows.
+Status take_shape(hid_t space, std::uint64_t likely, SelectionShape& shape);
 
 /// Calls `visit(box, pack, unpack)` for each box of the selection. `pack(packed, out)` copies the
 /// box's elements out of a packed buffer into row-major order; `unpack(in, packed)` is the reverse.

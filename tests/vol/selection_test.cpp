@@ -82,8 +82,9 @@ class Union {
     return static_cast<std::size_t>(std::ranges::count(mask_, true));
   }
   /// Are these the elements of `space`, in order, moved by so many rows?
-  [[nodiscard]] bool agrees(hid_t space, std::ptrdiff_t rows = 0) const {
-    const SelectionShape shape = must(shape_of(space));
+  [[nodiscard]] bool agrees(hid_t space, std::ptrdiff_t rows = 0, std::uint64_t likely = 0) const {
+    SelectionShape shape;
+    must(take_shape(space, likely, shape));
     std::vector<std::size_t> found(shape.elements);
     REQUIRE(for_each_box(shape, sizeof(std::size_t),
                          [&](const Box& box, const PackFn&, const UnpackFn& unpack) -> Status {
@@ -133,6 +134,12 @@ Union::Slab along_first(hsize_t start, hsize_t stride, hsize_t count, hsize_t bl
   return slab;
 }
 
+bool agrees_in_memory(const Union& plane) {
+  ElementsInMemory memory;
+  must(memory.take(plane.space()));
+  return plane.agrees(memory.space());
+}
+
 class Chance {
  public:
   explicit Chance(unsigned seed) : engine_(seed) {}
@@ -175,7 +182,7 @@ TEST_CASE("selection: what the library takes for other elements is put together 
     const MeantSelection meant = must(MeantSelection::of(plane.space()));
     CHECK(meant.rebuilt() == plane.is_mistaken());
     CHECK(plane.agrees(meant.get()));
-    CHECK(plane.agrees(must(ElementsInMemory::of(plane.space())).space()));
+    CHECK(agrees_in_memory(plane));
     CHECK(plane.agrees(plane.space()));
   }
 }
@@ -225,7 +232,11 @@ TEST_CASE("selection: random unions have the elements that were selected", "[vol
     CAPTURE(seed);
     if (plane.elements() == 0) continue;
     REQUIRE(plane.agrees(plane.space()));
-    REQUIRE(plane.agrees(must(ElementsInMemory::of(plane.space())).space()));
+    REQUIRE(agrees_in_memory(plane));
+    // What the other side of a transfer has, if that is as many, or more, or fewer.
+    const Box bounds = must(bounds_of(plane.space(), must(extent_of(plane.space()))));
+    for (const std::uint64_t likely : {plane.elements(), bounds.elements(), std::uint64_t{1}})
+      REQUIRE(plane.agrees(plane.space(), 0, likely));
     const MeantSelection meant = must(MeantSelection::of(plane.space()));
     REQUIRE(plane.agrees(meant.get()));
     REQUIRE(meant.rebuilt() == plane.is_mistaken());

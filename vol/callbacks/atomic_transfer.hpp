@@ -4,6 +4,7 @@
 /// Transfers in MPI's atomic mode (H5Fset_mpi_atomicity), one rank at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -27,6 +28,7 @@ class AtomicTransfer {
   /// What the call looks up begins with a wait for ranks that are late for a meeting. Inside it
   /// would keep them from coming.
   Status begin(std::span<DatasetState* const> states) {
+    if (std::ranges::none_of(states, is_atomic)) return {};
     const auto files = atomic_files(states);
     if (held_.empty())
       for (const auto& [session, file] : files) BENTO_TRY(file->container().await_meeting());
@@ -42,11 +44,13 @@ class AtomicTransfer {
   }
 
  private:
+  static bool is_atomic(const DatasetState* state) {
+    return state->home == Home::kDiverted && state->file->container().atomic();
+  }
   static std::map<std::uint64_t, FileContext*> atomic_files(std::span<DatasetState* const> states) {
     std::map<std::uint64_t, FileContext*> files;
     for (const auto* const state : states)
-      if (state->home == Home::kDiverted && state->file->container().atomic())
-        files[state->file->session()] = state->file.get();
+      if (is_atomic(state)) files[state->file->session()] = state->file.get();
     return files;
   }
 

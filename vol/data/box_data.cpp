@@ -12,9 +12,11 @@ namespace bento::vol {
 
 Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
                  const WrittenMembers* written) {
-  BENTO_ASSIGN(const bool filtered, write_filtered(object, state, box, data, written));
-  if (filtered) return {};
   const std::span bytes(data, static_cast<std::size_t>(box.count.bytes(state.element_bytes)));
+  if (bytes.size() >= kFilteredChunkBytes) {
+    BENTO_ASSIGN(const bool filtered, write_filtered(object, state, box, data, written));
+    if (filtered) return {};
+  }
   return state.file->container().write(state.number, box, state.element_bytes, bytes,
                                        state.range_of(bytes), written);
 }

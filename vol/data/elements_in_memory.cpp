@@ -9,37 +9,29 @@
 
 namespace bento::vol {
 
-ElementsInMemory ElementsInMemory::run(std::uint64_t elements, std::uint64_t first) {
-  ElementsInMemory made(elements);
-  made.first_ = first;
-  return made;
-}
-
-Result<ElementsInMemory> ElementsInMemory::of(hid_t space) {
+Status ElementsInMemory::take(hid_t space) {
   const hssize_t selected = H5Sget_select_npoints(space);
   const H5S_sel_type kind = H5Sget_select_type(space);
-  ElementsInMemory made(static_cast<std::uint64_t>(selected));
-  made.space_ = space;
-  if (kind == H5S_SEL_ALL || selected == 0) {
-    made.first_ = 0;
-    return made;
-  }
+  elements_ = static_cast<std::uint64_t>(selected);
+  space_ = space;
+  if (kind == H5S_SEL_ALL || selected == 0) return {};
+  first_.reset();
   BENTO_ASSIGN(const Dims extent, extent_of(space));
   if (kind != H5S_SEL_HYPERSLABS) {
     BENTO_TRY(bounds_of(space, extent));
-    return made;
+    return {};
   }
   Box block;
-  BENTO_ASSIGN(const bool single, single_block(space, extent, made.elements_, block));
+  BENTO_ASSIGN(const bool single, single_block(space, extent, elements_, block));
   if (single) {
-    made.place(block, Box::whole(extent));
-    return made;
+    place(block, Box::whole(extent));
+    return {};
   }
-  BENTO_ASSIGN(made.meant_, MeantSelection::of_hyperslabs(space, selected));
-  made.space_ = made.meant_.get();
-  BENTO_ASSIGN(const Box bounds, bounds_of(made.space_, extent));
-  if (bounds.elements() == made.elements_) made.place(bounds, Box::whole(extent));
-  return made;
+  BENTO_ASSIGN(meant_, MeantSelection::of_hyperslabs(space, selected));
+  space_ = meant_.get();
+  BENTO_ASSIGN(const Box bounds, bounds_of(space_, extent));
+  if (bounds.elements() == elements_) place(bounds, Box::whole(extent));
+  return {};
 }
 
 void ElementsInMemory::place(const Box& box, const Box& extent) {

@@ -19,11 +19,12 @@ namespace bento::vol {
 
 class ElementsInMemory {
  public:
-  /// Of `elements` elements in one run of the buffer, from element `first` on.
-  static ElementsInMemory run(std::uint64_t elements, std::uint64_t first);
-  /// As the selection of `space` was meant (MeantSelection); `space` must outlive this. Errors:
-  /// kInvalidArgument (it leaves the extent), those of MeantSelection::of.
-  static Result<ElementsInMemory> of(hid_t space);
+  /// So many elements, in one run from the first of the buffer on.
+  explicit ElementsInMemory(std::uint64_t elements = 0) : elements_(elements), first_(0) {}
+  /// As the selection of `space` was meant (MeantSelection); `space` must outlive this, which is
+  /// new: to hand one on would be a good part of a small transfer. Errors: kInvalidArgument (it
+  /// leaves the extent), those of MeantSelection::of.
+  Status take(hid_t space);
 
   /// Whose selection this is, for the library's own functions; of a run there is none.
   [[nodiscard]] hid_t space() const { return space_; }
@@ -40,8 +41,6 @@ class ElementsInMemory {
                std::uint64_t count, void* buffer) const;
 
  private:
-  explicit ElementsInMemory(std::uint64_t elements) : elements_(elements) {}
-
   /// Notes a selection that is a box.
   void place(const Box& box, const Box& extent);
 

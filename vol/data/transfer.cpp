@@ -26,7 +26,7 @@ namespace {
 /// Both sides of a transfer, checked against each other and against the dataset's extent.
 struct Plan {
   SelectionShape shape;  ///< of the file side
-  ElementsInMemory memory = ElementsInMemory::run(0, 0);
+  ElementsInMemory memory;
 };
 
 /// Bytes that are written before they are read.
@@ -91,13 +91,8 @@ Status check_inside(const SelectionShape& shape, const Dims& extent) {
   return {};
 }
 
-Status of_side(const char* side, Status status) {
-  return status ? std::move(status) : fail(std::move(status).error().with_context(side));
-}
-
-Status take_elements(hid_t memory, ElementsInMemory& to) {
-  BENTO_ASSIGN(to, ElementsInMemory::of(memory));
-  return {};
+Status of_side(const char* side, Status failed) {
+  return fail(std::move(failed).error().with_context(side));
 }
 
 Status plan_transfer(Object* object, DatasetState& state, const TransferArgs& args,
@@ -105,21 +100,23 @@ Status plan_transfer(Object* object, DatasetState& state, const TransferArgs& ar
   if (args.file_space == H5S_PLIST)
     return fail(Code::kUnsupported,
                 "H5S_PLIST selections are not supported for datasets in a container");
-  BENTO_ASSIGN(const Dims extent, state.extent(object));
+  const bool run =
+      args.mem_space == H5S_BLOCK || (args.mem_space == H5S_ALL && args.file_space == H5S_ALL);
+  if (!run) {
+    const hid_t memory = args.mem_space == H5S_ALL ? args.file_space : args.mem_space;
+    if (Status taken = plan.memory.take(memory); !taken)
+      return of_side("memory selection", std::move(taken));
+  }
+  BENTO_ASSIGN(const Dims* const extent, state.look_at_extent(object));
   if (args.file_space == H5S_ALL) {
-    BENTO_ASSIGN(plan.shape, whole_shape(extent));
+    BENTO_ASSIGN(plan.shape, whole_shape(*extent));
   } else {
-    BENTO_TRY(of_side("file selection", take_shape(args.file_space, plan.shape)));
-    BENTO_TRY(check_inside(plan.shape, extent));
+    if (Status taken = take_shape(args.file_space, plan.memory.elements(), plan.shape); !taken)
+      return of_side("file selection", std::move(taken));
+    BENTO_TRY(check_inside(plan.shape, *extent));
   }
-
   BENTO_TRY(check_bytes(plan.shape.elements, types.larger()));
-  if (args.mem_space == H5S_BLOCK || (args.mem_space == H5S_ALL && args.file_space == H5S_ALL)) {
-    plan.memory = ElementsInMemory::run(plan.shape.elements, 0);
-    return {};
-  }
-  const hid_t memory = args.mem_space == H5S_ALL ? args.file_space : args.mem_space;
-  BENTO_TRY(of_side("memory selection", take_elements(memory, plan.memory)));
+  if (run) plan.memory = ElementsInMemory(plan.shape.elements);
   if (plan.memory.elements() != plan.shape.elements)
     return fail(Code::kInvalidArgument,
                 fmt::format("memory selection has {} elements, file selection {}",

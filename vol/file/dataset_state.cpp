@@ -28,12 +28,17 @@ Result<ObjectIdentity> identity_of(const Object* object) {
 }
 
 Result<Dims> DatasetState::extent(const Object* object) {
+  BENTO_ASSIGN(const Dims* const now, look_at_extent(object));
+  return *now;
+}
+
+Result<const Dims*> DatasetState::look_at_extent(const Object* object) {
   if (extent_version_ != file->extent_version()) {
     BENTO_ASSIGN(const SpaceHandle space, native_space(object));
     BENTO_ASSIGN(extent_, extent_of(space.get()));
     extent_version_ = file->extent_version();
   }
-  return extent_;
+  return &extent_;
 }
 
 // An extent that has changed since is asked for.

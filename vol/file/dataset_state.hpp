@@ -59,6 +59,8 @@ struct DatasetState {
 
   /// Current extent; asked from the native dataset again after any change of extent in this file.
   Result<Dims> extent(const Object* object);
+  /// The same, for who only looks at it: valid until it is asked for again.
+  Result<const Dims*> look_at_extent(const Object* object);
   /// One element of what nobody wrote, in the file type: the fill value; zeros if none is defined,
   /// or if it is never to be filled in (H5D_FILL_TIME_NEVER).
   Result<const std::vector<std::byte>*> fill_value(const Object* object);

@@ -49,6 +49,26 @@ TEST_CASE("A table by number holds what a map would", "[core][index]") {
   CHECK(!table.contains(numbers.front()));
 }
 
+TEST_CASE("A table by number knows what was asked last no longer than it has it", "[core][index]") {
+  ByNumber<int> table;
+  table[3] = 42;
+  REQUIRE(table.find(3) != nullptr);
+  table.erase(3);
+  CHECK(table.find(3) == nullptr);
+  table[3] = 43;
+  ByNumber<int> taken = std::move(table);
+  CHECK(*taken.find(3) == 43);
+  CHECK(table.find(3) == nullptr);  // NOLINT(bugprone-use-after-move): empty, it says
+  table[3] = 44;
+  table[500] = 45;
+  CHECK(*taken.find(3) == 43);
+  taken = std::move(table);
+  CHECK(*taken.find(3) == 44);
+  CHECK(table.find(500) == nullptr);  // NOLINT(bugprone-use-after-move)
+  taken.clear();
+  CHECK(taken.find(3) == nullptr);
+}
+
 TEST_CASE("What lies in a table by number stays where it is", "[core][index]") {
   ByNumber<int> table;
   int* const first = &table[3];
