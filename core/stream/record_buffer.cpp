@@ -12,11 +12,12 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
                                               std::uint64_t element_bytes,
                                               std::span<const std::byte> data,
                                               const RecordGaps* gaps, RecordSlot& slot) {
-  const std::uint64_t key = hash_of(record.box, record.dataset);
   // Of what went through filters another rank must not read one half of each.
   // What lies between the elements of one with gaps still counts where it was written.
   const bool stays = gaps != nullptr || (board_ != nullptr && record.encoding != Encoding::kPlain);
-  if (const auto found = stays ? std::nullopt : entry_of(key, data.size())) {
+  const bool replaces = !stays && !is_alone(data.size());
+  const std::uint64_t key = replaces ? hash_of(record.box, record.dataset) : 0;
+  if (const auto found = replaces ? entry_of(key, data.size()) : std::nullopt) {
     Entry& entry = entries_[*found];
     if (replace(entry, record, data)) {
       entry.times.clear();
@@ -36,7 +37,7 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   entry.offset = buffer_.size();
   entry.bytes = data.size();
   entry.element_bytes = record.encoding == Encoding::kPlain ? element_bytes : 0;
-  entry.key = key;
+  entry.key = replaces ? key : hash_of(record.box, record.dataset);
   Record added = record;
   added.where = {writer, kBufferedBit | entry.offset};
   added.stored_bytes = data.size();
@@ -53,6 +54,12 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   ++held_[record.dataset];
   growing_ = gaps == nullptr;
   return Added::kNew;
+}
+
+// So are most pieces of a record that grows, which need no key then.
+bool RecordBuffer::is_alone(std::size_t bytes) const {
+  return by_box_.size() == 0 && !entries_.empty() && entries_.back().grew &&
+         entries_.back().bytes != bytes;
 }
 
 // A piece is hardly ever as long as the record that it makes longer: that needs no key then.
@@ -87,7 +94,7 @@ bool RecordBuffer::replace(const Entry& entry, const Record& record,
 // The index last: what there is no memory for must not be in it.
 bool RecordBuffer::grow(const Record& record, std::span<const std::byte> data) {
   Entry& last = entries_.back();
-  if (last.slot.dataset != record.dataset) return false;
+  if (last.slot.dataset != record.dataset || last.bytes > longest_ - data.size()) return false;
   const auto along = index_.joins(last.slot.position, record);
   if (!along) return false;
   growing_ = false;  // if this throws, it ends here

@@ -61,10 +61,14 @@ class RecordBuffer {
   /// be as late as its first part.
   void end_growth() { growing_ = false; }
 
-  /// No record begins behind so many bytes of records that grew. The same writes once more would
-  /// not replace them, so nothing is won by keeping them.
+  /// No record begins behind `others` bytes of records that grew, and none grows to more than
+  /// `last` bytes. The same writes once more would not replace them, so nothing is won by keeping
+  /// them.
   static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
-  void limit_grown(std::uint64_t bytes) { most_grown_ = bytes; }
+  void limit_grown(std::uint64_t others, std::uint64_t last) {
+    most_grown_ = others;
+    longest_ = last;
+  }
 
   /// Takes a copy of `data`, as `writer`. What became of it, and which record it is part of.
   /// `gaps`, if it is not null, says which elements of it count. Errors: those of Index::add().
@@ -120,6 +124,8 @@ class RecordBuffer {
   static constexpr std::uint64_t kBufferedBit = 1ull << 63;
 
   [[nodiscard]] std::uint64_t key_of(const Entry& entry) const;
+  /// Has nothing that is here the same box as a record of so many bytes, whatever that is?
+  [[nodiscard]] bool is_alone(std::size_t bytes) const;
   /// The last one with this key, and if it grew, so many `bytes`.
   [[nodiscard]] std::optional<std::size_t> entry_of(std::uint64_t key, std::size_t bytes) const;
   bool replace(const Entry& entry, const Record& record, std::span<const std::byte> data);
@@ -138,6 +144,7 @@ class RecordBuffer {
   std::map<std::pair<DatasetNumber, std::size_t>, std::size_t> grown_;  ///< entries_ with times
   std::uint64_t compacted_bytes_ = 0;
   std::uint64_t most_grown_ = kNoLimit;
+  std::uint64_t longest_ = kNoLimit;
   std::uint64_t grown_bytes_ = 0;  ///< of records that grew
   bool growing_ = false;           ///< the last write's record may become longer by the next one
   bool keep_times_ = false;

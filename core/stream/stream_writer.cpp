@@ -12,6 +12,9 @@ namespace {
 /// Records that grew to so many bytes make room for the next one: memory that is used again costs
 /// far less than its first use.
 constexpr std::uint64_t kMostGrownBytes = 1u << 20;
+/// No record grows to more: what it was made of is then still in the processor's cache when it is
+/// written. Those of up to kVerifyBytes would be read as a whole for any part of them.
+constexpr std::uint64_t kLongestGrownBytes = 2u << 20;
 }  // namespace
 
 StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
@@ -24,13 +27,13 @@ StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions opt
 Status StreamWriter::attach(const FilePlan& plan, std::uint32_t local_task, File& file,
                             ChunkFill fill, const DeadSpace& dead) {
   BENTO_TRY(blocks_.attach(plan, local_task, file, std::move(fill), dead));
-  buffer_.limit_grown(kMostGrownBytes);
+  buffer_.limit_grown(kMostGrownBytes, kLongestGrownBytes);
   return {};
 }
 
 void StreamWriter::become(std::uint32_t writer) {
   blocks_.become(writer);
-  buffer_.limit_grown(RecordBuffer::kNoLimit);
+  buffer_.limit_grown(RecordBuffer::kNoLimit, RecordBuffer::kNoLimit);
 }
 
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
@@ -79,7 +82,9 @@ Status StreamWriter::add(const Write& write, ByteSource& data, std::uint64_t byt
 
 // A rank that has not come to the latest call of all yet sees what was there before it.
 const StreamWriter::Large* StreamWriter::same_as(const Record& record, std::uint64_t bytes) const {
-  if (record.encoding != Encoding::kPlain || !attached() || !blocks_.can_rewrite()) return nullptr;
+  if (bytes < kLargeRecordBytes || record.encoding != Encoding::kPlain || !attached() ||
+      !blocks_.can_rewrite())
+    return nullptr;
   const auto found = large_.find({record.dataset, hash_of(record.box, 0)});
   if (found == large_.end()) return nullptr;
   const Large& large = found->second;
@@ -183,10 +188,10 @@ ValueRange StreamWriter::range_of(const Slot& slot) const {
 }
 
 void StreamWriter::note_range(const Slot& slot, const ValueRange& range) {
-  if (range == ValueRange::everything())
-    ranges_.erase({slot.dataset, slot.position});
-  else
+  if (range != ValueRange::everything())
     ranges_[{slot.dataset, slot.position}] = range;
+  else if (!ranges_.empty())
+    ranges_.erase({slot.dataset, slot.position});
 }
 
 std::uint64_t StreamWriter::new_bytes() const {

@@ -225,6 +225,39 @@ TEST_CASE("container: records that grew to a mebibyte make room for the next one
   }
 }
 
+TEST_CASE("container: no record grows to more than two mebibytes", "[core][container]") {
+  constexpr std::uint64_t kMiB = 1u << 20;
+  constexpr std::uint64_t kPiece = 512;  // elements, 4 KiB
+  const MemoryFileSystem disk;
+  const auto statuses = run_ranks(1, [&](Communicator& comm) -> Status {
+    const std::shared_ptr<Communicator> shared(&comm, [](Communicator*) {});
+    auto options = small_options(disk.opener());
+    options.chunk_bytes = 8 * kMiB;
+    BENTO_ASSIGN(const auto container, Container::create("box", false, options, shared));
+    container->declare({}, 8, 1, 0);
+    container->declared(8 * kMiB);
+    constexpr std::uint64_t kPieces = 5 * kMiB / 4096;
+    for (std::uint64_t i = 0; i < kPieces; ++i) {
+      const std::vector<std::uint64_t> values(kPiece, i);
+      BENTO_TRY(container->write(0, {Dims{i * kPiece}, Dims{kPiece}}, 8, bytes_of(values)));
+      const std::uint64_t whole = i / 512 * 2 * kMiB;
+      BENTO_TRY(expect(container->bytes_written() == whole, "it goes out when it is full"));
+    }
+    BENTO_TRY(container->commit());
+    const Box all{Dims{0}, Dims{kPieces * kPiece}};
+    BENTO_ASSIGN(const RecordLookup lookup, container->find(0, all));
+    BENTO_TRY(expect(lookup.records.size() == 3 && lookup.uncovered.empty(), "three records"));
+    std::vector<std::uint64_t> values(kPieces * kPiece);
+    for (const auto& part : lookup.pieces)
+      BENTO_TRY(container->read(lookup.records[part.record], part.part, 8, all,
+                                reinterpret_cast<std::byte*>(values.data())));
+    for (std::uint64_t i = 0; i < values.size(); ++i)
+      BENTO_TRY(expect(values[i] == i / kPiece, "values"));
+    return container->close();
+  });
+  for (const auto& status : statuses) require_ok(status);
+}
+
 TEST_CASE("container: a record that grew is replaced by a write of all of it",
           "[core][container]") {
   const MemoryFileSystem disk;
