@@ -23,6 +23,15 @@ namespace {
 /// Half of the chunk that is chosen where nobody asks for another.
 constexpr std::uint64_t kHalfChunkBytes = 32u << 20;
 
+/// Has the process that laid it out died between the first write, of the magic, and the second,
+/// which says whose file it is? Nothing else has four bytes of a SION file.
+Result<bool> is_magic_alone(File& first) {
+  std::array<std::byte, kSionMagic.size() + 1> head{};
+  BENTO_ASSIGN(const std::size_t got, first.read_some(0, head));
+  const auto magic = std::as_bytes(std::span(kSionMagic));
+  return got == magic.size() && std::ranges::equal(std::span(head).first(got), magic);
+}
+
 }  // namespace
 
 Result<JoinedState> joined_state(File& first) {
@@ -39,6 +48,8 @@ Result<JoinedState> joined_state(File& first) {
                 EEXIST);
   };
   if (seen.kind == FileKind::kContainer) return other("a container of the h5bento connector");
+  BENTO_ASSIGN(const bool hardly_begun, is_magic_alone(first));
+  if (hardly_begun) return JoinedState::kNothing;
   BENTO_ASSIGN(const auto identity, find_identity(first));
   if (!identity || identity->part != 0) return other(describe(first, identity));
   // It says that it is a part 0, and has no root: its layout was never complete, or both copies of

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 
@@ -69,16 +70,36 @@ PlistHandle plain_list(hid_t list, hid_t type) {
   return plain;
 }
 
+/// HDF5's own question, H5Dvlen_get_buf_size(), follows a null pointer where there is but one
+/// element, in a scalar dataspace.
+hsize_t bytes_behind_scalar(hid_t from, hid_t type, hid_t space) {
+  hsize_t bytes = 0;
+  const H5MM_allocate_t allocate = [](size_t size, void* sum) {
+    *static_cast<hsize_t*>(sum) += size;
+    return std::malloc(size);
+  };
+  const H5MM_free_t give_back = [](void* memory, void*) { std::free(memory); };
+  const PlistHandle list(H5Pcreate(H5P_DATASET_XFER));
+  if (H5Pset_vlen_mem_manager(list.get(), allocate, &bytes, give_back, nullptr) < 0) return 0;
+  std::vector<std::byte> element(H5Tget_size(type));
+  if (H5Dread(from, type, H5S_ALL, H5S_ALL, list.get(), element.data()) < 0) return 0;
+  H5Treclaim(type, space, list.get(), element.data());
+  return bytes;
+}
+
 std::uint64_t all_bytes(hid_t from, hid_t type, hid_t space) {
   const hssize_t count = H5Sget_simple_extent_npoints(space);
   const std::size_t size = H5Tget_size(type);
   if (count < 0 || size == 0) return ~std::uint64_t{0};
   std::uint64_t bytes =
       Dims{static_cast<std::uint64_t>(count)}.bytes(static_cast<std::uint64_t>(size));
+  if (!has_variable_length(type)) return bytes;
   hsize_t behind = 0;
-  if (has_variable_length(type) && H5Dvlen_get_buf_size(from, type, space, &behind) >= 0)
-    bytes = std::max(bytes, bytes + behind);
-  return bytes;
+  if (H5Sget_simple_extent_type(space) == H5S_SCALAR)
+    behind = bytes_behind_scalar(from, type, space);
+  else if (H5Dvlen_get_buf_size(from, type, space, &behind) < 0)
+    behind = 0;
+  return std::max(bytes, bytes + behind);
 }
 
 }  // namespace

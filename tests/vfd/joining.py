@@ -65,10 +65,19 @@ def in_the_way(a, _):
     a.refused("create ordinary.h5", "own container")
     a.say("as " + config("no/such/folder.bento"))
     a.refused("create a.h5", "errno = 2")
-    open("empty.bento", "w").close()
-    a.say("as " + config("empty.bento"))
-    write(a, "create", "a.h5", 4)
-    check(sums(a, "a.h5") == total(4), "values after a layout in an empty file")
+    # Of a process that died before it had written anything, or the magic alone.
+    for name, content in (("empty.bento", b""), ("begun.bento", b"sion")):
+        with open(name, "wb") as file:
+            file.write(content)
+        a.say("as " + config(name))
+        write(a, "create", "a.h5", 4)
+        check(sums(a, "a.h5") == total(4), "values after a layout in %s" % name)
+    with open("other.bento", "wb") as file:
+        file.write(b"sion and more")
+    a.say("as " + config("other.bento"))
+    a.refused("create a.h5", "a SION file")
+    check(open("other.bento", "rb").read() == b"sion and more", "another SION file was changed")
+    os.remove("other.bento")
 
 
 def same_name(a, b):
