@@ -25,6 +25,7 @@
 #include "vol/file/file_agreement.hpp"
 #include "vol/file/file_context.hpp"
 #include "vol/file/flush.hpp"
+#include "vol/file/found_by_search.hpp"
 #include "vol/file/native_of_ranks.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/own_connector.hpp"
@@ -266,10 +267,18 @@ void* file_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_
 }
 
 void* file_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
+  if (is_asked_for_state(name)) return nullptr;
+  const bool found = is_found_by_search();
   let_go_of_sources_aloud();
-  return guard<void*>("file open", [&] {
+  return guard<void*>("file open", [&]() -> Result<void*> {
     remember_connector(fapl, kConnectorValue);
-    return open_file(name, flags, fapl, dxpl, req);
+    if (!found) return open_file(name, flags, fapl, dxpl, req);
+    KeptLibraryState chosen;
+    BENTO_TRY(keep_chosen_state(chosen));
+    const KeptLibraryState::Use as_chosen(chosen);
+    auto opened = open_file(name, flags, fapl, dxpl, req);
+    if (is_mpio(H5Pget_driver(fapl))) let_go_of_ranks(fapl);
+    return opened;
   });
 }
 
@@ -318,6 +327,7 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
         *args->args.is_accessible.accessible = false;
         return {};
       }
+      if (*args->args.is_accessible.accessible && looking_for_connector) note_found_by_search();
       if (*args->args.is_accessible.accessible || looking_for_connector) return {};
       PlistHandle list = native_fapl(args->args.is_accessible.fapl_id);
       H5VL_file_specific_args_t native = *args;
