@@ -180,6 +180,8 @@ def refused():
         (("defrag", "x.h5", "pipe", "--force"), "is there already"),
         (("defrag", "x.h5", "none/out.h5"), "none"),
         (("defrag", "x.h5", "out.h5", "--settings", "chunks=3"), "chunks"),
+        (("defrag", "x.h5", "--settings", "cache=/tmp"), "cache="),
+        (("import", "plain.h5", "out.h5", "--settings", "cache=/tmp"), "cache="),
         (("import", "x.h5", "out.h5"), "defrag"),
         (("import", "empty", "out.h5"), "empty"),
         (("import", ".", "out.h5"), "folder|directory"),

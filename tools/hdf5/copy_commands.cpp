@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 
+#include "core/config/config.hpp"
 #include "core/io/file_lock.hpp"
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
@@ -83,8 +84,19 @@ class Unfinished {
   std::optional<RemoveOnSignal> removed_;
 };
 
+/// The new container gets its name when it is complete, which it would not be in a cache.
+Status check_settings(const std::string& keys) {
+  BENTO_ASSIGN(const Config wanted,
+               load_config(keys, [](const char*) -> const char* { return nullptr; }));
+  if (wanted.cache.empty()) return {};
+  return fail(Code::kInvalidArgument,
+              "--settings: cache= is for programs that write; this one writes to the new "
+              "container's own folder, in which it gets its name when it is complete");
+}
+
 Result<vol::CopyReport> copy(Output& out, const Options& options, const std::string& what,
                              const std::string& to) {
+  BENTO_TRY(check_settings(options.keys));
   BENTO_ASSIGN(const std::uint64_t bytes, vol::bytes_to_copy(options.from));
   Progress progress(what, bytes, out.json());
   vol::CopySettings settings;
