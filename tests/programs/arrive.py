@@ -25,7 +25,7 @@ import sys
 import time
 
 from cache import arrived, cached, daemon_pid, end_all, entries, environment, fresh, settings, state, tool, wait_for
-from harness import ANY, Skip, bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say
+from harness import ANY, Skip, bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say, some
 from native_view_check import check_h5diff, compare, stock_env, stock_python
 from tool_export import check_ordinary
 
@@ -298,7 +298,8 @@ def streams():
     fresh()
     string = "bento chunk=1M;files=4;keep=3"
     for value, ranks in ((3, 4), (4, 6), (5, 3), (6, 2), (7, 8)):
-        write(f"native-{value}.h5", value)
+        if value > 3:
+            write(f"native-{value}.h5", value, 1)
         if value < 6:
             write("box.h5", value, ranks, string, "w" if value == 3 else "r+")
     check(len(glob.glob("box.h5*")) == 5, f"{glob.glob('box.h5*')}")
@@ -373,9 +374,10 @@ def large_pieces():
         for path, string in (("plain.h5", None), ("pieces.h5", "bento chunk=64K;files=2")):
             env = environment(string) if string else native_env()
             mpirun(3, [python(), "-c", PIECES, path, str(turn), mode], env)
-        said = bring("pieces.h5", f"pfs/pieces-{turn}.h5", f"p{turn}")
-        check(not said, said)
-        same(f"pfs/pieces-{turn}.h5", "plain.h5", "onefile")
+        if turn in some(1, (3, 1, 2)):
+            said = bring("pieces.h5", f"pfs/pieces-{turn}.h5", f"p{turn}")
+            check(not said, said)
+            same(f"pfs/pieces-{turn}.h5", "plain.h5", "onefile")
     mpirun(2, [python(), "-c", PIECES, "plain.h5", "4", "r+"], native_env())
     mpirun(2, [python(), "-c", PIECES, "pfs/pieces-3.h5", "4", "r+"], environment("bento"))
     same("pfs/pieces-3.h5", "plain.h5", "onefile")

@@ -258,17 +258,17 @@ def ranks():
 
 STOCK = """
 import sys, h5py
-with h5py.File(sys.argv[1], 'r') as file:
-    for name in file:
-        data = file[name]
-        if not isinstance(data, h5py.Dataset) or data.dtype.hasobject or data.id.get_space_status() == 0:
-            continue  # without storage stock HDF5 says UNDEF + the user block
-        offset = data.id.get_offset()
-        if offset is not None:
-            with open(sys.argv[1], 'rb') as raw:
-                raw.seek(offset)
-                assert raw.read(data.nbytes) == data[()].tobytes(), name
-    print(len(file))
+for path in sys.argv[1:]:
+    with h5py.File(path, 'r') as file:
+        for name in file:
+            data = file[name]
+            if not isinstance(data, h5py.Dataset) or data.dtype.hasobject or data.id.get_space_status() == 0:
+                continue  # without storage stock HDF5 says UNDEF + the user block
+            offset = data.id.get_offset()
+            if offset is not None:
+                with open(path, 'rb') as raw:
+                    raw.seek(offset)
+                    assert raw.read(data.nbytes) == data[()].tobytes(), (path, name)
 """
 
 
@@ -283,9 +283,8 @@ def main():
         part(name)
     part("aligned_md5", "bento checksum=md5")
     mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run", "ranks"], bento_env(string="bento files=2"))
-    for name in sorted(os.listdir(".")):
-        if name.endswith(".h5"):
-            run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", STOCK, name], native_env())
+    names = sorted(name for name in os.listdir(".") if name.endswith(".h5"))
+    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", STOCK, *names], native_env())
     say("the bytes are where they are said to be")
 
 

@@ -8,6 +8,7 @@ It works in a folder of its own below the current one, which is removed unless t
   H5BENTO_TEST_CONNECTOR   connector string to test instead of `bento`, e.g. `bento files=2`
   H5BENTO_TEST_REHEARSAL   `native` or `pass_through`: rehearse the tests with HDF5's own connectors,
                            to prove the tests themselves; what only bento can fulfil is not checked
+  H5BENTO_TEST_ALL         if set, cases that the tiers quick and full leave out for time are run, too
   H5BENTO_TEST_TIMES       if set, says of each command how much processor time it took
 """
 
@@ -58,6 +59,16 @@ def check(condition, text):
 
 def say(text):
     print(text, flush=True)
+
+
+def some(count, cases):
+    """The first `count` of the cases, which are in that order for it; all of them with H5BENTO_TEST_ALL."""
+    cases = list(cases)
+    if os.environ.get("H5BENTO_TEST_ALL"):
+        return cases
+    check(0 < count < len(cases), f"{count} of {len(cases)} cases: nothing is left out, or all")
+    say(f"{count} of {len(cases)} cases; H5BENTO_TEST_ALL=1 runs the others, too")
+    return cases[:count]
 
 
 # ---- environments --------------------------------------------------------------------------------
@@ -126,6 +137,7 @@ def native_env(**more):
         "H5BENTO_PYTHON",
         "H5BENTO_PYTHON_NATIVE",
         "H5BENTO_SOURCE",
+        "H5BENTO_TEST_ALL",
         "H5BENTO_HDF5_SOURCE",
         "H5BENTO_API_TESTS",
         "H5BENTO_PARALLEL_TESTS",

@@ -52,9 +52,15 @@ def test():
         shutil.copy("a/main.h5", f"b/{number}.h5")
         program += f"with h5py.File('b/{number}.h5', 'r+') as file:\n    {change}\n"
     run([python(), "-c", program], native_env())
-    for number, what in enumerate(CHANGES):
-        result = run([stock_python(), "-B", COMPARE, "a/main.h5", f"b/{number}.h5"], stock_env(), ok=None)
-        check(result.status == 1, f"{what} changed, and was not found: exit status {result.status}\n{result.tail()}")
+    pairs = [name for number in range(len(CHANGES)) for name in ("a/main.h5", f"b/{number}.h5")]
+    result = run([stock_python(), "-B", COMPARE, *pairs], stock_env(), ok=None)
+    verdicts = [line.split(": ")[0] for line in result.out.splitlines() if line.startswith(("DIFFERENT: ", "equal: "))]
+    check(len(verdicts) == len(CHANGES), f"{len(verdicts)} verdicts on {len(CHANGES)} changes:\n{result.tail()}")
+    for what, verdict in zip(CHANGES, verdicts):
+        check(verdict == "DIFFERENT", f"{what} changed, and was not found:\n{result.out}")
+    # What it says by its exit status.
+    one = run([stock_python(), "-B", COMPARE, "a/main.h5", "b/0.h5"], stock_env(), ok=None)
+    check((result.status, one.status) == (1, 1), f"exit status {result.status} of all, {one.status} of one")
     say(f"each of {len(CHANGES)} differences was found")
 
 
