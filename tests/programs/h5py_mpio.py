@@ -13,7 +13,7 @@ import os
 import sys
 
 WRITERS = 4
-READERS = (1, 2, 3, 5)
+READERS = (5, 2, 1, 3)
 
 
 # ---- the program: ordinary h5py ------------------------------------------------------------------
@@ -304,7 +304,7 @@ def test():
         run([python(), READ_BACK, "main.h5"], bento_env(), cwd="bento").out == wanted,
         "the serial tree differs",
     )
-    for ranks in READERS:
+    for ranks in some(2, READERS):
         say(f"{ranks} ranks: " + check_equal(*pair, ranks=ranks))
         found = mpirun(
             ranks,
@@ -343,6 +343,7 @@ if __name__ == "__main__":
         run,
         run_test,
         say,
+        some,
     )
 
     run_test(test)

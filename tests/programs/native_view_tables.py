@@ -133,7 +133,7 @@ def test(largest="300"):
     check(counts["objects"] > 1000, f"too little was compared: {counts}")
     compare([("native/tables.h5", "view/tables.h5")], interpreter=python())
     check_old_format("view/tables.h5")
-    for interpreter in (stock_python(), python()):
+    for interpreter in some(1, (stock_python(), python())):
         for folder in ("native", "view"):
             shutil.copy(f"{folder}/tables.h5", f"{folder}/changed.h5")
             run([interpreter, "-B", script, "--change", f"{folder}/changed.h5"], stock_env(), timeout=600)
@@ -163,7 +163,7 @@ if __name__ == "__main__":
         import re
 
         import harness
-        from harness import bento_env, check, check_container, hdf5_tool, native_env, python, run, run_test
+        from harness import bento_env, check, check_container, hdf5_tool, native_env, python, run, run_test, some
         from native_view_check import compare, examine, stock_env, stock_python
 
         run_test(test, *sys.argv[1:])

@@ -16,7 +16,7 @@ from joiners import Joiner, report, stock_view, streams  # noqa: E402
 
 import json  # noqa: E402
 
-from harness import built, check, driver_env, native_env, python, run, run_test, say  # noqa: E402
+from harness import built, check, driver_env, native_env, python, run, run_test, say, some  # noqa: E402
 
 RANKS = 3
 
@@ -266,7 +266,7 @@ def damaged():
     with Joiner(hostile.CONFIG % "good.bento") as a:
         a.say("create a.h5", "add x 1 20000", "close")
     h5bento("view", "build", "good.bento")
-    cases = list(hostile.on_purpose("good.bento")) + list(hostile.at_random("good.bento", 10))
+    cases = list(hostile.on_purpose("good.bento")) + some(4, hostile.at_random("good.bento", 10))
     os.mkdir("bad")
     for number, (_, data) in enumerate(cases):
         for words in (["info"], ["verify"], ["export", "--format", "per-rank"], ["view", "status"], ["view", "build"], ["repair"], ["view", "drop"]):
