@@ -285,7 +285,8 @@ def test():
     for env in (bento_env(H5BENTO_TIMEOUT="10"), bento_env(H5BENTO_TIMEOUT="10", H5BENTO_VERIFY="all")):
         mpirun(2, [built("tests", "crossed_writes"), "crossed.h5", 8], env)
     say("two ranks that write anew what the other one needs do not wait for each other")
-    test_random(316, 24)  # of these, 322 has read ahead what is then written anew
+    # 322, the first of those on one node, has read ahead what is then written anew.
+    test_random(*((316, 24) if os.environ.get("H5BENTO_TEST_ALL") else (319, 12)))
 
 
 def test_random(first, seeds):
