@@ -98,7 +98,7 @@ WITHOUT_VALUES = ("-A",)  # of h5dump: datasets' headers and attributes
 def examine(native, view, names, what, h5dump=None, h5diff=True):
     """All stock readers see the same in NATIVE/name and VIEW/name. Returns the comparison's counts.
 
-    h5diff: names that it compares, or True for all. h5dump: {name: options} of what it prints; with the values, of
+    h5diff: names that it compares, or True for all, or False. h5dump: {name: options} of what it prints; with the values, of
     those in the group of the sources, too, that takes longer than all the rest."""
     pairs = [(os.path.join(native, name), os.path.join(view, name)) for name in names]
     for pair in pairs:
@@ -106,7 +106,7 @@ def examine(native, view, names, what, h5dump=None, h5diff=True):
     counts = compare(pairs)
     lines = 0
     for name, pair in zip(names, pairs):
-        if h5diff is True or name in h5diff:
+        if h5diff is True or (h5diff and name in h5diff):
             check_h5diff(*pair)
         if h5dump and name in h5dump:
             lines += len(check_h5dump(*pair, *h5dump[name]))
