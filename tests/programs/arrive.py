@@ -25,7 +25,7 @@ import sys
 import time
 
 from cache import arrived, cached, daemon_pid, end_all, entries, environment, fresh, settings, state, tool, wait_for
-from harness import ANY, Skip, bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say, some
+from harness import Skip, bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say, some
 from native_view_check import check_h5diff, compare, stock_env, stock_python
 from tool_export import check_ordinary
 
@@ -176,7 +176,7 @@ def written_on():
     # Who says nothing of arrive= changes nothing of it.
     write(path, 4, 3, "bento bw=0", "r+")
     newest(path, 4)
-    tool("submit", path, "--bw", "0", ok=ANY)  # it may have arrived by now
+    tool("submit", path, "--bw", "0", ok=None)  # it may have arrived by now
     arrived(path)
     same(path, "native-4.h5", "native")
     plain(path, 4)
@@ -208,7 +208,7 @@ def refused():
     def failing(string, *words, **more):
         env = environment(string)
         env.update(more)
-        result = mpirun(2, [python(), "-c", WRITE, "pfs/r.h5", "1", "1000"], env, ok=ANY)
+        result = mpirun(2, [python(), "-c", WRITE, "pfs/r.h5", "1", "1000"], env, ok=None)
         check(result.status != 0 and all(word in result.text for word in words), f"{string}: {result.text}")
 
     failing("bento arrive=native", "arrive=native", "needs cache=")
@@ -220,14 +220,14 @@ def refused():
     for _ in range(2):
         write("steps.h5", 2, 2, "bento keep=2", "a" if os.path.exists("steps.h5") else "w")
     for source, words in (("steps.h5", "keeps steps"), ("native-3.h5", "no container")):
-        result = tool("submit", source, "pfs/r.h5", "--arrive", "native", ok=ANY)
+        result = tool("submit", source, "pfs/r.h5", "--arrive", "native", ok=None)
         check(result.status == 1 or result.status == 2, result.text)
         check(words in result.text and "native" in result.text, result.text)
     tool("submit", "steps.h5", "pfs/r.h5", "--arrive", "hdf5", ok=(2,))
     # Nothing replaces a part of itself.
     os.symlink("..", "pfs/up")
     for name in ("box.h5", "box.h5.000001", "pfs/up/box.h5.000002"):
-        result = tool("submit", "box.h5", name, "--arrive", "native", ok=ANY)
+        result = tool("submit", "box.h5", name, "--arrive", "native", ok=None)
         check(result.status == 2 and "its own destination" in result.text, f"{name}: {result.text}")
     newest("box.h5", 4)
 
@@ -255,7 +255,7 @@ def beside_a_writer():
     wait_for("it is open", lambda: os.path.exists("held"))
     tool("submit", path)
     wait_for("it is noticed", lambda: any("a program writes to" in one["problem"] for one in entries()))
-    result = mpirun(1, [python(), "-c", WRITE, path, "1", "1000"], environment(settings(arrive="native")), ok=ANY)
+    result = mpirun(1, [python(), "-c", WRITE, path, "1", "1000"], environment(settings(arrive="native")), ok=None)
     check(result.status != 0 and "open for writing" in result.text, result.text)
     os.kill(daemon_pid(), signal.SIGSTOP)
     open("letgo", "w").close()
@@ -387,11 +387,11 @@ def not_as_it_is():
     """What has no streams that could be copied is written anew, and says why; with older steps it is not."""
     write("tiny.h5", 3, 2, "bento files=2;view=off")
     said = bring("tiny.h5", "pfs/tiny.h5", "tiny")
-    check(not said and run([stock_python(), "-c", "import h5py, sys; h5py.File(sys.argv[1])", "pfs/tiny.h5"], stock_env(), ok=ANY).status, said)
+    check(not said and run([stock_python(), "-c", "import h5py, sys; h5py.File(sys.argv[1])", "pfs/tiny.h5"], stock_env(), ok=None).status, said)
     newest("pfs/tiny.h5", 3)
     for keep, code in ((1, 0), (3, 1)):
         write("died.h5", 3, 2, f"bento chunk=1M;files=2;keep={keep}")
-        dies = mpirun(2, [python(), "-c", DIES, "died.h5"], environment(f"bento keep={keep}"), ok=ANY)
+        dies = mpirun(2, [python(), "-c", DIES, "died.h5"], environment(f"bento keep={keep}"), ok=None)
         check(dies.status != 0, "it did not die")
         said = bring("died.h5", f"pfs/died-{keep}.h5", f"d{keep}", ok=code)
         if keep == 1:
@@ -494,7 +494,7 @@ class Daemon:
 
 
 def status(file="t"):
-    return json.loads(tool_on(file, "status", "--json", ok=ANY).out)["files"]
+    return json.loads(tool_on(file, "status", "--json", ok=None).out)["files"]
 
 
 def tool_on(file, *arguments, ok=(0,)):
@@ -920,7 +920,7 @@ def die_before_each(name, step, least):
             prepare(kind, "0")
             with Daemon(FAULT_NAME=name, FAULT_KILL=str(at)) as daemon:
                 code = daemon.process.wait(timeout=60)
-            tool_on("t", "status", ok=ANY)
+            tool_on("t", "status", ok=None)
             check(len(status()) == 2, f"death {at}: {status()}")
             looks_whole(kind)
             if kind == "container":

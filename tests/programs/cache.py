@@ -15,7 +15,6 @@ import sys
 import time
 
 from harness import (
-    ANY,
     Skip,
     bento_env,
     built,
@@ -103,7 +102,7 @@ def tool(*arguments, ok=(0,), timeout=60):
 def entries():
     if not os.path.exists("t"):
         return []
-    return json.loads(tool("status", "--json", ok=ANY).out)["files"]
+    return json.loads(tool("status", "--json", ok=None).out)["files"]
 
 
 def state(path):
@@ -237,7 +236,7 @@ def read():
     wait_for("flushed", lambda: os.path.exists("flushed"))
     holds(path, 2)
     for string, action in ((settings(), "create=3"), ("bento", "create=3"), ("bento", "append")):
-        result = program(1, string, path, action, "close", ok=ANY)
+        result = program(1, string, path, action, "close", ok=None)
         check(result.status != 0 and "open for writing" in result.text, f"{string} {action}: {result.text}")
     open("end", "w").close()
     check(writer.wait(timeout=60) == 0, "writer")
@@ -248,7 +247,7 @@ def read():
     plain("pfs/c.h5", 5)
     os.rename("c", "away")
     for name in (path, "pfs/c.h5"):
-        lost = program(1, "bento", name, "check=6", ok=ANY)
+        lost = program(1, "bento", name, "check=6", ok=None)
         check(lost.status != 0 and "has not arrived" in lost.text and "rm '" in lost.text, f"{name}: {lost.text}")
     # Another program may create it anew, there or directly: then that is the newest.
     for cache, value in (("n1", 1), ("n2", 2)):

@@ -17,7 +17,7 @@ import sys
 import time
 
 from cache import PROGRAM, arrived, cached, daemon_pid, end_all, end_daemon, environment, fresh, holds, lives, plain, program, settings, state, tool, wait_for
-from harness import ANY, Skip, built, check, native_env, python, run, run_test, some
+from harness import Skip, built, check, native_env, python, run, run_test, some
 
 DIRECT = "bento chunk=1M"
 DELETE = """
@@ -33,9 +33,9 @@ sys.exit(hdf5.H5Fdelete(sys.argv[1].encode(), 0) < 0)
 def failed(path):
     """What the status says when the job for this name has failed for good."""
     end_daemon()
-    result = tool("run", "--until-done", ok=ANY)
+    result = tool("run", "--until-done", ok=None)
     check(state(path) == "failed", f"{path}: {state(path)}: {result.text}")
-    return tool("status", ok=ANY).text
+    return tool("status", ok=None).text
 
 
 def copied():
@@ -46,14 +46,14 @@ def copied():
         program(1, settings(flush="off"), "pfs/run/a.h5", "create=1", "close")
         run(["cp", "-a", "pfs/run", "pfs/backup"], native_env())
         for what in ("check=1", "append"):
-            refused = program(1, "bento", "pfs/backup/a.h5", what, ok=ANY)
+            refused = program(1, "bento", "pfs/backup/a.h5", what, ok=None)
             check(refused.status != 0 and "is a copy of one" in refused.text and "pfs/run/a.h5" in refused.text, refused.text)
         if action == "create":
             program(1, DIRECT, "pfs/backup/a.h5", "create=2", "close")
             holds("pfs/backup/a.h5", 2)
             plain("pfs/backup/a.h5", 2)
         else:
-            run([python(), "-c", DELETE, "pfs/backup/a.h5"], environment("bento"), ok=ANY)
+            run([python(), "-c", DELETE, "pfs/backup/a.h5"], environment("bento"), ok=None)
             check(not glob.glob("pfs/backup/.h5bento-*"), f"{os.listdir('pfs/backup')}")
             program(1, settings(flush="off"), "pfs/backup/a.h5", "create=3", "close")
             holds("pfs/backup/a.h5", 3)
@@ -90,7 +90,7 @@ def renamed():
     os.rename("pfs/run", "pfs/moved")
     text = failed("pfs/run/b.h5")
     check("was renamed" in text and "transfer submit" in text and not os.path.exists("pfs/run"), text)
-    tool("cancel", os.path.abspath("pfs/run/b.h5"), ok=ANY)
+    tool("cancel", os.path.abspath("pfs/run/b.h5"), ok=None)
     tool("submit", "pfs/moved/b.h5", "--wait")
     plain("pfs/moved/b.h5", 4)
     holds("pfs/moved/b.h5", 4)
@@ -174,7 +174,7 @@ def slow_start():
     env = dict(environment(settings()), H5BENTO_PROGRAM=os.path.abspath("dead"))
     command = [python(), "-c", PROGRAM]
     begin = time.monotonic()
-    result = run([*command, "pfs/dead.h5", "create=1", "close"], env, ok=ANY)
+    result = run([*command, "pfs/dead.h5", "create=1", "close"], env, ok=None)
     check("did not start" in result.text and time.monotonic() - begin < 15, result.text)
     env["H5BENTO_PROGRAM"] = os.path.abspath("slow")
     run([*command, "pfs/slow.h5", "create=2", "close"], env)
@@ -223,7 +223,7 @@ def failing():
         program(1, settings(flush="off"), path, "create=2", "close")
         exclusive = f"import h5py; h5py.File('{path}', 'x')"
         for string in (DIRECT, settings(flush="off")):
-            refused = run([python(), "-c", exclusive], environment(string), ok=ANY)
+            refused = run([python(), "-c", exclusive], environment(string), ok=None)
             check(refused.status != 0 and "exist" in refused.text.lower(), refused.text)
         holds(path, 2)
     # The old file is open in a program on stock HDF5: it can be neither created over nor deleted.
@@ -232,9 +232,9 @@ def failing():
     holder = subprocess.Popen([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", hold], env=native_env())
     try:
         wait_for("it is held", lambda: os.path.exists("held") or holder.poll() is not None)
-        check(program(1, DIRECT, path, "create=3", ok=ANY).status != 0, "created over an open file")
+        check(program(1, DIRECT, path, "create=3", ok=None).status != 0, "created over an open file")
         holds(path, 2)
-        check(run([python(), "-c", DELETE, path], environment("bento"), ok=ANY).status == 1, "deleted an open file")
+        check(run([python(), "-c", DELETE, path], environment("bento"), ok=None).status == 1, "deleted an open file")
         holds(path, 2)
     finally:
         holder.kill()

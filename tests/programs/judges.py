@@ -17,7 +17,7 @@ import struct
 import sys
 
 import harness
-from harness import ANY, HERE, Skip, bento_env, built, check, mpirun, native_env, python, run, run_test, say, some
+from harness import HERE, Skip, bento_env, built, check, mpirun, native_env, python, run, run_test, say, some
 
 BIG = 300000  # doubles of a rank: more than one chunk of 1 MiB
 SMALL = 3000  # in a record below 64 KiB
@@ -103,7 +103,7 @@ def check_with_sionlib(place, reader, path, ranks):
     )
     # In one file the last task, our catalogue, need not be opened.
     for number in {tasks, tasks - 1} if len(container.files) == 1 else {tasks}:
-        result = mpirun(number, [reader, path, f"{path}.read"], native_env(), ok=ANY)
+        result = mpirun(number, [reader, path, f"{path}.read"], native_env(), ok=None)
         check(result.status == 0 and "SION_ERROR" not in result.text, f"{number} ranks of SIONlib: {result.tail()}")
         for rank in range(number):
             check(read(f"{path}.read.{rank}") == streams[rank], f"{path}: rank {rank} of SIONlib gets another stream")
@@ -198,7 +198,7 @@ class Application:
     def run(self, checkpoint):
         """Returns what FTI said, and what each rank had in its variables; nothing of these if FTI_Init failed."""
         command = [self.program, "config.fti", "variables", "out", str(checkpoint)]
-        result = mpirun(RANKS, command, native_env(), ok=ANY, cwd=self.folder)
+        result = mpirun(RANKS, command, native_env(), ok=None, cwd=self.folder)
         check(result.status in (2, 7), f"{self.folder}: exit status {result.status}\n{result.tail()}")
         if result.status == 2:
             return result.text, []
