@@ -89,7 +89,8 @@ def test(count, ranks="3", files="1"):
     say(f"{count} SIGKILLs on {ranks} ranks, files={files}: found {campaign.seen}; ends at step {campaign.closed}")
     say(f"{campaign.recovered} of them recovered, {campaign.lost} with uncommitted data that is lost")
     check(campaign.recovered, "none was recovered")
-    check(campaign.seen.get("the last"), "no kill came after a flush: the moments are wrong")
+    # Of a few all may come in the middle of one; the tier long has many.
+    check(count < 20 or campaign.seen.get("the last"), "no kill came after a flush: the moments are wrong")
 
 
 if __name__ == "__main__":
