@@ -11,31 +11,12 @@
 #include "core/offline/verify_container.hpp"
 #include "library/c_edge.hpp"
 #include "library/handles.hpp"
+#include "library/report.hpp"
 
 using namespace bento;
 using namespace bento::library;
 
 namespace {
-
-template <class T>
-std::uint64_t or_unknown(const std::optional<T>& value) {
-  return value ? std::uint64_t{*value} : H5BENTO_UNKNOWN;
-}
-
-void fill(h5bento_report& report, const ContainerVerdict& verdict) {
-  report.sound = verdict.sound();
-  report.step = verdict.step;
-  report.count = verdict.count;
-  for (const auto& one : verdict.findings)
-    report.damage.push_back({std::string(to_string(one.part)) + ": " + one.text, one.file,
-                             or_unknown(one.address), or_unknown(one.writer),
-                             or_unknown(one.dataset), or_unknown(one.step)});
-  if (!verdict.closed)
-    report.notes.emplace_back("not closed: what only a close writes was not judged");
-  if (verdict.unhashed > 0)
-    report.notes.emplace_back(
-        "some records have no checksum: nothing tells whether they are right");
-}
 
 std::uint64_t now_in_ns() {
   std::timespec now{};

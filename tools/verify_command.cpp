@@ -5,10 +5,9 @@
 #include <memory>
 #include <thread>
 
-#include "core/base/printable.hpp"
 #include "core/offline/verify_container.hpp"
 #include "tools/command.hpp"
-#include "tools/dataset_names.hpp"
+#include "tools/findings_text.hpp"
 #include "tools/joined_text.hpp"
 #include "tools/progress.hpp"
 #include "tools/units.hpp"
@@ -22,31 +21,6 @@ struct Options {
   std::uint64_t jobs = 0;
 };
 
-constexpr std::size_t kShown = 20;
-
-Json to_json(const ContainerFinding& finding, const std::string& path) {
-  const auto or_null = [](const auto& value) { return value ? Json(*value) : Json(nullptr); };
-  return {{"part", to_string(finding.part)},
-          {"file", finding.file},
-          {"offset", or_null(finding.address)},
-          {"task", or_null(finding.writer)},
-          {"dataset", or_null(finding.dataset)},
-          {"dataset_path", path.empty() ? Json(nullptr) : Json(path)},
-          {"step", or_null(finding.step)},
-          {"text", finding.text}};
-}
-
-std::string line_of(const ContainerFinding& finding, const std::string& path) {
-  std::string where = fmt::format("  {} in {}", to_string(finding.part), finding.file);
-  if (finding.address) where += fmt::format(", byte {}", *finding.address);
-  if (finding.writer) where += fmt::format(", task {}", *finding.writer);
-  if (finding.dataset)
-    where += path.empty() ? fmt::format(", dataset {}", *finding.dataset)
-                          : fmt::format(", dataset {}", path);
-  if (finding.step) where += fmt::format(", step {}", *finding.step);
-  return fmt::format("{}\n      {}\n", printable(where), printable(finding.text));
-}
-
 void report(Output& out, Json& json, const std::string& path, const ContainerVerdict& verdict,
             std::uint64_t bytes) {
   json["sound"] = verdict.sound();
@@ -56,11 +30,7 @@ void report(Output& out, Json& json, const std::string& path, const ContainerVer
   json["streams"] = verdict.streams;
   json["records"] = verdict.records;
   json["older_records"] = verdict.older_records;
-  json["older_verified"] = verdict.older_verified;
-  json["unhashed"] = verdict.unhashed;
   json["bytes"] = bytes;
-  json["damage_count"] = verdict.count;
-  Json& damage = json["damage"] = Json::array();
   const std::string read =
       fmt::format("{} of {} in {}", bytes_text(bytes),
                   count_text(verdict.records + verdict.older_records, "record"),
@@ -71,22 +41,7 @@ void report(Output& out, Json& json, const std::string& path, const ContainerVer
   else
     out.print("{}: {} found as of step {} ({})\n", path, count_text(verdict.count, "fault"),
               verdict.step, read);
-  if (!verdict.older_verified)
-    out.print("  so many steps are kept that data which only older ones show was not verified\n");
-  if (verdict.unhashed > 0)
-    out.print("  {} written with checksum=none: nothing tells whether they are right\n",
-              count_text(verdict.unhashed, "record"));
-  const auto names = verdict.sound() ? std::map<DatasetNumber, std::string>{} : dataset_names(path);
-  for (std::size_t i = 0; i < verdict.findings.size(); ++i) {
-    const ContainerFinding& finding = verdict.findings[i];
-    const auto name = finding.dataset ? names.find(*finding.dataset) : names.end();
-    const std::string text = name == names.end() ? std::string() : name->second;
-    damage.push_back(to_json(finding, text));
-    if (i < kShown) out.print("{}", line_of(finding, text));
-  }
-  if (verdict.count > kShown)
-    out.print("  ... and {} more{}\n", count_text(verdict.count - kShown),
-              verdict.findings.size() > kShown ? " (--json lists more)" : "");
+  print_findings(out, json, path, verdict);
 }
 
 Result<ExitStatus> verify(Output& out, const Options& options) {

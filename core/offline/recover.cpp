@@ -108,9 +108,9 @@ Result<RecoveryReport> recover(const std::string& path, const ContainerOptions& 
       !done && done.error().code == Code::kCorrupt && !report.beyond_repair.empty();
   if (!done && !expected) return fail(std::move(done).error());
 
-  BENTO_ASSIGN(StreamsVerdict verdict, verify_streams(path, options.opener));
-  report.damage = std::move(verdict.findings);
-  report.damage_count = verdict.count;
+  VerifyOptions all;
+  all.opener = options.opener;
+  BENTO_ASSIGN(report.verdict, verify_container(path, all));
   return report;
 }
 

@@ -12,7 +12,7 @@
 #include "core/base/error.hpp"
 #include "core/container/container.hpp"
 #include "core/offline/stream_repair.hpp"
-#include "core/offline/verify_streams.hpp"
+#include "core/offline/verify_container.hpp"
 
 namespace bento {
 
@@ -28,18 +28,17 @@ struct RecoveryReport {
   std::vector<std::string> left_over;
   /// Block headers that could not be rebuilt.
   std::vector<StreamSpot> beyond_repair;
-  /// What is wrong in the streams now, first of all data whose hash does not hold.
-  std::vector<StreamFinding> damage;
-  std::uint64_t damage_count = 0;  ///< `damage` has only the first findings of each stream
+  /// All that is in the container now, as of every kept step.
+  ContainerVerdict verdict;
   std::vector<std::string> notes;  ///< of the native view
 
-  [[nodiscard]] bool sound() const { return beyond_repair.empty() && damage_count == 0; }
+  [[nodiscard]] bool sound() const { return beyond_repair.empty() && verdict.sound(); }
 };
 
 /// Opens a container for writing, by this process alone, and closes it so that all its readers can
 /// read it; `view` builds the native view (none: an old one is switched off). Reads all data once.
 /// Damage is reported, not an error. Errors: those of Container::open for writing (kNotFound:
-/// nothing committed; kBusy: somebody is writing it) and of its close.
+/// nothing committed; kBusy: somebody is writing it), of its close and of verify_container().
 Result<RecoveryReport> recover(const std::string& path, const ContainerOptions& options,
                                const ViewBuilder& view = {});
 

@@ -12,6 +12,7 @@
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "library/handles.hpp"
+#include "library/report.hpp"
 #include "vol/library/edited_view.hpp"
 #include "vol/library/steps.hpp"
 
@@ -163,15 +164,12 @@ Status find(const std::string& path, const std::string& dataset, h5bento_number 
 Status recover_it(const std::string& path, h5bento_report& into) {
   return with_hdf5([&]() -> Status {
     BENTO_ASSIGN(const RecoveryReport report, recover_container(path));
+    fill(into, report.verdict);
     into.sound = report.sound();
-    into.step = report.step;
-    into.count = report.damage_count + report.beyond_repair.size();
+    into.count += report.beyond_repair.size();
     for (const auto& spot : report.beyond_repair)
       into.damage.push_back({"a block's header cannot be rebuilt", spot.file, spot.address,
                              spot.writer, H5BENTO_UNKNOWN, H5BENTO_UNKNOWN});
-    for (const auto& one : report.damage)
-      into.damage.push_back(
-          {one.finding.text, one.file, one.address, one.writer, H5BENTO_UNKNOWN, H5BENTO_UNKNOWN});
     for (const auto& spot : report.rebuilt)
       into.notes.push_back(fmt::format("rebuilt the header of the block at byte {} of '{}'",
                                        spot.address, spot.file));

@@ -42,7 +42,25 @@ def older_data():
     found = answer("verify", "older.h5", ok=(1,))["files"][0]
     one = found["damage"][0]
     check(found["damage_count"] == 1 and one["dataset_path"] == "/group/data" and one["step"] == 2, f"{found}")
+    repaired = answer("repair", "older.h5", ok=(1,))
+    check(not repaired["sound"] and repaired["damage"] == found["damage"], f"repair says otherwise than verify: {repaired}")
+    said = h5bento("repair", "older.h5", ok=(1,)).out
+    check("1 fault that nothing can repair" in said and "/group/data, step 2" in said and "the container is damaged" in said, said)
     os.remove("older.h5")
+
+
+def older_metadata():
+    """So is one in HDF5's metadata that only an older kept step uses."""
+    program = (
+        "import h5py\nwith h5py.File('meta.h5', 'w') as f:\n"
+        "    f.create_group('g' * 3000).attrs['a'] = b'older' * 800; f.flush(); f['g' * 3000].attrs['a'] = b'newer' * 800\n"
+    )
+    run([python(), "-c", program], bento_env(string="bento keep=2;view=off"))
+    flip("meta.h5", content("meta.h5").find(b"older" * 100))
+    found = answer("verify", "meta.h5", ok=(1,))["files"][0]
+    check({one["part"] for one in found["damage"]} == {"skeleton"}, f"{found}")
+    check(answer("repair", "meta.h5", ok=(1,))["damage"] == found["damage"], "repair hides damaged metadata of an older step")
+    os.remove("meta.h5")
 
 
 def case_older():
@@ -61,6 +79,7 @@ def case_older():
         check(verdict["older_verified"] == complete, f"{steps} steps: {verdict}")
         check(verdict["older_records"] == (30 * (steps - 1) if complete else 0), f"{steps} steps: {verdict}")
         check(("so many steps" in h5bento("verify", "older.h5").out) != complete, f"{steps} steps: what verify says")
+        check(("all data were read" in h5bento("repair", "older.h5").out) == complete, f"{steps} steps: what repair says")
     # Of a dataset that is deleted since: what its last step shows.
     program = (
         "import h5py, numpy as np\nwith h5py.File('gone.h5', 'w') as f:\n"
@@ -122,6 +141,7 @@ def case_good():
     check(verdict["sound"] and verdict["steps"] == 3 and verdict["records"] >= 3, f"{verdict}")
     check(verdict["older_records"] >= 2, f"{verdict}")
     older_data()
+    older_metadata()
     before = content("good.h5")
     for words in (["info"], ["ls", "-r", "-l"], ["steps"], ["layout"], ["verify"], ["view", "status"]):
         check(h5bento(*words, "good.h5").out, f"{words} prints nothing")
@@ -133,6 +153,8 @@ def case_good():
     write("unhashed.h5", 1, "bento checksum=none")
     said = h5bento("verify", "unhashed.h5").out
     check(re.search(r"[1-9]\d* records? written with checksum=none", said), f"data without hashes: {said}")
+    said = h5bento("repair", "unhashed.h5").out
+    check("written with checksum=none" in said and "as far as they have any" in said, f"repair of data without hashes: {said}")
     os.remove("unhashed.h5")
 
 

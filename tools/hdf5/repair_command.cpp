@@ -8,6 +8,7 @@
 #include "core/joined/joined_report.hpp"
 #include "core/offline/survey.hpp"
 #include "tools/command.hpp"
+#include "tools/findings_text.hpp"
 #include "tools/hdf5/start.hpp"
 #include "tools/joined_text.hpp"
 #include "tools/units.hpp"
@@ -31,21 +32,17 @@ Json to_json(const std::vector<StreamSpot>& spots) {
   return list;
 }
 
-Json to_json(const std::vector<StreamFinding>& findings) {
-  Json list = Json::array();
-  for (const auto& one : findings)
-    list.push_back({{"file", one.file},
-                    {"offset", one.address},
-                    {"task", one.writer},
-                    {"text", one.finding.text}});
-  return list;
-}
-
 void print_spots(Output& out, const std::vector<StreamSpot>& spots) {
   for (std::size_t i = 0; i < spots.size() && i < kShown; ++i)
     out.print("    {}, byte {}, task {}: {}, {}\n", spots[i].file, spots[i].address,
               spots[i].writer, count_text(spots[i].records, "record"), bytes_text(spots[i].bytes));
   if (spots.size() > kShown) out.print("    ... and {} more\n", count_text(spots.size() - kShown));
+}
+
+std::string what_holds(const ContainerVerdict& verdict) {
+  return fmt::format("{} were read and have their checksums{}",
+                     verdict.older_verified ? "all data" : "the data of the newest step",
+                     verdict.unhashed > 0 ? ", as far as they have any" : "");
 }
 
 void print(Output& out, const std::string& path, const RecoveryReport& report) {
@@ -67,20 +64,14 @@ void print(Output& out, const std::string& path, const RecoveryReport& report) {
     out.print("  {} of blocks cannot be rebuilt:\n",
               count_text(report.beyond_repair.size(), "header"));
   print_spots(out, report.beyond_repair);
-  if (report.damage_count > 0)
-    out.print("  {} in the data, which nothing can repair:\n",
-              count_text(report.damage_count, "fault"));
-  for (std::size_t i = 0; i < report.damage.size() && i < kShown; ++i)
-    out.print("    {}, byte {}, task {}\n      {}\n", report.damage[i].file,
-              report.damage[i].address, report.damage[i].writer, report.damage[i].finding.text);
-  if (report.damage_count > kShown)
-    out.print("    ... and {} more\n", count_text(report.damage_count - kShown));
+  if (!report.verdict.sound())
+    out.print("  {} that nothing can repair:\n", count_text(report.verdict.count, "fault"));
+  print_findings(out, out.answer(), path, report.verdict);
   out.print(
       "  SION view and FTI headers, and the native view if there is one, are those of step {}\n",
       report.step);
   for (const auto& note : report.notes) out.print("  note: {}\n", note);
-  out.print("  {}\n", report.sound() ? "all data were read and have their checksums"
-                                     : "the container is damaged");
+  out.print("  {}\n", report.sound() ? what_holds(report.verdict) : "the container is damaged");
 }
 
 /// A container of the file driver: META2 and superblocks, then the view.
@@ -112,8 +103,6 @@ Result<ExitStatus> repair(Output& out, const std::string& path) {
                   {"uncommitted", to_json(report.lost)},
                   {"left_over", report.left_over},
                   {"beyond_repair", to_json(report.beyond_repair)},
-                  {"damage_count", report.damage_count},
-                  {"damage", to_json(report.damage)},
                   {"notes", report.notes}};
   print(out, path, report);
   return report.sound() ? ExitStatus::kDone : ExitStatus::kFound;

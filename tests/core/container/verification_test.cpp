@@ -280,7 +280,7 @@ TEST_CASE("verification: a record whose header was rebuilt", "[core][container][
     const auto report = recover("box", options);
     REQUIRE(report);
     CHECK(report->rebuilt.size() == 1);
-    INFO((report->damage.empty() ? std::string() : report->damage[0].finding.text));
+    INFO((report->verdict.sound() ? std::string() : report->verdict.findings[0].text));
     CHECK(report->sound());
     const Box whole = rows(0, 3 * count);
     const auto values = read(*opened(options), whole);

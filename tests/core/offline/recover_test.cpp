@@ -184,7 +184,7 @@ void damage_headers(std::uint64_t stride) {
         require_whole(disk, 2);
       } else {
         ++unsound;
-        REQUIRE_FALSE(report.damage.empty());
+        REQUIRE_FALSE(report.verdict.findings.empty());
       }
       ++all;
     }
@@ -214,11 +214,13 @@ TEST_CASE("recovery: damaged data is named, not hidden", "[core][container][reco
   damage(disk, "box", address, 1, std::byte{1});
   const RecoveryReport report = recovered(disk);
   CHECK_FALSE(report.sound());
-  REQUIRE(report.damage.size() == 1);
-  CHECK(report.damage[0].writer == 1);
-  CHECK(report.damage[0].file == "box");
-  CHECK(report.damage[0].address <= address);
-  CHECK(report.damage[0].address + report.damage[0].finding.bytes > address);
+  REQUIRE(report.verdict.findings.size() == 1);
+  const ContainerFinding& found = report.verdict.findings[0];
+  CHECK(found.writer == 1);
+  CHECK(found.dataset == 0);
+  CHECK(found.step == 2);
+  CHECK(found.file == "box");
+  CHECK(found.address == address - 777);
   CHECK(difference(crash_options(disk.opener()), 2) != "");
 }
 
