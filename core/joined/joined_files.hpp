@@ -94,6 +94,8 @@ class JoinedFiles {
   Status drop_view(std::uint32_t index);
   /// Drops the view that there is. Returns where a new one begins; ensure_length() makes room.
   Result<std::uint64_t> begin_view(std::uint32_t index);
+  /// The file ends at `begin` again, whatever has come of the view that begin_view() began there.
+  Status give_up_view(std::uint32_t index, std::uint64_t begin);
   /// What lies from `begin` to `end` is the view from now on, and the file ends there.
   Status publish_view(std::uint32_t index, std::uint64_t begin, std::uint64_t end,
                       Superblock superblock);

@@ -53,6 +53,18 @@ Result<std::uint64_t> JoinedFiles::begin_view(std::uint32_t index) {
   return handle->size();
 }
 
+// The header first, since restore() makes the file as long as it says.
+Status JoinedFiles::give_up_view(std::uint32_t index, std::uint64_t begin) {
+  BENTO_TRY(drop_view(index));
+  BENTO_ASSIGN(File* const handle, file(index));
+  BENTO_ASSIGN(JoinedHeader header, read_joined_header(*handle, plan_.file(index), layout()));
+  if (header.length > begin) {
+    header.length = begin;
+    BENTO_TRY(write_joined_header(*handle, plan_.file(index), header));
+  }
+  return restore(index);
+}
+
 // Until the superblock is written, P holds a placeholder that the header does not fit: restore()
 // would take away what was begun.
 Status JoinedFiles::publish_view(std::uint32_t index, std::uint64_t begin, std::uint64_t end,

@@ -258,8 +258,11 @@ Result<std::vector<std::string>> build_joined_view(JoinedFiles& files,
   const QuietErrors quiet;
   const ErrorStackKeeper keep;
   // Also of files that will have none.
-  for (std::uint32_t index = 0; index < files.plan().files(); ++index)
-    BENTO_TRY(files.drop_view(index));
+  std::vector<std::uint64_t> begins;
+  for (std::uint32_t index = 0; index < files.plan().files(); ++index) {
+    BENTO_ASSIGN(const std::uint64_t begin, files.begin_view(index));
+    begins.push_back(begin);
+  }
   BENTO_ASSIGN(auto set, StreamSet::of(files));
   Status done;
   std::vector<std::string> notes;
@@ -269,8 +272,8 @@ Result<std::vector<std::string>> build_joined_view(JoinedFiles& files,
     notes = std::move(builder.notes());
   }
   if (done) return notes;
-  for (std::uint32_t index = 0; index < files.plan().files(); ++index) (void)files.drop_view(index);
-  for (std::uint32_t index = 0; index < files.plan().files(); ++index) (void)files.restore(index);
+  for (std::uint32_t index = 0; index < files.plan().files(); ++index)
+    (void)files.give_up_view(index, begins[index]);
   return fail(std::move(done).error());
 }
 

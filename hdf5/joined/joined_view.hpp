@@ -22,7 +22,8 @@ struct JoinedViewSettings {
 /// Builds it anew, in place of one that there may be. The container is finished, the caller holds
 /// its gate, and nobody writes. Returns what is not in it, and why: files that HDF5 cannot open,
 /// and datasets; their links lead nowhere and say the same. May be called inside a call of the
-/// library. Errors: kIo, kNoSpace, kCorrupt, kInternal; the container has no view then.
+/// library. Errors: kIo, kNoSpace, kCorrupt, kInternal; the container has no view then, and is as
+/// long as without one.
 Result<std::vector<std::string>> build_joined_view(JoinedFiles& files,
                                                    const JoinedViewSettings& settings = {});
 

@@ -4,7 +4,7 @@
 """The native view of the driver's containers, `h5bento repair` and `export --format per-rank`: files with every kind of dataset,
 written natively and through the driver, are compared object by object, by an h5py without plugin.
 
-    view.py [CASE...]      cases: whole, closer, budget, killed, damaged"""
+    view.py [CASE...]      cases: whole, closer, budget, full, killed, damaged"""
 
 import os
 import shutil
@@ -241,6 +241,27 @@ def budget():
     compare("small.bento")
 
 
+def full():
+    """A view that cannot be made for lack of space leaves nothing behind, however often it is tried."""
+    box = "full.bento"
+    with Joiner("container=full.bento;rank=0;size=1;session=s;chunk=256K") as a:
+        a.say("create first.h5", "add x 1 1000", "close")
+    script = "import h5py\nwith h5py.File('first.h5', 'r+') as f: f.create_dataset('texts', data=['t' * 50000] * 50, dtype=h5py.string_dtype())"
+    run([python(), "-c", script], driver_env("container=full.bento;rank=0;size=1;session=s"))
+    before, there = streams(box), os.stat(box)
+    # The first step of growth is refused; a later one is, and what was written by then fills pages.
+    for room in (100_000, 1_200_000):
+        for _ in range(2):
+            limited = ["sh", "-c", "trap '' XFSZ; exec prlimit --fsize=\"$1\" \"$2\" view build \"$3\"", "-",
+                       str(there.st_size + room), built("bin", "h5bento"), box]  # fmt: skip
+            run(limited, native_env(), ok=(1, 2))
+            now = os.stat(box)
+            check((now.st_size, now.st_blocks) == (there.st_size, there.st_blocks), "with %d bytes of room %s became %s" % (room, there, now))
+            stock_view(box)
+    h5bento("view", "build", box)
+    check(streams(box) == before and answer("info", box)["native_view"] == "there", "no view where there is room again")
+
+
 def killed():
     """A rank that was killed: its file is a link that says so, all others are there; repair finishes and builds the view."""
     config = "container=killed.bento;chunk=256K"
@@ -278,7 +299,7 @@ def damaged():
     say("  %d damaged containers" % len(cases))
 
 
-CASES = {case.__name__: case for case in (whole, closer, budget, killed, damaged)}
+CASES = {case.__name__: case for case in (whole, closer, budget, full, killed, damaged)}
 
 
 def view(names):
