@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <filesystem>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -21,11 +23,51 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kPieceBytes = 1u << 20;
 
-fs::path path_below(const fs::path& folder, const std::string& name) {
-  fs::path path = folder;
-  for (const auto& part : fs::path(name).relative_path())
+/// What it is called below the folder; empty if it cannot be called so.
+fs::path relative_path(const std::string& name) {
+  fs::path path;
+  for (const auto& part : fs::path(name).relative_path()) {
+    if (part.native().size() > NAME_MAX) return {};
     if (!part.empty() && part != ".") path /= part == ".." ? fs::path("__") : part;
+  }
   return path;
+}
+
+/// Names of files that do not stand in each other's way.
+class FileNames {
+ public:
+  /// False: a file is there, or has to be a folder, or would have to be one.
+  bool take(const fs::path& path) {
+    if (path.empty() || files_.contains(path) || folders_.contains(path)) return false;
+    std::vector<fs::path> above;
+    for (fs::path at = path.parent_path(); !at.empty(); at = at.parent_path()) above.push_back(at);
+    if (std::ranges::any_of(above, [&](const fs::path& at) { return files_.contains(at); }))
+      return false;
+    folders_.insert(above.begin(), above.end());
+    files_.insert(path);
+    return true;
+  }
+
+ private:
+  std::set<fs::path> files_;
+  std::set<fs::path> folders_;
+};
+
+/// By slot. Whose own name can be had has it, whatever becomes of the others.
+std::vector<fs::path> choose_paths(const std::vector<Slot>& slots) {
+  FileNames names;
+  std::vector<fs::path> paths;
+  for (const auto& slot : slots) {
+    const fs::path own = relative_path(slot.name);
+    paths.push_back(names.take(own) ? own : fs::path());
+  }
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (!paths[i].empty()) continue;
+    std::string other = fmt::format("task-{}", slots[i].task);
+    while (!names.take(other)) other += '_';
+    paths[i] = other;
+  }
+  return paths;
 }
 
 Status copy_stream(JoinedFiles& files, const Slot& slot, File& to,
@@ -66,8 +108,10 @@ Result<std::vector<ExportedStreamFile>> export_joined(const std::string& path,
   }));
   if (options.total) options.total(bytes);
   std::vector<ExportedStreamFile> made;
-  for (const auto& slot : slots) {
-    const fs::path target = path_below(folder, slot.name);
+  const std::vector<fs::path> paths = choose_paths(slots);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const Slot& slot = slots[i];
+    const fs::path target = folder / paths[i];
     std::error_code failed;
     fs::create_directories(target.parent_path(), failed);
     if (failed)
@@ -75,7 +119,8 @@ Result<std::vector<ExportedStreamFile>> export_joined(const std::string& path,
     BENTO_ASSIGN(const auto file, open_posix_file(target.string(), OpenMode::kCreateExclusive));
     auto copied = copy_stream(files, slot, *file, options);
     if (!copied) return fail(std::move(copied).error().with_context(slot.name));
-    made.push_back({slot.name, target.string(), slot.length(), (slot.flags & kSlotWriting) != 0});
+    made.push_back({slot.name, slot.task, target.string(), slot.length(),
+                    (slot.flags & kSlotWriting) != 0, paths[i] != relative_path(slot.name)});
   }
   return made;
 }

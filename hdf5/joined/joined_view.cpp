@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -71,7 +72,7 @@ class Builder {
     std::uint64_t all = 0;
     for (const auto& [name, slot] : set_->by_name()) all += slot.length();
     budget_ = settings.copy_bytes != 0 ? settings.copy_bytes : std::max(kMinCopyBudget, all / 10);
-    for (const auto& [name, slot] : set_->by_name()) paths_.insert(plain_path(name));
+    choose_paths();
   }
 
   Status run() {
@@ -119,17 +120,39 @@ class Builder {
     return path;
   }
 
-  /// The same, in one name where it would lie inside the group of another file, or in ours.
-  [[nodiscard]] std::string path_of(const std::string& name) const {
-    std::string path = plain_path(name);
-    bool inside = path.empty() || path == std::string("/") + kViewGroup ||
-                  path.starts_with(fmt::format("/{}/", kViewGroup));
+  /// Groups that lead to a path.
+  static std::vector<std::string> above(const std::string& path) {
+    std::vector<std::string> groups;
     for (std::size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1))
-      inside = inside || paths_.contains(path.substr(0, at));
-    if (!inside) return path;
-    path = "|" + path.substr(path.empty() ? 0 : 1);
-    std::ranges::replace(path, '/', '|');
-    return "/" + path;
+      groups.push_back(path.substr(0, at));
+    return groups;
+  }
+
+  /// Names of files as they are, but in one name where it would lie inside the group of another
+  /// file, or in ours. No two are the same.
+  void choose_paths() {
+    const std::string own = std::string("/") + kViewGroup;
+    std::set<std::string> files;
+    for (const auto& [name, slot] : set_->by_name()) files.insert(plain_path(name));
+    std::set<std::string> taken = files;
+    std::set<std::string> shown;
+    for (const auto& file : files)
+      for (auto& group : above(file)) taken.insert(std::move(group));
+    for (const auto& [name, slot] : set_->by_name()) {
+      std::string path = plain_path(name);
+      const bool given = !shown.insert(path).second;
+      const auto groups = above(path);
+      const bool inside =
+          path.empty() || path == own || path.starts_with(own + "/") ||
+          std::ranges::any_of(groups, [&](const auto& group) { return files.contains(group); });
+      if (inside || given) {
+        path = "|" + path.substr(path.empty() ? 0 : 1);
+        std::ranges::replace(path, '/', '|');
+        path = "/" + path;
+        while (!taken.insert(path).second) path += '|';
+      }
+      paths_.emplace(name, std::move(path));
+    }
   }
 
   [[nodiscard]] static PlistHandle with_parents() {
@@ -148,7 +171,7 @@ class Builder {
   }
 
   Status add(const Slot& slot) {
-    const std::string path = path_of(slot.name);
+    const std::string& path = paths_.at(slot.name);
     const std::uint32_t index = files_.plan().file_of(slot.task);
     auto opened = open_stream_file(set_, slot);
     if (!opened) return leave_out(path, slot, opened.error().text);
@@ -212,7 +235,7 @@ class Builder {
     const std::uint32_t where = files_.plan().file_of(other->task);
     return TreeCopy::LinkTarget{
         where == index ? "" : file_name(where),
-        path_of(other->name) + (to.starts_with('/') ? "" : "/") + std::string(to)};
+        paths_.at(other->name) + (to.starts_with('/') ? "" : "/") + std::string(to)};
   }
 
   /// As a link names a physical file: without folder.
@@ -245,8 +268,8 @@ class Builder {
   std::shared_ptr<StreamSet> set_;
   std::vector<Part> parts_;
   std::uint64_t budget_ = 0;
-  std::set<std::string> paths_;     ///< of all files
-  std::set<std::string> left_out_;  ///< of those that are not shown
+  std::map<std::string, std::string> paths_;  ///< by the names of all files
+  std::set<std::string> left_out_;            ///< of those that are not shown
   std::vector<std::string> notes_;
 };
 

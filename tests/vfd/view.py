@@ -4,7 +4,7 @@
 """The native view of the driver's containers, `h5bento repair` and `export --format per-rank`: files with every kind of dataset,
 written natively and through the driver, are compared object by object, by an h5py without plugin.
 
-    view.py [CASE...]      cases: whole, closer, budget, full, killed, damaged"""
+    view.py [CASE...]      cases: whole, closer, budget, full, names, killed, damaged"""
 
 import os
 import shutil
@@ -262,6 +262,34 @@ def full():
     check(streams(box) == before and answer("info", box)["native_view"] == "there", "no view where there is room again")
 
 
+def names():
+    """Names that are in each other's way get other ones, and nothing is missing."""
+    os.makedirs("sub")
+    os.chdir("sub")
+    wanted = ["../up.h5", "__/up.h5", "run", "run/a.h5", "|run|a.h5", "task-3", "|run|a.h5|/b.h5"]
+    for rank, name in enumerate(wanted):
+        with Joiner("container=names.bento;rank=%d;size=%d;session=s;files=2;chunk=256K" % (rank, len(wanted))) as a:
+            a.say("create " + name, "add x 1 %d" % (100 + rank), "close")
+    before = streams("names.bento")
+    check(sorted(before) == sorted(wanted), "streams %s" % sorted(before))
+    told = answer("export", "--format", "per-rank", "names.bento", "out")
+    files = {one["name"]: one["file"] for one in told["files"]}
+    check(files["../up.h5"] == "out/__/up.h5" and files["__/up.h5"] == "out/task-1" and files["run/a.h5"] == "out/task-3_", "exported %s" % files)
+    for name, file in files.items():
+        with open(file, "rb") as data:
+            check(data.read() == before[name], "%s: exported other bytes" % name)
+    shutil.rmtree("out")
+    said = h5bento("export", "--format", "per-rank", "names.bento", "out").err
+    check(said.count("since no file can have its name") == 2 and "'run/a.h5' (task 3) is 'out/task-3_'" in said, said)
+    told = answer("view", "build", "names.bento")
+    check(told["notes"] == [], "notes %s" % told)
+    script = "import h5py, sys; f = h5py.File('names.bento'); print([f[n]['x'].size for n in sys.argv[1:]])"
+    shown = ["../up.h5", "__/up.h5", "run", "|run|a.h5||", "|run|a.h5", "task-3", "|run|a.h5|/b.h5"]
+    found = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", script, *shown], native_env()).out
+    check(found == "%s\n" % list(range(100, 100 + len(shown))), "view: %s" % found)
+    os.chdir("..")
+
+
 def killed():
     """A rank that was killed: its file is a link that says so, all others are there; repair finishes and builds the view."""
     config = "container=killed.bento;chunk=256K"
@@ -299,7 +327,7 @@ def damaged():
     say("  %d damaged containers" % len(cases))
 
 
-CASES = {case.__name__: case for case in (whole, closer, budget, full, killed, damaged)}
+CASES = {case.__name__: case for case in (whole, closer, budget, full, names, killed, damaged)}
 
 
 def view(names):

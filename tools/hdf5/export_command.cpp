@@ -225,8 +225,15 @@ Result<ExitStatus> export_streams_of_driver(Output& out, const Options& options)
   for (const auto& one : *files) {
     bytes += one.bytes;
     cut += one.cut ? 1 : 0;
-    list.push_back({{"file", options.out + one.path.substr(folder.unfinished().size())},
+    const std::string file = options.out + one.path.substr(folder.unfinished().size());
+    if (one.renamed)
+      out.note(
+          fmt::format("'{}' (task {}) is '{}', since no file can have its name beside the "
+                      "others",
+                      one.name, one.task, file));
+    list.push_back({{"file", file},
                     {"name", one.name},
+                    {"task", one.task},
                     {"bytes", one.bytes},
                     {"cut", one.cut}});
   }
