@@ -185,8 +185,12 @@ Status JoinedContainer::leave(Slot& slot, bool changed) {
 // --- what streams do
 // ------------------------------------------------------------------------------------
 
+// Both files are looked at before either is changed: who cannot write must not take the container
+// from others.
 Status JoinedContainer::withdraw(const Slot& slot) {
   const std::uint32_t index = files_->plan().file_of(slot.task);
+  BENTO_TRY(files_->view_of(0));
+  BENTO_TRY(files_->view_of(index));
   for (const std::uint32_t file : {0u, index}) {
     BENTO_TRY(files_->restore(file));
     BENTO_TRY(files_->withdraw(file));

@@ -123,6 +123,28 @@ def kept_by_excl(a, b):
         check(set(streams(box)) == {"a.h5", "b.h5"}, f"job {job}: {set(streams(box))}")
 
 
+def part_missing(a, b):
+    """Who cannot create changes nothing: its physical file is not there, or another file is."""
+    box, part = "part.bento", "part.bento.000001"
+    a.say("as " + config(box, files=2))
+    b.say("as " + config(box, 1, files=2))
+    write(a, "create", "a.h5", 1)
+    write(b, "create", "b.h5", 2)
+    with open(box, "rb") as file:
+        before = file.read()
+    os.rename(part, "away")
+    for content in (None, b"a text", before[:5000]):
+        if content is not None:
+            with open(part, "wb") as file:
+                file.write(content)
+        b.refused("create b.h5", part)
+        with open(box, "rb") as file:
+            check(file.read() == before, "a create that failed with %s changed the container" % (content and content[:6]))
+    os.rename("away", part)
+    check(report(box)[0][3:5] == ["finished", "free"], "not finished: %s" % report(box)[0])
+    check(sums(a, "b.h5") == total(2), "other values")
+
+
 def new_job_while_used(a, b):
     a.say("as " + config("busy.bento"), "create a.h5", "add x 1 1000")
     b.say("as " + config("busy.bento", 0, 2, "two", timeout=0.2))
@@ -283,7 +305,7 @@ def from_the_launcher(a, _):
     check(set(slots("launched.bento")) == {"rank0.h5"}, "another run of the launcher did not lay it out anew")
 
 
-CASES = (first_and_late, in_the_way, same_name, new_job, kept_by_excl, new_job_while_used, nameless_job, append_by_another_job,
+CASES = (first_and_late, in_the_way, same_name, new_job, kept_by_excl, part_missing, new_job_while_used, nameless_job, append_by_another_job,
          open_changes_nothing, names, deletions, refusals, killed, locking_switched_off, from_the_launcher)
 
 
