@@ -56,8 +56,8 @@ H5BENTO_API const char* h5bento_last_error(void);
 /* --- what a file is -------------------------------------------------------------------------- */
 
 /** Sets *yes to 1 or 0. A file of another kind is no error; one that cannot be read is. Containers
- * of the file driver count; of them only h5bento_view_build() does its work, the other calls fail
- * with H5BENTO_UNSUPPORTED. */
+ * of the file driver count; of them h5bento_view_build() and h5bento_view_drop() do their work, the
+ * other calls fail with H5BENTO_UNSUPPORTED. */
 H5BENTO_API h5bento_status h5bento_is_container(const char* path, int* yes);
 
 typedef struct h5bento_summary {

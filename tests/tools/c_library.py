@@ -133,6 +133,13 @@ assert library.h5bento_recover(b"damaged.h5", ctypes.byref(report)) == 0, error(
 assert library.h5bento_report_sound(report) == 0 and library.h5bento_report_count(report) == 1
 assert library.h5bento_report_text(report, 0) and library.h5bento_report_text(report, 1) == b""
 library.h5bento_report_free(report)
+# Of a container of the file driver the view is built and dropped, and nothing else is done.
+for call in ("build", "drop"):
+    assert getattr(library, f"h5bento_view_{call}")(b"joined.bento") == 0, error()
+assert library.h5bento_is_container(b"joined.bento", ctypes.byref(yes)) == 0 and yes.value == 1
+for call in (library.h5bento_view_take_over, lambda name: library.h5bento_view_status(name, ctypes.byref(view)),
+             lambda name: library.h5bento_verify(name, 0, ctypes.byref(report)), lambda name: library.h5bento_recover(name, ctypes.byref(report))):
+    assert call(b"joined.bento") == 4 and "joined.bento" in error(), error()
 print("all calls")
 """
 
@@ -144,6 +151,7 @@ def main():
     copy("simple.h5", "damaged.h5")
     layout = answer("layout", "simple.h5")["files"][0]
     flip("damaged.h5", layout["data_start"] + 300_000)
+    run([python(), "-c", "import h5py; h5py.File('joined.h5', 'w')['x'] = 1"], harness.driver_env("container=joined.bento;rank=0;size=1;session=s"))
     os.mkdir("folder")
     with open("text", "w") as file:
         file.write("text")
