@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <filesystem>
 #include <system_error>
 
@@ -76,6 +77,27 @@ fs::path folder_of(const std::string& name) {
   const fs::path absolute(absolute_name(name));
   fs::path folder = fs::weakly_canonical(absolute.parent_path(), ignored);
   return ignored ? absolute.parent_path().lexically_normal() : folder;
+}
+
+/// What no file could be called is no name of a stream, either: it could not be put beside others
+/// again.
+Status check_new_name(const JoinRequest& request) {
+  const std::string last = fs::path(request.file).filename().string();
+  if (last.empty() || last == "." || last == "..")
+    return fail(Code::kInvalidArgument,
+                fmt::format("'{}' names a folder, not a file (errno = {})", request.file, EISDIR),
+                EISDIR);
+  const std::string name = name_in_container(request.container, request.file);
+  const auto too_long = [&name](const std::string& what, std::size_t most) {
+    return fail(
+        Code::kInvalidArgument,
+        fmt::format("'{}': {} of up to {} bytes (errno = {})", name, what, most, ENAMETOOLONG),
+        ENAMETOOLONG);
+  };
+  if (name.size() > kJoinedNameBytes) return too_long("a container knows names", kJoinedNameBytes);
+  for (const auto& part : fs::path(name))
+    if (part.native().size() > NAME_MAX) return too_long("files and folders have names", NAME_MAX);
+  return {};
 }
 
 }  // namespace
@@ -225,6 +247,7 @@ Result<bool> JoinedContainer::lock_for_reading(std::uint32_t task) {
 }
 
 Result<std::shared_ptr<JoinedStream>> join(const JoinRequest& request, JoinAccess access) {
+  if (creates(access)) BENTO_TRY(check_new_name(request));
   for (int tries = 0; tries < kTries; ++tries) {
     BENTO_ASSIGN(const auto container, container_of(request, access));
     BENTO_ASSIGN(auto stream, container->join(request, access));

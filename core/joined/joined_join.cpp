@@ -135,10 +135,6 @@ Result<Slot> JoinedContainer::slot_to_create(const JoinRequest& request, JoinAcc
                       name, path, found->rank, request.rank));
     return *found;
   }
-  if (name.size() > kJoinedNameBytes)
-    return fail(
-        Code::kInvalidArgument,
-        fmt::format("'{}': a container knows names of up to {} bytes", name, kJoinedNameBytes));
   if (request.rank >= files_->tasks())
     return fail(Code::kInvalidArgument,
                 fmt::format("'{}' has streams for {} processes, and this is rank {} of {}: it was "

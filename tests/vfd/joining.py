@@ -221,6 +221,13 @@ def names(a, b):
     a.refused("new log.h5", "errno = 17")
     a.say("as container=elsewhere.bento;match=*")
     check(sums(a, "log.h5") == total(5), "an ordinary file where there is no container")
+    # What natively cannot be a file is refused, and nothing is left of the attempt.
+    a.say("as " + config("no_names.bento"))
+    for bad, words in (("./", "names a folder"), ("ranks/", "names a folder"), ("..", "names a folder"), ("x" * 256, "255 bytes"),
+                       ("y" * 256 + "/z.h5", "255 bytes"), ("/".join(["w" * 100] * 4), "384 bytes")):
+        a.refused("create " + bad, words)
+        check(not os.path.exists("no_names.bento"), "a container for %s" % bad)
+    write(a, "create", "v" * 255, 7)
     for bad, words in (("container=%9.bento", "needs a star"), ("match=*", "container= is missing"), ("container=a;keep=1", "known keys"),
                        ("container=a;rank=x", "accepted"), ("container=a;files=0", "accepted"), ("nonsense", "no key=value")):
         a.say("as " + bad)
