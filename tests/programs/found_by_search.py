@@ -6,6 +6,7 @@
 What programs then see, and may change, is the same as with HDF5_VOL_CONNECTOR=bento: values of every kind, of variable
 length and references too, and what references lead to."""
 
+import os
 import sys
 
 from harness import Skip, bento_env, check, hdf5_tool, mpirun, python, require_plugin, run, run_test, say
@@ -48,6 +49,13 @@ with h5py.File("all.h5", sys.argv[1]) as f:
         f.flush()
         print(shown(f["texts"][()]), f["numbers"][5], shown(f["more" + sys.argv[2]][()]))
 """
+OPEN_WITH = r"""
+import sys, h5py
+try:
+    h5py.File(sys.argv[1], "r", driver=sys.argv[2]).close()
+except (OSError, KeyError) as error:
+    print(error)
+"""
 READ_BY_RANKS = """
 import h5py
 from mpi4py import MPI
@@ -77,6 +85,16 @@ def test():
     for options in ([], ["-d", "texts"], ["-d", "word"], ["-a", "/numbers/text"], ["-d", "objects"], ["-R", "-d", "regions"]):
         same([hdf5_tool("h5dump"), *options, "all.h5"])
     same([hdf5_tool("h5ls"), "-r", "all.h5"])
+    # What no program can open, and drivers under which no container is: the tools try them all. What the library leaves
+    # of its search must not be in its way when it ends.
+    with open("all.h5", "rb") as whole, open("cut.h5", "wb") as cut:
+        cut.write(whole.read(70000))
+    for tool in ("h5dump", "h5ls", "h5stat"):
+        result = run([hdf5_tool(tool), "cut.h5"], found, ok=(1,))
+        check("cut.h5" in result.err + result.out, "it said:\n%s" % result.tail())
+    os.remove("cut.h5")
+    for driver in ("family", "split", "core"):
+        run([python(), "-c", OPEN_WITH, "all.h5", driver], found)
     ranks = [mpirun(2, [python(), "-c", READ_BY_RANKS], env).out for env in (chosen, found)]
     check(ranks[0] == ranks[1] and "/group" in ranks[0], "ranks read\n%s\n%s" % tuple(ranks))
     # Who appends goes on in the container.

@@ -273,12 +273,11 @@ void* file_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void**
   return guard<void*>("file open", [&]() -> Result<void*> {
     remember_connector(fapl, kConnectorValue);
     if (!found) return open_file(name, flags, fapl, dxpl, req);
+    const SearchList list(fapl);
     KeptLibraryState chosen;
     BENTO_TRY(keep_chosen_state(chosen));
     const KeptLibraryState::Use as_chosen(chosen);
-    auto opened = open_file(name, flags, fapl, dxpl, req);
-    if (is_mpio(H5Pget_driver(fapl))) let_go_of_ranks(fapl);
-    return opened;
+    return open_file(name, flags, fapl, dxpl, req);
   });
 }
 

@@ -29,10 +29,11 @@ bool is_found_by_search() {
   return std::exchange(found, false);
 }
 
-void let_go_of_ranks(hid_t fapl) {
+SearchList::~SearchList() {
   const ErrorStackKeeper errors;
+  (void)H5Pset_fapl_sec2(fapl_);
   for (const char* const name : {"mpi_params_comm", "mpi_params_info"})
-    if (H5Pexist(fapl, name) > 0) (void)H5Premove(fapl, name);
+    if (H5Pexist(fapl_, name) > 0) (void)H5Premove(fapl_, name);
 }
 
 // Only the library's own calls say in their state which connector was chosen.

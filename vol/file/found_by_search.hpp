@@ -20,10 +20,19 @@ void note_found_by_search();
 /// Is it a file that was found so that is opened now? The next one is not.
 bool is_found_by_search();
 
-/// Takes the ranks out of the access list with which the library opens such a file: it never closes
-/// that one, and frees its communicator when it ends, which is after MPI has. To be called when the
-/// file is open.
-void let_go_of_ranks(hid_t fapl);
+/// The access list with which the library opens such a file. It never closes that one, but frees
+/// what is in it when it ends: a communicator after MPI has ended, the lists of a driver's members
+/// after these are gone. So nothing of that is left in it when this goes.
+class SearchList {
+ public:
+  explicit SearchList(hid_t fapl) : fapl_(fapl) {}
+  ~SearchList();
+  SearchList(const SearchList&) = delete;
+  SearchList& operator=(const SearchList&) = delete;
+
+ private:
+  hid_t fapl_;
+};
 
 /// Keeps the state of a call in which this connector was chosen. remember_connector() must have
 /// been called. Errors: kInternal.
