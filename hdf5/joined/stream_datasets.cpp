@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "core/geometry/box.hpp"
+#include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_text.hpp"
 #include "hdf5/base/types.hpp"
@@ -178,7 +179,7 @@ Result<MadeDataset> StreamDatasets::make_copy(const Subject& subject, const char
         subject.path,
         fmt::format("{} ({} bytes), and a copy is beyond what view_copy= allows", what, bytes));
   MadeDataset made;
-  made.dataset = DatasetHandle(H5Dcreate_anon(to_, subject.type, subject.space, list, H5P_DEFAULT));
+  made.dataset = create_unnamed(to_, subject.type, subject.space, list);
   // As chunked, where the extent may grow and the list says nothing of chunks.
   if (!made.dataset.valid() && H5Sis_simple(subject.space) > 0) {
     const SpaceHandle fixed(H5Scopy(subject.space));

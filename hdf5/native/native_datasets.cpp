@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/container/pieces.hpp"
+#include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/view/freed_space.hpp"
 #include "hdf5/view/source_files.hpp"
 
@@ -123,8 +124,7 @@ Result<MadeDataset> NativeDatasets::make(hid_t from, const H5O_token_t& token, h
   MadeDataset made;
   if (given->variable) return make_variable(given, seen);
   if (!written) {
-    made.dataset = DatasetHandle(
-        H5Dcreate_anon(file_, type, given->space.get(), given->dcpl.get(), H5P_DEFAULT));
+    made.dataset = create_unnamed(file_, type, given->space.get(), given->dcpl.get());
   } else if (layout == H5D_COMPACT) {
     return make_compact(given);
   } else if (layout == H5D_CHUNKED) {
@@ -187,8 +187,7 @@ Result<MadeDataset> NativeDatasets::make_chunked(const Given& given, const Recor
   if (H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0)
     return fail(Code::kInternal, "the creation list is refused");
   MadeDataset made;
-  made.dataset = DatasetHandle(
-      H5Dcreate_anon(file_, given->type.get(), given->space.get(), list.get(), H5P_DEFAULT));
+  made.dataset = create_unnamed(file_, given->type.get(), given->space.get(), list.get());
   if (!made.dataset.valid()) return fail(Code::kInternal, "the dataset is refused");
   made.fill = [this, given, seen](hid_t dataset) { return add_chunks(dataset, given, seen); };
   return made;

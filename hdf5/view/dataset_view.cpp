@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/data/missing_filter.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/view/spaces.hpp"
@@ -91,8 +92,8 @@ Result<MadeDataset> DatasetViews::make_diverted(
   BENTO_ASSIGN(const ViewPieces pieces, view_pieces(seen, job_.plan));
   MadeDataset made;
   if (pieces.mappings.empty()) {
-    made.dataset = DatasetHandle(H5Dcreate_anon(main_, subject.type.get(), subject.space.get(),
-                                                subject.dcpl.get(), H5P_DEFAULT));
+    made.dataset =
+        create_unnamed(main_, subject.type.get(), subject.space.get(), subject.dcpl.get());
     if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
     return made;
   }
@@ -205,8 +206,7 @@ Result<MadeDataset> DatasetViews::make_small_copy(
     return left_out(given->path, "its data is damaged: " + read.error().text);
   }
   MadeDataset made;
-  made.dataset = DatasetHandle(
-      H5Dcreate_anon(main_, given->type.get(), given->space.get(), given->dcpl.get(), H5P_DEFAULT));
+  made.dataset = create_unnamed(main_, given->type.get(), given->space.get(), given->dcpl.get());
   if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the copy is refused");
   made.fill = [given, elements = std::move(elements)](hid_t dataset) -> Status {
     if (H5Dwrite(dataset, given->type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, elements.data()) < 0)

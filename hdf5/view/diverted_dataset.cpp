@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/base/tokens.hpp"
 #include "hdf5/data/filtered_record.hpp"
 #include "hdf5/data/selection.hpp"
@@ -147,7 +148,7 @@ Result<MadeDataset> make_undiverted(hid_t from, hid_t to, hid_t type, ObjectTime
     return fail(Code::kInternal, "native view: the dataset is unreadable");
   if (times == ObjectTimes::kNone) H5Pset_obj_track_times(dcpl.get(), false);
   MadeDataset made;
-  made.dataset = DatasetHandle(H5Dcreate_anon(to, type, space.get(), dcpl.get(), H5P_DEFAULT));
+  made.dataset = create_unnamed(to, type, space.get(), dcpl.get());
   if (!made.dataset.valid()) return fail(Code::kInternal, "native view: the dataset is refused");
   const H5D_layout_t layout = H5Pget_layout(dcpl.get());
   const int external = H5Pget_external_count(dcpl.get());

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/data/reference_places.hpp"
 #include "hdf5/view/diverted_dataset.hpp"
@@ -156,8 +157,7 @@ std::uint64_t stored_bytes(const RecordLookup& seen) {
 Result<MadeDataset> make_variable_copy(RecordSource& source,
                                        std::shared_ptr<const DivertedDataset> dataset, hid_t to) {
   MadeDataset made;
-  made.dataset = DatasetHandle(H5Dcreate_anon(to, dataset->type.get(), dataset->space.get(),
-                                              dataset->dcpl.get(), H5P_DEFAULT));
+  made.dataset = create_unnamed(to, dataset->type.get(), dataset->space.get(), dataset->dcpl.get());
   if (!made.dataset.valid()) return copy_failure(dataset->path, "the copy is refused");
   if (dataset->variable->has_references())
     made.fill_last = [&source, about = std::move(dataset)](hid_t copy,
