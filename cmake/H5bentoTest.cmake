@@ -79,6 +79,16 @@ function(h5bento_add_test)
     TIMEOUT ${arg_TIMEOUT} PROCESSORS ${weight} RUN_SERIAL "${arg_SERIAL}")
 endfunction()
 
+# h5bento_python_test(variable label): what runs a Python program as a test of this tier. A long one runs all cases of each
+# kind, the others some (some() in tests/programs/harness.py).
+function(h5bento_python_test variable label)
+  set(command python3 -B)
+  if(label STREQUAL "long")
+    list(PREPEND command "${CMAKE_COMMAND}" -E env H5BENTO_TEST_ALL=1)
+  endif()
+  set(${variable} ${command} PARENT_SCOPE)
+endfunction()
+
 # h5bento_add_catch_tests(target source...): every case is a test of its own; one with the tag [full]
 # or [long] belongs to that tier, all others to quick. A case that calls SKIP("reason") is a skip.
 function(h5bento_add_catch_tests target)

@@ -153,7 +153,7 @@ Status RecordReader::read(const Record& record, std::uint64_t element_bytes,
   BENTO_ASSIGN(const Place place, place_of(record, source));
   const Box& part = parts.front();
   if (parts.size() == 1 && !part.empty() && is_contiguous_in(record.box, part) &&
-      is_contiguous_in(to_box, part))  // as most reads are
+      is_contiguous_in(to_box, part))  // as most reads are, of all that is wanted
     return fetch(place, row_major_offset(record.box, part) * element_bytes,
                  {&part == &to_box ? to : to + row_major_offset(to_box, part) * element_bytes,
                   static_cast<std::size_t>(part.count.bytes(element_bytes))});

@@ -32,12 +32,12 @@ Status take_bounds(hid_t space, const Dims& extent, Box& box) {
     inside = last[d] < extent[d];
     last[d] = last[d] - first[d] + 1;
   }
-  if (inside) {
-    box.start = Dims(std::span<const std::uint64_t>(first.data(), rank));
-    box.count = Dims(std::span<const std::uint64_t>(last.data(), rank));
-  }
-  if (inside) return {};
-  return fail(Code::kInvalidArgument, "the selection and its offset leave the dataspace's extent");
+  if (!inside)
+    return fail(Code::kInvalidArgument,
+                "the selection and its offset leave the dataspace's extent");
+  box.start = Dims(std::span<const std::uint64_t>(first.data(), rank));
+  box.count = Dims(std::span<const std::uint64_t>(last.data(), rank));
+  return {};
 }
 
 }  // namespace
@@ -173,10 +173,6 @@ Result<SelectionShape> shape_of_meant(hid_t space, const Dims& extent, H5S_sel_t
   shape.form = SelectionShape::Form::kRuns;
   return shape;
 }
-
-}  // namespace
-
-namespace {
 
 Status take_block(hid_t space, const Dims& extent, std::uint64_t elements, SelectionShape& shape) {
   BENTO_ASSIGN(const bool block, single_block(space, extent, elements, shape.box));

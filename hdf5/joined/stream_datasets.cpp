@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 
@@ -13,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "core/geometry/box.hpp"
+#include "hdf5/base/counted_values.hpp"
 #include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_text.hpp"
@@ -75,13 +75,8 @@ PlistHandle plain_list(hid_t list, hid_t type) {
 /// element, in a scalar dataspace.
 hsize_t bytes_behind_scalar(hid_t from, hid_t type, hid_t space) {
   hsize_t bytes = 0;
-  const H5MM_allocate_t allocate = [](size_t size, void* sum) {
-    *static_cast<hsize_t*>(sum) += size;
-    return std::malloc(size);
-  };
-  const H5MM_free_t give_back = [](void* memory, void*) { std::free(memory); };
   const PlistHandle list(H5Pcreate(H5P_DATASET_XFER));
-  if (H5Pset_vlen_mem_manager(list.get(), allocate, &bytes, give_back, nullptr) < 0) return 0;
+  if (!count_values(list.get(), bytes)) return 0;
   std::vector<std::byte> element(H5Tget_size(type));
   if (H5Dread(from, type, H5S_ALL, H5S_ALL, list.get(), element.data()) < 0) return 0;
   H5Treclaim(type, space, list.get(), element.data());

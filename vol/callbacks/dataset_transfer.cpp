@@ -3,11 +3,11 @@
 #include "vol/callbacks/dataset_transfer.hpp"
 #include "hdf5/skeleton/linked_file.hpp"
 
-#include <cstdlib>
 #include <set>
 #include <span>
 #include <vector>
 
+#include "hdf5/base/counted_values.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/meant_selection.hpp"
@@ -409,13 +409,7 @@ Result<hsize_t> virtual_buffer_bytes(Object* object, hid_t type, hid_t space) {
   const auto count = static_cast<hsize_t>(elements);
   hsize_t bytes = 0;
   const hid_t list = independent_copy(H5P_DATASET_XFER_DEFAULT);
-  const H5MM_allocate_t allocate = [](size_t size, void* sum) {
-    *static_cast<hsize_t*>(sum) += size;
-    return std::malloc(size);
-  };
-  const H5MM_free_t give_back = [](void* memory, void*) { std::free(memory); };
-  if (H5Pset_vlen_mem_manager(list, allocate, &bytes, give_back, nullptr) < 0)
-    return fail(Code::kInternal, "no transfer list that counts");
+  if (!count_values(list, bytes)) return fail(Code::kInternal, "no transfer list that counts");
   std::vector<std::byte> buffer(count * H5Tget_size(type));
   const SpaceHandle memory(H5Screate_simple(1, &count, nullptr));
   const Status done = read_source(object, {type, memory.get(), space, list}, buffer.data());

@@ -16,8 +16,7 @@ namespace {
 constexpr const char* kNoFile = "h5bento: the state of this call";
 
 bool found = false;
-KeptLibraryState* asked_for = nullptr;
-bool kept = false;
+KeptLibraryState* asked_for = nullptr;  ///< until it is kept
 
 }  // namespace
 
@@ -45,17 +44,14 @@ Status keep_chosen_state(KeptLibraryState& state) {
   if (!self.valid() || !list.valid() || H5Pset_vol(list.get(), self.get(), nullptr) < 0)
     return fail(Code::kInternal, "the library does not take this connector");
   asked_for = &state;
-  kept = false;
   (void)H5Fopen(kNoFile, H5F_ACC_RDONLY, list.get());
-  asked_for = nullptr;
-  if (kept) return {};
+  if (std::exchange(asked_for, nullptr) == nullptr) return {};
   return fail(Code::kInternal, "the library opens no file with this connector");
 }
 
 bool is_asked_for_state(const char* name) {
   if (asked_for == nullptr || std::string_view(name) != kNoFile) return false;
-  asked_for->keep();
-  kept = true;
+  std::exchange(asked_for, nullptr)->keep();
   return true;
 }
 

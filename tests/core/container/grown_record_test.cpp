@@ -87,6 +87,40 @@ Status with_turns(const MemoryFileSystem& disk, Communicator& comm,
   return container->close();
 }
 
+constexpr std::uint64_t kMiB = 1u << 20;
+constexpr std::uint64_t kPiece = 512;  // elements, 4 KiB
+
+/// With room for all that is written in pieces, and datasets of one dimension.
+Result<std::unique_ptr<Container>> container_for_pieces(const MemoryFileSystem& disk,
+                                                        Communicator& comm, int datasets) {
+  const std::shared_ptr<Communicator> shared(&comm, [](Communicator*) {});
+  auto options = small_options(disk.opener());
+  options.chunk_bytes = 8 * kMiB;
+  BENTO_ASSIGN(auto container, Container::create("box", false, options, shared));
+  for (int i = 0; i < datasets; ++i) container->declare({}, 8, 1, 0);
+  return container;
+}
+
+Box box_of_pieces(std::uint64_t first, std::uint64_t count) {
+  return {Dims{first * kPiece}, Dims{count * kPiece}};
+}
+
+Status write_piece(Container& container, DatasetNumber dataset, std::uint64_t i,
+                   std::uint64_t value) {
+  const std::vector<std::uint64_t> values(kPiece, value);
+  return container.write(dataset, box_of_pieces(i, 1), 8, bytes_of(values));
+}
+
+/// The elements of `box`, as the records of `lookup` have them.
+Result<std::vector<std::uint64_t>> elements_of(Container& container, const RecordLookup& lookup,
+                                               const Box& box) {
+  std::vector<std::uint64_t> values(box.elements());
+  for (const auto& part : lookup.pieces)
+    BENTO_TRY(container.read(lookup.records[part.record], part.part, 8, box,
+                             reinterpret_cast<std::byte*>(values.data())));
+  return values;
+}
+
 }  // namespace
 
 TEST_CASE("container: each part of a record that grew is as late as it was written",
@@ -184,20 +218,13 @@ TEST_CASE("container: ranks that do not overlap write no part again", "[core][co
 // Before the layout is fixed nothing can go out, and what did not grow may be replaced.
 TEST_CASE("container: records that grew to a mebibyte make room for the next one",
           "[core][container]") {
-  constexpr std::uint64_t kMiB = 1u << 20;
-  constexpr std::uint64_t kPiece = 512;  // elements, 4 KiB
   for (const bool fixed : {true, false}) {
     const MemoryFileSystem disk;
     const auto statuses = run_ranks(1, [&](Communicator& comm) -> Status {
-      const std::shared_ptr<Communicator> shared(&comm, [](Communicator*) {});
-      auto options = small_options(disk.opener());
-      options.chunk_bytes = 8 * kMiB;
-      BENTO_ASSIGN(const auto container, Container::create("box", false, options, shared));
-      for (int i = 0; i < 3; ++i) container->declare({}, 8, 1, 0);
+      BENTO_ASSIGN(const auto container, container_for_pieces(disk, comm, 3));
       if (fixed) container->declared(8 * kMiB);
       const auto piece = [&](DatasetNumber dataset, std::uint64_t i, std::uint64_t value) {
-        const std::vector<std::uint64_t> values(kPiece, value);
-        return container->write(dataset, {Dims{i * kPiece}, Dims{kPiece}}, 8, bytes_of(values));
+        return write_piece(*container, dataset, i, value);
       };
       for (std::uint64_t i = 0; i < 256; ++i) BENTO_TRY(piece(0, i, i));
       BENTO_TRY(expect(container->bytes_written() == 0, "it is not cut for that"));
@@ -211,12 +238,9 @@ TEST_CASE("container: records that grew to a mebibyte make room for the next one
       for (std::uint64_t i = 128; i < 256; ++i) BENTO_TRY(piece(1, i * 4, i));
       BENTO_TRY(expect(container->bytes_written() == out, "half a mebibyte is not enough"));
       for (std::uint64_t i = 0; i < 256; ++i) {
-        std::vector<std::uint64_t> values(kPiece);
-        const Box box{Dims{i * kPiece}, Dims{kPiece}};
+        const Box box = box_of_pieces(i, 1);
         BENTO_ASSIGN(const RecordLookup lookup, container->find(0, box));
-        for (const auto& part : lookup.pieces)
-          BENTO_TRY(container->read(lookup.records[part.record], part.part, 8, box,
-                                    reinterpret_cast<std::byte*>(values.data())));
+        BENTO_ASSIGN(const auto values, elements_of(*container, lookup, box));
         BENTO_TRY(expect(values == std::vector<std::uint64_t>(kPiece, i), "values"));
       }
       return container->close();
@@ -226,31 +250,21 @@ TEST_CASE("container: records that grew to a mebibyte make room for the next one
 }
 
 TEST_CASE("container: no record grows to more than two mebibytes", "[core][container]") {
-  constexpr std::uint64_t kMiB = 1u << 20;
-  constexpr std::uint64_t kPiece = 512;  // elements, 4 KiB
   const MemoryFileSystem disk;
   const auto statuses = run_ranks(1, [&](Communicator& comm) -> Status {
-    const std::shared_ptr<Communicator> shared(&comm, [](Communicator*) {});
-    auto options = small_options(disk.opener());
-    options.chunk_bytes = 8 * kMiB;
-    BENTO_ASSIGN(const auto container, Container::create("box", false, options, shared));
-    container->declare({}, 8, 1, 0);
+    BENTO_ASSIGN(const auto container, container_for_pieces(disk, comm, 1));
     container->declared(8 * kMiB);
     constexpr std::uint64_t kPieces = 5 * kMiB / 4096;
     for (std::uint64_t i = 0; i < kPieces; ++i) {
-      const std::vector<std::uint64_t> values(kPiece, i);
-      BENTO_TRY(container->write(0, {Dims{i * kPiece}, Dims{kPiece}}, 8, bytes_of(values)));
+      BENTO_TRY(write_piece(*container, 0, i, i));
       const std::uint64_t whole = i / 512 * 2 * kMiB;
       BENTO_TRY(expect(container->bytes_written() == whole, "it goes out when it is full"));
     }
     BENTO_TRY(container->commit());
-    const Box all{Dims{0}, Dims{kPieces * kPiece}};
+    const Box all = box_of_pieces(0, kPieces);
     BENTO_ASSIGN(const RecordLookup lookup, container->find(0, all));
     BENTO_TRY(expect(lookup.records.size() == 3 && lookup.uncovered.empty(), "three records"));
-    std::vector<std::uint64_t> values(kPieces * kPiece);
-    for (const auto& part : lookup.pieces)
-      BENTO_TRY(container->read(lookup.records[part.record], part.part, 8, all,
-                                reinterpret_cast<std::byte*>(values.data())));
+    BENTO_ASSIGN(const auto values, elements_of(*container, lookup, all));
     for (std::uint64_t i = 0; i < values.size(); ++i)
       BENTO_TRY(expect(values[i] == i / kPiece, "values"));
     return container->close();
