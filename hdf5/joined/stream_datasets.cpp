@@ -248,8 +248,7 @@ Result<MadeDataset> StreamDatasets::make_chunked(const Subject& subject) {
   if (H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0)
     return fail(Code::kInternal, "native view: a creation list is refused");
   MadeDataset made;
-  made.dataset =
-      DatasetHandle(H5Dcreate_anon(to_, subject.type, subject.space, list.get(), H5P_DEFAULT));
+  made.dataset = create_unnamed(to_, subject.type, subject.space, list.get());
   if (!made.dataset.valid())
     return left_out(subject.path, fmt::format("it is refused: {}", innermost_error()));
   budget_ -= to_copy;

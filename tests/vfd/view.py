@@ -38,6 +38,12 @@ with h5py.File(name, "w", libver=("earliest", "latest")[rank % 2], userblock_siz
     f["group/again"] = f["plain"]
     f["scalar"] = 7.25
     f["word"] = "of variable length, and alone"
+    # Created empty, so that its chunk may be larger than it can ever be.
+    small = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    small.set_chunk((2,))
+    one = h5py.h5d.create(f.id, b"grown", h5py.h5t.NATIVE_INT32, h5py.h5s.create_simple((0,), (1,)), small)
+    one.set_extent((1,))
+    h5py.Dataset(one)[0] = 7
     f["empty"] = h5py.Empty("f8")
     f.create_dataset("nothing", shape=(20, 20), dtype="f4", fillvalue=2.5)
     for kind, options in (("zip", {"compression": "gzip"}), ("all", {"compression": "gzip", "shuffle": True, "fletcher32": True}), ("raw", {})):

@@ -12,6 +12,7 @@
 #include "core/joined/joined_report.hpp"
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
+#include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/base/library_text.hpp"
 #include "hdf5/joined/joined_view.hpp"
 #include "hdf5/view/group_properties.hpp"
@@ -102,8 +103,7 @@ Status copy_tree(const std::string& path, const std::string& fresh, bool& there)
     else
       made.data_needed = false;  // a virtual dataset of the user's own
     if (H5Pget_external_count(dcpl.get()) > 0) made.data_needed = false;
-    made.dataset =
-        DatasetHandle(H5Dcreate_anon(to.get(), type, space.get(), dcpl.get(), H5P_DEFAULT));
+    made.dataset = create_unnamed(to.get(), type, space.get(), dcpl.get());
     if (!made.dataset.valid())
       return fail(Code::kInternal, fmt::format("'{}' cannot be made in the new container", name));
     return made;
