@@ -19,6 +19,7 @@
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/view/freed_space.hpp"
+#include "hdf5/view/spaces.hpp"
 
 namespace bento::vol {
 
@@ -71,16 +72,26 @@ PlistHandle plain_list(hid_t list, hid_t type) {
   return plain;
 }
 
-/// HDF5's own question, H5Dvlen_get_buf_size(), follows a null pointer where there is but one
-/// element, in a scalar dataspace.
-hsize_t bytes_behind_scalar(hid_t from, hid_t type, hid_t space) {
+/// What the values of variable length take in memory; 0 if they cannot be read. HDF5's own
+/// question, H5Dvlen_get_buf_size(), does not survive a scalar dataspace, nor one of 32 dimensions.
+hsize_t bytes_behind(hid_t from, hid_t type, hid_t space) {
+  constexpr std::uint64_t kElements = 4096;
   hsize_t bytes = 0;
   const PlistHandle list(H5Pcreate(H5P_DATASET_XFER));
-  if (!count_values(list.get(), bytes)) return 0;
-  std::vector<std::byte> element(H5Tget_size(type));
-  if (H5Dread(from, type, H5S_ALL, H5S_ALL, list.get(), element.data()) < 0) return 0;
-  H5Treclaim(type, space, list.get(), element.data());
-  return bytes;
+  const SpaceHandle part(H5Scopy(space));
+  const auto extent = extent_of(space);
+  if (!extent || !part.valid() || !count_values(list.get(), bytes)) return 0;
+  const Status read = for_each_part(Box::whole(*extent), kElements, [&](const Box& box) -> Status {
+    const hsize_t count = box.elements();
+    const SpaceHandle row(H5Screate_simple(1, &count, nullptr));
+    std::vector<std::byte> elements(static_cast<std::size_t>(count) * H5Tget_size(type));
+    if (box.rank() > 0) BENTO_TRY(select_box(part.get(), box));
+    if (H5Dread(from, type, row.get(), part.get(), list.get(), elements.data()) < 0)
+      return fail(Code::kCorrupt, "unreadable");
+    H5Treclaim(type, row.get(), list.get(), elements.data());
+    return {};
+  });
+  return read ? bytes : 0;
 }
 
 std::uint64_t all_bytes(hid_t from, hid_t type, hid_t space) {
@@ -90,12 +101,7 @@ std::uint64_t all_bytes(hid_t from, hid_t type, hid_t space) {
   std::uint64_t bytes =
       Dims{static_cast<std::uint64_t>(count)}.bytes(static_cast<std::uint64_t>(size));
   if (!has_variable_length(type)) return bytes;
-  hsize_t behind = 0;
-  if (H5Sget_simple_extent_type(space) == H5S_SCALAR)
-    behind = bytes_behind_scalar(from, type, space);
-  else if (H5Dvlen_get_buf_size(from, type, space, &behind) < 0)
-    behind = 0;
-  return std::max(bytes, bytes + behind);
+  return std::max(bytes, bytes + bytes_behind(from, type, space));
 }
 
 }  // namespace

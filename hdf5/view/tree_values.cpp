@@ -115,21 +115,28 @@ Result<bool> TreeCopy::copy_attributes(hid_t from, hid_t to, AttributePlace& pla
 
 namespace {
 
-/// Elements in memory; variable-length parts and what references hold are given back at the end.
+/// Elements in memory, one behind the other; variable-length parts and what references hold are
+/// given back at the end.
 class Values {
  public:
-  Values(hid_t type, hid_t space, std::size_t bytes) : type_(type), space_(space), bytes_(bytes) {}
+  // A dataspace of their own: H5Treclaim() divides by zero where one has 32 dimensions. Made before
+  // there is anything to give back.
+  Values(hid_t type, hsize_t elements)
+      : type_(type),
+        row_(H5Screate_simple(1, &elements, nullptr)),
+        bytes_(static_cast<std::size_t>(elements) * H5Tget_size(type)) {}
   ~Values() {
-    if (filled_) H5Treclaim(type_, space_, H5P_DEFAULT, bytes_.data());
+    if (filled_) H5Treclaim(type_, row_.get(), H5P_DEFAULT, bytes_.data());
   }
   Values(const Values&) = delete;
   Values& operator=(const Values&) = delete;
+  [[nodiscard]] bool ready() const { return row_.valid(); }
   void* data() { return bytes_.data(); }
   void filled() { filled_ = has_variable_length(type_) || has_reference(type_); }
 
  private:
   hid_t type_;
-  hid_t space_;
+  SpaceHandle row_;
   std::vector<std::byte> bytes_;
   bool filled_ = false;
 };
@@ -177,8 +184,8 @@ Result<bool> TreeCopy::copy_attribute(hid_t from, const H5A_info_t& kind, hid_t 
   if (count == 0) return true;
   const std::size_t size = H5Tget_size(type.get());
   if (size == 0) return copy_failure("attribute " + name, "its type is unreadable");
-  Values values(type.get(), space.get(), count * size);
-  if (H5Aread(from, type.get(), values.data()) < 0)
+  Values values(type.get(), count);
+  if (!values.ready() || H5Aread(from, type.get(), values.data()) < 0)
     return copy_failure("attribute " + name, "cannot be read");
   values.filled();
   BENTO_TRY(translator_.translate(type.get(), values.data(), count));
@@ -245,8 +252,8 @@ Status TreeCopy::copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space, hi
     const SpaceHandle memory = simple_space(box.count);
     if (!memory.valid()) return copy_failure("dataset", "its data cannot be read");
     if (box.rank() > 0) BENTO_TRY(select_box(space, box));
-    Values values(type, memory.get(), box.elements() * size);
-    if (H5Dread(from, type, memory.get(), space, H5P_DEFAULT, values.data()) < 0)
+    Values values(type, box.elements());
+    if (!values.ready() || H5Dread(from, type, memory.get(), space, H5P_DEFAULT, values.data()) < 0)
       return unreadable_data(dcpl);
     values.filled();
     BENTO_TRY(translator_.translate(type, values.data(), box.elements()));
@@ -258,9 +265,8 @@ Status TreeCopy::copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space, hi
   if (!by_chunks || has_reference(type)) return for_each_part(Box::whole(extent), kElements, copy);
   BENTO_ASSIGN(const WrittenChunks chunks, written_chunks(from, dcpl, extent));
   for (const Box& box : chunks.written) BENTO_TRY(for_each_part(box, kElements, copy));
-  const SpaceHandle one(H5Screate(H5S_SCALAR));
-  Values value(type, one.get(), size);
-  if (!one.valid() || H5Pget_fill_value(dcpl, type, value.data()) < 0)
+  Values value(type, 1);
+  if (!value.ready() || H5Pget_fill_value(dcpl, type, value.data()) < 0)
     return copy_failure("dataset", "its fill value is unreadable");
   value.filled();
   const auto fill = [&](const Box& box) -> Status {

@@ -6,7 +6,7 @@ ranks, independently and collectively; other numbers of ranks, a serial program 
 
     variable_length.py random RANKS SEEDS     SEEDS random programs
     variable_length.py calls                  points, members, references, copies; what is refused
-    variable_length.py types                  other types in memory than in the file (variable_types.c)
+    variable_length.py types                  other types in memory than in the file (variable_types.c), 32 dimensions (many_dimensions.c)
     variable_length.py damage                 flipped bits are found
     variable_length.py kill COUNT             the last commit survives SIGKILLs
     variable_length.py many COUNT             COUNT strings of 0 to 10,000 bytes on 4 ranks
@@ -613,6 +613,11 @@ def test_types():
     all_right(mpirun(3, [program, "read", "x.h5"], bento_env()), 1)
     all_right(run([program, "read", "x.h5"], native_env()), 1)
     say("other types in memory, some members, memory managers: right, also without h5bento")
+    program = built("tests", "many_dimensions")
+    all_right(run([program, "write", "deep.h5"], bento_env()), 1)
+    all_right(run([program, "read", "deep.h5"], bento_env()), 1)
+    all_right(run([program, "read", "deep.h5"], native_env()), 1)
+    say("32 dimensions: right, also without h5bento")
 
 
 def test_damage():

@@ -4,7 +4,7 @@
 """The native view of the driver's containers, `h5bento repair` and `export --format per-rank`: files with every kind of dataset,
 written natively and through the driver, are compared object by object, by an h5py without plugin.
 
-    view.py [CASE...]      cases: whole, closer, budget, full, names, killed, damaged"""
+    view.py [CASE...]      cases: whole, closer, budget, full, names, deep, killed, damaged"""
 
 import os
 import shutil
@@ -296,6 +296,14 @@ def names():
     os.chdir("..")
 
 
+def deep():
+    """As many dimensions as HDF5 has: its own calls for values of variable length do not survive them."""
+    program = built("tests", "many_dimensions")
+    run([program, "write", "deep.h5"], driver_env("container=deep.bento;rank=0;size=1;session=s"))
+    check(answer("view", "build", "deep.bento")["notes"] == [], "not all is in the view")
+    run([program, "read", "deep.bento", "/deep.h5"], native_env())
+
+
 def killed():
     """A rank that was killed: its file is a link that says so, all others are there; repair finishes and builds the view."""
     config = "container=killed.bento;chunk=256K"
@@ -333,7 +341,7 @@ def damaged():
     say("  %d damaged containers" % len(cases))
 
 
-CASES = {case.__name__: case for case in (whole, closer, budget, full, names, killed, damaged)}
+CASES = {case.__name__: case for case in (whole, closer, budget, full, names, deep, killed, damaged)}
 
 
 def view(names):
