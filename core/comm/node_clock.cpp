@@ -22,7 +22,7 @@ Bytes both(std::span<const std::byte> lower, std::span<const std::byte> higher) 
 
 // What rank 0's clock shows lies between the moment when this rank sends its message up, and the
 // one when it has the answer. In the first round ranks come at different times.
-Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups& nodes,
+Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups::Own& node,
                                   std::int64_t base_ns,
                                   const std::function<std::int64_t()>& steady_ns) {
   constexpr int kRounds = 5;
@@ -40,12 +40,10 @@ Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups& nodes,
     least = std::max(least, there - after);
     most = std::min(most, there - before);
   }
-  const auto mine = static_cast<std::uint32_t>(ranks.rank());
-  const std::uint32_t node = nodes.group_of(mine);
   ByteWriter own;
-  if (nodes.leader_of(node) == mine) {
-    const bool first = mine == 0;
-    own.u32(node);
+  if (node.leads) {
+    const bool first = ranks.rank() == 0;
+    own.u32(node.group);
     own.i64(first ? base_ns : least + (most - least) / 2);
     own.u64(first ? 0
                   : static_cast<std::uint64_t>(std::max<std::int64_t>(most - least, 0)) / 2 + 1);
@@ -58,7 +56,7 @@ Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups& nodes,
     BENTO_ASSIGN(const std::uint32_t group, in.u32());
     BENTO_ASSIGN(found.offset_ns, in.i64());
     BENTO_ASSIGN(found.error_ns, in.u64());
-    if (group == node) return found;
+    if (group == node.group) return found;
   }
   return fail(Code::kInternal, "the clock of this node is not among those of all nodes");
 }

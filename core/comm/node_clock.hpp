@@ -18,10 +18,10 @@ struct ClockOffset {
   std::uint64_t error_ns = 0;  ///< at most, as of now. 0 on rank 0's node
 };
 
-/// Rank 0 has `base_ns` itself, which the others need not know. `nodes`: ranks of one group have
-/// one clock, and so get one offset. `steady_ns` is this rank's clock. Collective; five rounds of
+/// Rank 0 has `base_ns` itself, which the others need not know. `node`: ranks of one group have one
+/// clock, and so get one offset. `steady_ns` is this rank's clock. Collective; five rounds of
 /// empty messages up and down a tree, and one for the offsets. Errors: kPeer.
-Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups& nodes,
+Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups::Own& node,
                                   std::int64_t base_ns,
                                   const std::function<std::int64_t()>& steady_ns);
 

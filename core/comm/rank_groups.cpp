@@ -85,6 +85,11 @@ std::uint32_t RankGroups::group_of(std::uint32_t rank) const {
   return 0;
 }
 
+RankGroups::Own RankGroups::own(std::uint32_t rank) const {
+  const std::uint32_t group = group_of(rank);
+  return {count(), group, leader_of(group) == rank};
+}
+
 std::vector<std::uint32_t> RankGroups::groups() const {
   std::vector<std::uint32_t> all;
   for (const auto& run : runs_) all.insert(all.end(), run.ranks, run.group);

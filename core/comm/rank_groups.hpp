@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Which ranks have something in common, a node or a folder: known to all of them afterwards.
+/// Which ranks have something in common, a node or a folder: known to all of them afterwards. With
+/// very many groups that is much to keep; of its own a rank keeps little.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,13 @@ class RankGroups {
     std::uint32_t ranks = 0;
   };
 
+  /// What a rank knows of its own group.
+  struct Own {
+    std::uint32_t groups = 0;  ///< how many there are
+    std::uint32_t group = 0;   ///< its number
+    bool leads = false;        ///< this is its lowest rank
+  };
+
   /// Ranks with equal keys form a group. Groups are numbered in the order of their lowest ranks, so
   /// rank 0 is in group 0. Collective; one message up and one down a tree, of 20 bytes for each run
   /// of neighbours that have one key. Errors: kPeer.
@@ -28,6 +36,7 @@ class RankGroups {
 
   [[nodiscard]] std::uint32_t count() const { return static_cast<std::uint32_t>(leaders_.size()); }
   [[nodiscard]] std::uint32_t group_of(std::uint32_t rank) const;
+  [[nodiscard]] Own own(std::uint32_t rank) const;
   /// The group of each rank.
   [[nodiscard]] std::vector<std::uint32_t> groups() const;
   /// Equal where the ranks have the same keys in the same order.

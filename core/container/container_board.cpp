@@ -30,8 +30,8 @@ constexpr int kSharedByDefault = 65536;
 // Collective. What only this rank's node can tell is what its clock shows; on one node all have the
 // same.
 Status Container::set_clock() {
-  if (nodes_.count() > 1) {
-    BENTO_ASSIGN(clock_, measure_clock(*comm_, nodes_, clock_base_ns_, &GrowingClock::steady_ns));
+  if (node_.groups > 1) {
+    BENTO_ASSIGN(clock_, measure_clock(*comm_, node_, clock_base_ns_, &GrowingClock::steady_ns));
     state_.clock.follow_steady(clock_.offset_ns);
     return {};
   }
@@ -48,30 +48,32 @@ Status Container::set_clock() {
 // and what the clock has drifted since then. Collective.
 Status Container::doubt_clock() {
   BENTO_ASSIGN(const ClockOffset now,
-               measure_clock(*comm_, nodes_, clock_base_ns_, &GrowingClock::steady_ns));
+               measure_clock(*comm_, node_, clock_base_ns_, &GrowingClock::steady_ns));
   const auto drift = std::max(now.offset_ns, clock_.offset_ns) -  //
                      std::min(now.offset_ns, clock_.offset_ns);
   clock_doubt_ns_ = clock_.error_ns + now.error_ns + static_cast<std::uint64_t>(drift);
   return {};
 }
 
+// Why ranks on several nodes do not even try to see what others have written; empty: they try.
+std::string Container::too_far_apart() const {
+  if (node_.groups <= 1) return {};
+  if (!state_.options.must_share && comm_->size() > kSharedByDefault)
+    return fmt::format("{} ranks are on {} nodes, and visible=write was not asked for",
+                       comm_->size(), node_.groups);
+  if (state_.options.spread)
+    return "the ranks are on several nodes, each of which has files of its own";
+  return {};
+}
+
 // Collective. Between nodes what is in the files must be seen at once, too.
-Result<Boards::Opened> Container::boards_of_ranks() {
-  if (nodes_.count() > 1) {
+Result<Boards::Opened> Container::boards_of_ranks(const RankGroups& nodes) {
+  if (node_.groups > 1) {
     Boards::Opened none;
-    if (!state_.options.must_share && comm_->size() > kSharedByDefault) {
-      none.why = fmt::format("{} ranks are on {} nodes, and visible=write was not asked for",
-                             comm_->size(), nodes_.count());
-      return none;
-    }
-    if (state_.options.spread) {
-      none.why = "the ranks are on several nodes, each of which has files of its own";
-      return none;
-    }
-    Status seen = nodes_see_writes(*comm_, nodes_, state_.options.opener, state_.path);
+    Status seen = nodes_see_writes(*comm_, nodes, state_.options.opener, state_.path);
     if (!seen && seen.error().code != Code::kUnsupported) return fail(std::move(seen).error());
     if (!seen) {
-      none.why = fmt::format("the ranks are on {} nodes: {}", nodes_.count(), seen.error().text);
+      none.why = fmt::format("the ranks are on {} nodes: {}", node_.groups, seen.error().text);
       return none;
     }
   }
@@ -80,7 +82,7 @@ Result<Boards::Opened> Container::boards_of_ranks() {
     return dataset < state_.next_dataset && state_.index.find(dataset) == nullptr;
   };
   metadata.extents = [this] { return std::span<const ExtentEvent>(state_.pending.extents); };
-  return Boards::open(*comm_, nodes_, state_.options.timeout_s, std::move(metadata));
+  return Boards::open(*comm_, nodes, state_.options.timeout_s, std::move(metadata));
 }
 
 // A failure that all ranks have, of an open: nobody will read what this rank has exposed.
@@ -93,11 +95,18 @@ Status Container::without_boards(Status failed) {
 Status Container::open_boards() {
   if (!state_.writable || comm_->size() == 1) return {};
   const std::string node = comm_->node();
-  BENTO_ASSIGN(nodes_, RankGroups::make(*comm_, hash128(std::as_bytes(std::span(node)))));
+  BENTO_ASSIGN(RankGroups nodes, RankGroups::make(*comm_, hash128(std::as_bytes(std::span(node)))));
+  node_ = nodes.own(static_cast<std::uint32_t>(comm_->rank()));
+  Boards::Opened opened;
+  opened.why = too_far_apart();
+  const bool tries = state_.options.share_uncommitted && opened.why.empty();
+  if (!tries) nodes = {};  // of a million ranks 94 KB
   clock_base_ns_ = GrowingClock::steady_offset_ns();
   BENTO_TRY(set_clock());
   if (!state_.options.share_uncommitted) return {};
-  BENTO_ASSIGN(Boards::Opened opened, boards_of_ranks());
+  if (tries) {
+    BENTO_ASSIGN(opened, boards_of_ranks(nodes));
+  }
   not_shared_because_ = std::move(opened.why);
   boards_ = std::move(opened.boards);
   if (boards_ == nullptr) {
@@ -116,7 +125,7 @@ Status Container::open_boards() {
 // their node's clock is ahead. The program may have heard of it in any way. Once a call of
 // H5Dwrite.
 Status Container::order_behind_others() {
-  if (boards_ == nullptr || nodes_.count() == 1 || boards_->ordered()) return {};
+  if (boards_ == nullptr || node_.groups == 1 || boards_->ordered()) return {};
   BENTO_ASSIGN(const std::uint64_t latest, boards_->latest_time());
   state_.clock.pass(latest);
   boards_->set_ordered(true);
@@ -128,7 +137,7 @@ Status Container::order_behind_others() {
 // later.
 Result<std::uint64_t> Container::seen_until() {
   BENTO_TRY(await_meeting());
-  if (boards_ == nullptr || nodes_.count() == 1) return state_.clock.now_ns();
+  if (boards_ == nullptr || node_.groups == 1) return state_.clock.now_ns();
   BENTO_TRY(order_behind_others());
   const std::uint64_t now = state_.clock.now_ns();
   boards_->mine().set_time(now);
@@ -139,7 +148,7 @@ Result<std::uint64_t> Container::seen_until() {
 
 Status Container::tell_of_members() {
   if (!member_writes_.any_untold()) return {};
-  if (nodes_.count() > 1) {
+  if (node_.groups > 1) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     BENTO_ASSIGN(const std::uint64_t latest, boards_->latest_time());
     state_.clock.pass(latest);
@@ -154,7 +163,7 @@ Status Container::tell_of_members() {
 Status Container::publish() {
   if (boards_ == nullptr || inherited()) return {};
   boards_->set_ordered(false);
-  if (nodes_.count() > 1) boards_->mine().set_time(state_.clock.now_ns());
+  if (node_.groups > 1) boards_->mine().set_time(state_.clock.now_ns());
   BENTO_TRY(boards_->mine().publish());
   if (boards_->mine().unshown()) {
     BENTO_TRY(boards_->show());  // if it fails, the next call tries again
@@ -195,10 +204,10 @@ Status Container::await_meeting() {
 // Ranks that have nothing to write together, or nobody to read beside, are always atomic. Only
 // ranks of one node have a lock for it.
 Status Container::set_atomic(bool atomic) {
-  if (atomic && boards_ != nullptr && nodes_.count() > 1)
+  if (atomic && boards_ != nullptr && node_.groups > 1)
     return fail(Code::kUnsupported,
                 fmt::format("'{}': MPI atomic mode is not available: the ranks are on {} nodes",
-                            state_.path, nodes_.count()));
+                            state_.path, node_.groups));
   if (atomic && boards_ == nullptr && state_.writable && comm_->size() > 1)
     return fail(
         Code::kUnsupported,
