@@ -100,7 +100,7 @@ Status Container::open_boards() {
   Boards::Opened opened;
   opened.why = too_far_apart();
   const bool tries = state_.options.share_uncommitted && opened.why.empty();
-  if (!tries) nodes = {};  // of a million ranks 94 KB
+  if (!tries) nodes = {};  // with a million ranks, 94 KB on each
   clock_base_ns_ = GrowingClock::steady_offset_ns();
   BENTO_TRY(set_clock());
   if (!state_.options.share_uncommitted) return {};

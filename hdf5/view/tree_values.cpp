@@ -131,6 +131,7 @@ class Values {
   Values(const Values&) = delete;
   Values& operator=(const Values&) = delete;
   [[nodiscard]] bool ready() const { return row_.valid(); }
+  [[nodiscard]] hid_t space() const { return row_.get(); }  ///< of one dimension
   void* data() { return bytes_.data(); }
   void filled() { filled_ = has_variable_length(type_) || has_reference(type_); }
 
@@ -249,15 +250,14 @@ Status TreeCopy::copy_in_parts(hid_t from, hid_t to, hid_t type, hid_t space, hi
   if (size == 0) return copy_failure("dataset", "its type is unreadable");
   BENTO_ASSIGN(const Dims extent, extent_of(space));
   const auto copy = [&](const Box& box) -> Status {
-    const SpaceHandle memory = simple_space(box.count);
-    if (!memory.valid()) return copy_failure("dataset", "its data cannot be read");
-    if (box.rank() > 0) BENTO_TRY(select_box(space, box));
     Values values(type, box.elements());
-    if (!values.ready() || H5Dread(from, type, memory.get(), space, H5P_DEFAULT, values.data()) < 0)
+    if (!values.ready()) return copy_failure("dataset", "its data cannot be read");
+    if (box.rank() > 0) BENTO_TRY(select_box(space, box));
+    if (H5Dread(from, type, values.space(), space, H5P_DEFAULT, values.data()) < 0)
       return unreadable_data(dcpl);
     values.filled();
     BENTO_TRY(translator_.translate(type, values.data(), box.elements()));
-    if (H5Dwrite(to, type, memory.get(), space, H5P_DEFAULT, values.data()) < 0)
+    if (H5Dwrite(to, type, values.space(), space, H5P_DEFAULT, values.data()) < 0)
       return copy_failure("dataset", "its data cannot be written");
     return {};
   };
