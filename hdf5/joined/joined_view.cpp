@@ -203,6 +203,12 @@ class Builder {
           return datasets.make(dataset, type, name);
         },
         [&open] { return open.failure(); }, {});
+    tree.set_left_out([&](const std::string& name, const std::string& why) {
+      notes_.push_back(
+          fmt::format("'{}' of '{}' is not in the native view: {}; 'h5bento export "
+                      "--format per-rank' has it",
+                      name, slot.name, why));
+    });
     tree.set_retarget([&](const char* file, const char* target) {
       return retarget(slot, index, path, file, target);
     });

@@ -14,6 +14,7 @@
 #include "hdf5/base/driver_frame.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/native_connector.hpp"
+#include "hdf5/base/relaxed_checks.hpp"
 
 namespace bento::vol {
 
@@ -158,6 +159,7 @@ Result<FileHandle> open_stream_file(const std::shared_ptr<StreamSet>& set, const
   if (H5Pset_vol(list.get(), native_connector(), nullptr) < 0 ||
       H5Pset_driver(list.get(), driver_id().get(driver_class()), &set) < 0)
     return fail(Code::kInternal, "the driver of the streams is refused");
+  BENTO_TRY(relax_integrity_checks(list.get()));
   FileHandle file(H5Fopen(set->path_of(slot).c_str(), H5F_ACC_RDONLY, list.get()));
   if (!file.valid())
     return fail(Code::kCorrupt, fmt::format("HDF5 cannot open it ({})", innermost_error()));

@@ -133,6 +133,9 @@ Status NativeFile::assemble_once() {
       },
       [&open] { return open.failure(); }, {});
   tree.set_times(times);
+  tree.set_left_out([this](const std::string& name, const std::string& why) {
+    notes_.push_back(fmt::format("'{}' is left out: {}", name, why));
+  });
   Status copied = tree.run();
   BENTO_TRY(open.failure());
   BENTO_TRY(std::move(copied));

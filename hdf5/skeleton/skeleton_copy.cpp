@@ -10,6 +10,7 @@
 #include "core/bytes/byte_writer.hpp"
 #include "hdf5/base/cache_settings.hpp"
 #include "hdf5/base/native_connector.hpp"
+#include "hdf5/base/relaxed_checks.hpp"
 #include "hdf5/skeleton/driver.hpp"
 #include "hdf5/skeleton/open_files.hpp"
 
@@ -45,6 +46,7 @@ Result<FileHandle> open_host(const std::shared_ptr<SkeletonHost>& host) {
       set_fapl_skeleton(list.get(), host) < 0)
     return fail(Code::kInternal, "the skeleton's driver is refused");
   BENTO_TRY(keep_cache_small(list.get()));
+  BENTO_TRY(relax_integrity_checks(list.get()));
   FileHandle file(H5Fopen(host->name().c_str(), H5F_ACC_RDONLY, list.get()));
   if (!file.valid()) return fail(Code::kInternal, "the skeleton cannot be opened");
   return file;

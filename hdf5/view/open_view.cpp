@@ -7,6 +7,7 @@
 #include "hdf5/base/cache_settings.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_version.hpp"
+#include "hdf5/base/relaxed_checks.hpp"
 #include "hdf5/view/symbol_table.hpp"
 
 namespace bento::vol {
@@ -25,6 +26,7 @@ Status OpenView::create(const std::string& name, hid_t like, ObjectTimes times, 
       set_fapl_view(access.get(), view_) < 0)
     return fail(Code::kInternal, fmt::format("{}: its driver is refused", name));
   BENTO_TRY(keep_cache_small(access.get()));
+  BENTO_TRY(relax_integrity_checks(access.get()));
   if (like >= 0) {
     const GroupHandle root(H5Gopen2(like, "/", H5P_DEFAULT));
     BENTO_TRY(copy_group_properties(root.get(), creation.get(), times));

@@ -164,6 +164,16 @@ Status TreeCopy::leave_out(const Pending& object, const Error& why) {
   return {};
 }
 
+Status TreeCopy::leave_out_unopened(const HardLink& link, const std::string& path) {
+  Error why = copy_failure(path, "cannot be opened").value();
+  // What fails again is the object's own, as a type is that this library does not know.
+  if (!left_out_ || ObjectHandle(H5Oopen(link.group, link.name, H5P_DEFAULT)).valid())
+    return fail(std::move(why));
+  left_out_(path, why.text);
+  absent_[bytes_of(link.object)] = std::move(why.text);
+  return {};
+}
+
 Status TreeCopy::copy_links(const H5O_token_t& from, const H5O_token_t& to,
                             const std::string& path) {
   const ObjectHandle old(H5Oopen_by_token(from_, from));
@@ -247,14 +257,17 @@ Status TreeCopy::copy_hard_link(const HardLink& link, const Destination& to, hid
   }
   if (absent == absent_.end()) {
     const ObjectHandle old(H5Oopen(link.group, link.name, H5P_DEFAULT));
-    if (!old.valid()) return copy_failure(path, "cannot be opened");
-    BENTO_ASSIGN(const ObjectHandle made, make_object(old.get(), token, path));
-    if (made.valid()) {
-      note_path(token, path);
-      BENTO_TRY(link_to(made.get()));
-      const auto fill = std::exchange(fill_, {});
-      if (fill) BENTO_TRY(fill(made.get()));
-      return copy_what_is_known(old.get(), made.get());
+    if (!old.valid()) {
+      BENTO_TRY(leave_out_unopened(link, path));
+    } else {
+      BENTO_ASSIGN(const ObjectHandle made, make_object(old.get(), token, path));
+      if (made.valid()) {
+        note_path(token, path);
+        BENTO_TRY(link_to(made.get()));
+        const auto fill = std::exchange(fill_, {});
+        if (fill) BENTO_TRY(fill(made.get()));
+        return copy_what_is_known(old.get(), made.get());
+      }
     }
     absent = absent_.find(bytes_of(token));
   }

@@ -82,7 +82,8 @@ class TreeCopy {
   /// Asked first for each object.
   void set_copy_whole(CopyWhole copy) { copy_whole_ = std::move(copy); }
 
-  /// Told of a dataset whose data cannot be read: its links become soft links that lead nowhere.
+  /// Told of a dataset whose data cannot be read, and of an object that the library cannot open:
+  /// its links become soft links that lead nowhere.
   /// Without it the copy fails.
   using LeftOut = std::function<void(const std::string& path, const std::string& why)>;
   void set_left_out(LeftOut left_out) { left_out_ = std::move(left_out); }
@@ -136,6 +137,8 @@ class TreeCopy {
   Status note(const H5O_token_t& from, hid_t copy, bool data);
   void note_path(const H5O_token_t& from, const std::string& path);
   Status leave_out(const Pending& object, const Error& why);
+  /// An object that cannot be opened now or, if it is to be left out, at a second try.
+  Status leave_out_unopened(const HardLink& link, const std::string& path);
   Status copy_comment(hid_t from, hid_t to);
   /// Of the object just made, all but references to others.
   Status copy_what_is_known(hid_t from, hid_t to);
@@ -161,7 +164,7 @@ class TreeCopy {
   std::vector<Pending> pending_;
   std::optional<std::size_t> made_;               ///< in pending_: the object just made
   std::map<std::string, std::size_t> with_data_;  ///< token bytes -> in pending_, if `data`
-  std::map<std::string, std::string> absent_;     ///< token bytes -> why a dataset is not there
+  std::map<std::string, std::string> absent_;     ///< token bytes -> why an object is not there
   struct Group {
     H5O_token_t from;
     H5O_token_t to;

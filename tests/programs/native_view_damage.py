@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
 """One dataset that cannot be read costs the native view that dataset, and no other: a damaged small one, one whose filter the
-program has not. And one that HDF5 cannot read where nobody wrote is there.
+program has not. One that HDF5 cannot read where nobody wrote is there, and so is one that HDF5 refuses to open again.
 
     native_view_damage.py
 """
@@ -77,6 +77,36 @@ with h5py.File("t.h5", "r") as f:
 """
 
 
+# HDF5 1.14.5 makes such a dataset, and takes it for damaged when it is opened again.
+WRITE_NARROW = """
+import h5py, numpy as np
+with h5py.File("n.h5", "w") as f:
+    f["good"] = np.arange(1000)
+    narrow = h5py.h5t.STD_I32LE.copy()
+    narrow.set_precision(12)
+    space = h5py.h5s.create_simple((4,))
+    made = h5py.h5d.create(f.id, b"narrow", h5py.h5t.array_create(narrow, (1,)), space)
+    made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([[1], [2], [3], [4]]), h5py.h5t.array_create(h5py.h5t.NATIVE_INT64, (1,)))
+"""
+READ_NARROW = """
+import h5py, numpy as np, sys
+for name in sys.argv[1:]:
+    with h5py.File(name, "r") as f:
+        assert np.array_equal(f["good"][...], np.arange(1000)), name
+        assert f.get("narrow", getlink=True).__class__ is h5py.HardLink, name
+"""
+
+
+def refused_again():
+    said = run([python(), "-c", WRITE_NARROW], bento_env())
+    check("native view" not in said.text, said.text)
+    tool = built("bin", "h5bento")
+    for words in ("view build n.h5", "export n.h5 exported.h5", "defrag n.h5 copied.h5"):
+        said = run([tool, *words.split()], native_env())
+        check("not in the native view" not in said.text and "left out" not in said.text, said.text)
+    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ_NARROW, "n.h5", "exported.h5", "copied.h5"], native_env())
+
+
 def unreadable():
     """The program h5bento has no LZF, which h5py brings with it."""
     stock = [os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ_TEXT]
@@ -101,6 +131,7 @@ def damage(value):
 
 
 def main():
+    refused_again()
     unreadable()
     for damaged, value in ((["d5"], 5000.5), (["chunked"], 0.25)):
         run([python(), "-c", WRITE], bento_env())

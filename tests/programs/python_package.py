@@ -14,7 +14,7 @@ import signal
 import subprocess
 import textwrap
 
-from harness import SOURCE, build_folder, check, native_env, run, run_test, say
+from harness import SOURCE, build_folder, built, check, native_env, run, run_test, say
 
 PLUGIN = ("plugins-serial", "libh5bento_vol_serial.so")
 WRITER = """
@@ -36,6 +36,34 @@ WRITER = """
     del file["group"]
     print("written", flush=True)
     sys.stdin.read()
+"""
+# Complex numbers came with HDF5 2.0.
+NEWER = """
+    import h5bento; h5bento.enable()
+    import h5py, numpy as np
+    with h5py.File("newer.h5", "w", libver="latest") as file:
+        file["known"] = np.arange(50000.0)
+        space = h5py.h5s.create_simple((3,))
+        strange = h5py.h5d.create(file.create_group("folder").id, b"strange", h5py.h5t.COMPLEX_IEEE_F64LE, space)
+        strange.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([1 + 2j, 3j, 4]), h5py.h5t.NATIVE_DOUBLE_COMPLEX)
+        h5py.h5a.create(file["folder"].id, b"a", h5py.h5t.NATIVE_INT32, space).write(np.arange(3, dtype="i4"))
+        file["again"] = file["folder/strange"]
+        file["last"] = "end"
+"""
+NEWER_READER = """
+    import h5py, numpy as np, sys
+    with h5py.File(sys.argv[1], "r") as file:
+        assert np.array_equal(file["known"][...], np.arange(50000.0)) and file["last"][()] == b"end"
+        assert list(file["folder"].attrs["a"]) == [0, 1, 2]
+        for name in ("folder/strange", "again"):
+            if sys.argv[2] == "with":
+                values = np.zeros(3, "c16")
+                file[name].id.read(h5py.h5s.ALL, h5py.h5s.ALL, values, h5py.h5t.NATIVE_DOUBLE_COMPLEX)
+                assert list(values) == [1 + 2j, 3j, 4], values
+                continue
+            link = file.get(name, getlink=True)
+            assert isinstance(link, h5py.SoftLink) and "cannot be opened" in link.path, link.path
+            assert file.get(name) is None
 """
 READER = """
     import h5py, numpy as np
@@ -334,6 +362,19 @@ def use_program():
     os.remove("exported.h5")
 
 
+def read_newer_types():
+    """An HDF5 that does not know a type leaves out what has it, and shows the rest."""
+    run(script("newer.py", NEWER), environment())
+    stock = script("newer_reader.py", NEWER_READER)
+    run([*stock, "newer.h5", "with"], native_env())
+    said = run([built("bin", "h5bento"), "view", "build", "newer.h5"], native_env()).text
+    check("'/folder/strange' is not in the native view" in said or "'/again' is not" in said, said)
+    said = run([built("bin", "h5bento"), "export", "newer.h5", "newer_exported.h5"], native_env()).text
+    check("is left out" in said, said)
+    for name in ("newer.h5", "newer_exported.h5"):
+        run([*stock, name, "without"], native_env())
+
+
 def use_debian_layout():
     """There the package that is imported only chooses one of two others."""
     folder = "debian/h5py/_debian_h5py_serial/_hl"
@@ -392,6 +433,8 @@ def test():
     run(script("odd.py", ODD), environment())
     say("odd numbers and limits, garbage, a link to nothing, threads")
     run(script("ordinary.py", ORDINARY), environment())
+    read_newer_types()
+    say("types that an older HDF5 does not know")
     use_debian_layout()
     say("ordinary files, and the layout of Debian's h5py")
     for first in (False, True):
