@@ -25,6 +25,15 @@ constexpr std::uint64_t kMinCopyBudgetAtCommits = 64u << 20;
 // takes that much before the other ranks stop waiting (timeout=).
 constexpr std::uint64_t kVariableBudget = std::uint64_t{6} << 30;
 
+// In chunks of less, a dataset is read faster when it is copied.
+constexpr std::uint64_t kLeastGridChunk = 4u << 10;
+// Pieces of whole rows of so many bytes are read faster through mappings than as chunks,
+constexpr std::uint64_t kLargeRows = 512u << 10;
+// but for chunks that fit into no chunk cache: it has 1 MiB, and since HDF5 2.0 8 MiB.
+constexpr std::uint64_t kBeyondCache = 16u << 20;
+// What a dataset of chunks in place may have to be copied all the same: it is held in memory.
+constexpr std::uint64_t kMostCopied = 64u << 20;
+
 std::string lacks(const std::string& filter) {
   return fmt::format("the HDF5 library that builds the view has no {}", filter);
 }
@@ -34,6 +43,19 @@ std::string escaped(const std::string& name) {
   std::string text;
   for (const char c : name) text.append(c == '%' ? 2 : 1, c);
   return text;
+}
+
+/// The elements of `box`, in the dataset's type, go into its copy.
+Status write_elements(const DivertedDataset& subject, const Box& box, const std::byte* elements,
+                      hid_t dataset) {
+  const SpaceHandle memory = simple_space(box.count);
+  const SpaceHandle file(H5Scopy(subject.space.get()));
+  if (!memory.valid() || !file.valid())
+    return fail(Code::kInternal, "native view: no space for a copy");
+  if (box.rank() > 0) BENTO_TRY(select_box(file.get(), box));
+  if (H5Dwrite(dataset, subject.type.get(), memory.get(), file.get(), H5P_DEFAULT, elements) < 0)
+    return fail(Code::kInternal, "native view: the copy cannot be written");
+  return {};
 }
 
 bool is_one_piece(const ViewPieces& pieces, const Dims& extent) {
@@ -103,6 +125,10 @@ Result<MadeDataset> DatasetViews::make_diverted(
                                  subject.space.get(), subject.dcpl.get());
     return made_in_place(subject, std::move(adopted), missing);
   }
+  if (missing.empty() && pieces.mappings.size() > 1) {
+    BENTO_ASSIGN(auto grid, make_grid(given, pieces));
+    if (grid) return std::move(*grid);
+  }
   if (subject.extent.rank() > 0 && pieces.mappings.size() <= settings_.max_mappings)
     return made_in_place(subject, make_mapped(subject, pieces), missing);
   if (bytes <= budget_ && missing.empty()) {
@@ -151,6 +177,56 @@ MadeDataset DatasetViews::left_out(const std::string& path, const std::string& w
 
 void DatasetViews::note_left_out(const std::string& path, const std::string& why) {
   notes_.push_back(fmt::format("'{}' is not in the native view: {}", path, why));
+}
+
+// --- chunks in place
+// -------------------------------------------------------------------------------------------------
+
+// Where there may be mappings: what is faster to read. HDF5 reads a chunk through its chunk cache,
+// which copies it, if it fits in there (docs/benchmarks.md).
+bool DatasetViews::is_worth_it(const ViewGrid& grid, const DivertedDataset& subject,
+                               std::size_t mappings) const {
+  const std::uint64_t chunk = grid.chunk.bytes(subject.element_bytes);
+  if (chunk < kLeastGridChunk) return false;
+  if (mappings > settings_.max_mappings || chunk >= kBeyondCache) return true;
+  const bool rows =
+      is_contiguous_in(Box::whole(subject.extent), {grid.chunks[0].start, grid.chunk});
+  const std::uint64_t in_place = chunk * grid.chunks.size();
+  return !rows || in_place / mappings < kLargeRows;
+}
+
+Result<std::optional<MadeDataset>> DatasetViews::make_grid(
+    const std::shared_ptr<const DivertedDataset>& given, const ViewPieces& pieces) {
+  const DivertedDataset& subject = *given;
+  std::optional<MadeDataset> made;
+  const int filters = H5Pget_nfilters(subject.dcpl.get());
+  if (filters < 0) return fail(Code::kInternal, "native view: a creation list is unreadable");
+  auto grid =
+      view_grid(pieces, subject.extent, subject.element_bytes, static_cast<unsigned>(filters));
+  if (!grid || grid->copied_bytes > kMostCopied || grid->copied_bytes > budget_) return made;
+  if (filters == 0 && !is_worth_it(*grid, subject, pieces.mappings.size())) return made;
+  // Read first: damaged elements are no reason to have no view.
+  auto copied = std::make_shared<std::vector<std::vector<std::byte>>>();
+  for (const Box& box : grid->copied) {
+    std::vector<std::byte> elements(
+        static_cast<std::size_t>(box.count.bytes(subject.element_bytes)));
+    if (auto read = read_elements(records_, subject, box, elements.data(), decoded_); !read) {
+      if (read.error().code == Code::kCorrupt) return made;
+      return fail(std::move(read).error());
+    }
+    copied->push_back(std::move(elements));
+  }
+  budget_ -= grid->copied_bytes;
+  made.emplace();
+  BENTO_ASSIGN(made->dataset, create_chunked(main_, grid->chunk, subject.type.get(),
+                                             subject.space.get(), subject.dcpl.get(), filters > 0));
+  made->fill = [this, given, copied, grid = std::move(*grid)](hid_t dataset) -> Status {
+    BENTO_TRY(adopt_chunks(main_, sources_.main_view(), dataset, grid.chunks));
+    for (std::size_t i = 0; i < grid.copied.size(); ++i)
+      BENTO_TRY(write_elements(*given, grid.copied[i], (*copied)[i].data(), dataset));
+    return {};
+  };
+  return made;
 }
 
 // --- mapped
@@ -248,7 +324,6 @@ Result<MadeDataset> DatasetViews::make_chunked_copy(
 Status DatasetViews::copy_elements(const DivertedDataset& subject, const RecordLookup* seen,
                                    hid_t dataset) {
   const Box whole = Box::whole(subject.extent);
-  const SpaceHandle file_space(H5Scopy(subject.space.get()));
   std::vector<std::byte> buffer;
   return for_each_part(
       whole, std::max<std::uint64_t>(1, kCopyPieceBytes / subject.element_bytes),
@@ -257,14 +332,7 @@ Status DatasetViews::copy_elements(const DivertedDataset& subject, const RecordL
         BENTO_TRY(seen != nullptr && box == whole
                       ? read_found(records_, subject, *seen, box, buffer.data(), decoded_)
                       : read_elements(records_, subject, box, buffer.data(), decoded_));
-        const SpaceHandle memory = simple_space(box.count);
-        if (!memory.valid() || !file_space.valid())
-          return fail(Code::kInternal, "native view: no space for a copy");
-        if (box.rank() > 0) BENTO_TRY(select_box(file_space.get(), box));
-        if (H5Dwrite(dataset, subject.type.get(), memory.get(), file_space.get(), H5P_DEFAULT,
-                     buffer.data()) < 0)
-          return fail(Code::kInternal, "native view: the copy cannot be written");
-        return {};
+        return write_elements(subject, box, buffer.data(), dataset);
       });
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,11 @@ class DatasetViews {
                                     const std::string& missing);
   /// No dataset, and a note that says why.
   MadeDataset left_out(const std::string& path, const std::string& why);
+  [[nodiscard]] bool is_worth_it(const ViewGrid& grid, const DivertedDataset& subject,
+                                 std::size_t mappings) const;
+  /// Nothing where the pieces make no grid that is worth it.
+  Result<std::optional<MadeDataset>> make_grid(const std::shared_ptr<const DivertedDataset>& given,
+                                               const ViewPieces& pieces);
   Result<MadeDataset> make_small_copy(const std::shared_ptr<const DivertedDataset>& given,
                                       const RecordLookup& seen);
   Result<MadeDataset> make_chunked_copy(const std::shared_ptr<const DivertedDataset>& given,

@@ -3,10 +3,13 @@
 #include "hdf5/view/source_files.hpp"
 
 #include <array>
+#include <cstdlib>
+#include <memory>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/view/freed_space.hpp"
 #include "hdf5/view/spaces.hpp"
@@ -70,6 +73,22 @@ std::vector<hsize_t> dims_of(const Dims& dims) {
   return {dims.view().begin(), dims.view().end()};
 }
 
+// What is written is dropped: only the place and the size of the stored bytes count. So the memory
+// that it comes from is never touched.
+Status adopt_chunk(hid_t dataset, ViewFile& view, const ViewChunk& chunk) {
+  const std::unique_ptr<void, decltype(&std::free)> nothing(
+      std::calloc(static_cast<std::size_t>(chunk.bytes), 1), &std::free);
+  const auto start = dims_of(chunk.start);
+  view.adopt_next(chunk.address, chunk.bytes);
+  if (nothing == nullptr ||
+      H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filter_mask, start.data(),
+                     static_cast<std::size_t>(chunk.bytes), nothing.get()) < 0 ||
+      !view.adopted())
+    return fail(Code::kInternal, fmt::format("native view: {} bytes at {} cannot be made a chunk",
+                                             chunk.bytes, chunk.address));
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> read_notes(hid_t file) {
@@ -83,37 +102,49 @@ std::vector<std::string> read_notes(hid_t file) {
 
 Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
                                     hid_t type, hid_t space, hid_t dcpl) {
+  if (source.encoding == Encoding::kFiltered) {
+    BENTO_ASSIGN(DatasetHandle made, create_chunked(file, source.shape, type, space, dcpl, true));
+    BENTO_TRY(adopt_chunks(
+        file, view, made.get(),
+        {{Dims(source.shape.rank()), source.address, source.bytes, source.filter_mask}}));
+    return made;
+  }
   BENTO_TRY(take_freed_space(file, view));
-  const bool filtered = source.encoding == Encoding::kFiltered;
   const PlistHandle list(H5Pcopy(dcpl));
-  const auto chunk = dims_of(source.shape);
-  herr_t set = 0;
-  if (filtered) {
-    set = H5Pset_chunk(list.get(), static_cast<int>(chunk.size()), chunk.data());
-    if (set >= 0) set = H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR);
-  } else {
-    set = H5Premove_filter(list.get(), H5Z_FILTER_ALL);
-    if (set >= 0) set = H5Pset_layout(list.get(), H5D_CONTIGUOUS);
-    if (set >= 0) set = H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY);
-    view.adopt_next(source.address, source.bytes);
-  }
   // The bytes are there: the library must not begin by filling them.
-  if (set < 0 || H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER) < 0)
+  if (H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0 ||
+      H5Pset_layout(list.get(), H5D_CONTIGUOUS) < 0 ||
+      H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY) < 0 ||
+      H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER) < 0)
     return fail(Code::kInternal, "native view: the creation list of a source is refused");
+  view.adopt_next(source.address, source.bytes);
   DatasetHandle dataset(H5Dcreate_anon(file, type, space, list.get(), H5P_DEFAULT));
-  if (dataset.valid() && filtered) {
-    // Only the place and the size of the stored bytes count; what is written here is dropped.
-    const std::vector<std::byte> nothing(static_cast<std::size_t>(source.bytes));
-    const std::vector<hsize_t> origin(chunk.size(), 0);
-    view.adopt_next(source.address, source.bytes);
-    if (H5Dwrite_chunk(dataset.get(), H5P_DEFAULT, source.filter_mask, origin.data(),
-                       nothing.size(), nothing.data()) < 0)
-      dataset.reset();
-  }
   if (!dataset.valid() || !view.adopted())
     return fail(Code::kInternal, fmt::format("native view: {} bytes at {} cannot be made a dataset",
                                              source.bytes, source.address));
   return dataset;
+}
+
+Result<DatasetHandle> create_chunked(hid_t file, const Dims& chunk, hid_t type, hid_t space,
+                                     hid_t dcpl, bool filtered) {
+  const PlistHandle list(H5Pcopy(dcpl));
+  const auto dims = dims_of(chunk);
+  // Nothing is allocated, and so nothing filled, before a chunk gets its place.
+  if ((!filtered && H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0) ||
+      H5Pset_chunk(list.get(), static_cast<int>(dims.size()), dims.data()) < 0 ||
+      H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0)
+    return fail(Code::kInternal, "native view: the creation list of a chunked dataset is refused");
+  DatasetHandle dataset(H5Dcreate_anon(file, type, space, list.get(), H5P_DEFAULT));
+  if (!dataset.valid())
+    return fail(Code::kInternal, "native view: a chunked dataset is refused: " + innermost_error());
+  return dataset;
+}
+
+Status adopt_chunks(hid_t file, ViewFile& view, hid_t dataset,
+                    const std::vector<ViewChunk>& chunks) {
+  BENTO_TRY(take_freed_space(file, view));
+  for (const ViewChunk& chunk : chunks) BENTO_TRY(adopt_chunk(dataset, view, chunk));
+  return {};
 }
 
 SourceFiles::SourceFiles(ViewJob& job) : job_(job), parts_(job.spaces.size()) {}

@@ -13,6 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "core/container/native_view.hpp"
+#include "core/container/piece_grid.hpp"
 #include "core/container/pieces.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/view/open_view.hpp"
@@ -28,6 +29,16 @@ inline constexpr const char* kViewGroup = ".h5bento";
 /// kInternal.
 Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
                                     hid_t type, hid_t space, hid_t dcpl);
+
+/// Creates a dataset, anonymous in `file`, with such chunks, none of which is there yet. `dcpl` is
+/// its creation list, but for the layout; `filtered`: with its filters. Errors: kInternal.
+Result<DatasetHandle> create_chunked(hid_t file, const Dims& chunk, hid_t type, hid_t space,
+                                     hid_t dcpl, bool filtered);
+/// Gives chunks of such a dataset the places where they lie. With many of them it must be linked:
+/// what is anonymous is lost when its header leaves the library's cache (docs/hdf5-traps.md).
+/// Errors: kInternal.
+Status adopt_chunks(hid_t file, ViewFile& view, hid_t dataset,
+                    const std::vector<ViewChunk>& chunks);
 
 /// Writes the notes of a native view into its group `top`, /.h5bento.
 Status write_notes(hid_t top, const std::vector<std::string>& notes);

@@ -3,6 +3,7 @@
 //
 // Whatever fails while a native view is built: nothing goes down, no HDF5 handle stays behind, and
 // the container is complete without it.
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -55,6 +56,24 @@ void write_box(hid_t dataset, hsize_t row, hsize_t rows, int value) {
                    values.data()) >= 0);
 }
 
+/// Columns from the last to the first, which become chunks in place; but for two columns, of which
+/// the edge is copied.
+void write_bands(hid_t dataset) {
+  constexpr hsize_t kWide = 14;
+  const SpaceHandle space(H5Dget_space(dataset));
+  for (hsize_t column = kColumns / kWide * kWide;; column -= kWide) {
+    const std::array<hsize_t, 2> start{0, column};
+    const std::array<hsize_t, 2> count{kRows, std::min(kWide, kColumns - column)};
+    REQUIRE(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start.data(), nullptr, count.data(),
+                                nullptr) >= 0);
+    const SpaceHandle memory(H5Screate_simple(2, count.data(), nullptr));
+    const std::vector<int> values(kRows * kWide, 6);
+    REQUIRE(H5Dwrite(dataset, H5T_NATIVE_INT, memory.get(), space.get(), H5P_DEFAULT,
+                     values.data()) >= 0);
+    if (column == 0) return;
+  }
+}
+
 DatasetHandle table(hid_t where, const char* name, hid_t type, hid_t list = H5P_DEFAULT) {
   const std::array<hsize_t, 2> dims{kRows, kColumns};
   const SpaceHandle space(H5Screate_simple(2, dims.data(), nullptr));
@@ -99,6 +118,8 @@ void write_container() {
   write_box(mapped.get(), 100, 50, 2);
   const DatasetHandle many = table(file.get(), "copied", H5T_STD_I32LE);
   for (hsize_t row = 0; row + 7 < kRows; row += 8 + row % 7) write_box(many.get(), row, 7, 3);
+  const DatasetHandle bands = table(file.get(), "bands", H5T_STD_I32LE);
+  write_bands(bands.get());
   const DatasetHandle empty = table(file.get(), "empty", H5T_STD_I32LE);
 
   const PlistHandle chunked(H5Pcreate(H5P_DATASET_CREATE));
@@ -161,7 +182,7 @@ void is_complete() {
   const PlistHandle list(H5Pcreate(H5P_FILE_ACCESS));
   const FileHandle file(H5Fopen(kFile, H5F_ACC_RDONLY, list.get()));
   REQUIRE(file.valid());
-  for (const char* name : {"mapped", "copied", "filtered"}) {
+  for (const char* name : {"mapped", "copied", "filtered", "bands"}) {
     const DatasetHandle dataset(H5Dopen2(file.get(), name, H5P_DEFAULT));
     std::vector<int> values(kRows * kColumns);
     REQUIRE(H5Dread(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >=

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""Datasets whose pieces make a grid are chunked datasets in the native view, and their chunks lie where the connector wrote them.
+
+The h5py wheel and parallel HDF5 without the plugin read them, by masks too; a stock program changes them, and the change is taken
+over; a damaged edge costs the view nothing; thousands of chunks; many ranks.
+
+    native_view_chunks.py
+"""
+
+import os
+import struct
+
+from harness import bento_env, built, check, mpirun, native_env, python, run, run_test
+
+WRITE = """
+import h5py, numpy as np, random, sys
+order = random.Random(7)
+def mixed(count):
+    numbers = list(range(count))
+    order.shuffle(numbers)
+    return numbers
+with h5py.File("c.h5", "w") as f:
+    rows = f.create_dataset("rows", (300, 1024), "f8", fillvalue=-1)
+    for i in mixed(300):
+        if i % 11:
+            rows[i] = np.arange(1024) + i * 1024
+    bands = f.create_dataset("bands", (2048, 1024), "f8")
+    for j in reversed(range(16)):
+        bands[:, j * 64 : j * 64 + 64] = np.arange(2048 * 64).reshape(2048, 64) + j
+    packed = f.create_dataset("packed", (1000, 1003), "f4", chunks=(100, 100), compression="gzip", shuffle=True, fillvalue=3)
+    for i in mixed(9):
+        for j in mixed(11):
+            packed[i * 100 : i * 100 + 100, j * 100 : j * 100 + 100] = np.full((100, min(100, 1003 - j * 100)), i * 11.5 + j)
+    grown = f.create_dataset("grown", (7, 512), "i8", maxshape=(None, 512), chunks=(3, 100))
+    grown.resize(5000, 0)
+    for i in mixed(5000):
+        grown[i] = np.arange(512) + i
+    hot = f.create_dataset("hot", (300, 1024), "f8")
+    for i in mixed(300):
+        hot[i] = np.arange(1024) + i
+    f.flush()
+    hot[150, 100:200] = 5
+    f["named"] = np.dtype("i4")
+    typed = f.create_dataset("group/typed", (64, 2000), dtype=f["named"])
+    for i in reversed(range(8)):
+        typed[i * 8 : i * 8 + 8] = i
+    f["second name"] = typed
+"""
+READ = """
+import h5py, numpy as np, sys
+chunks = {"rows": (1, 1024), "bands": (2048, 64), "packed": (100, 100), "grown": (1, 512), "hot": (1, 1024), "group/typed": (8, 2000)}
+where = sys.argv[1]
+parallel = {"driver": "mpio", "comm": __import__("mpi4py.MPI").MPI.COMM_WORLD} if where == "parallel" else {}
+changed = where == "changed"
+with h5py.File("c.h5", "r", **parallel) as f:
+    if where != "connector" and not changed:
+        for name, chunk in chunks.items():
+            assert not f[name].is_virtual and f[name].chunks == chunk, (name, f[name].chunks)
+        assert f["packed"].compression == "gzip" and f["grown"].maxshape == (None, 512)
+    wanted = np.arange(300 * 1024.0).reshape(300, 1024)
+    wanted[::11] = -1
+    if changed:
+        wanted[5, 7] = 99
+    assert np.array_equal(f["rows"][...], wanted)
+    mask = np.arange(wanted.size).reshape(wanted.shape) % 1001 == 0
+    assert parallel or np.array_equal(f["rows"][mask], wanted[mask])
+    assert np.array_equal(f["rows"][:, 1000], wanted[:, 1000])
+    bands = f["bands"][...]
+    for j in range(16):
+        assert np.array_equal(bands[:, j * 64 : j * 64 + 64], np.arange(2048 * 64).reshape(2048, 64) + j), j
+    packed = np.full((1000, 1003), 3, "f4")
+    for i in range(9):
+        for j in range(11):
+            packed[i * 100 : i * 100 + 100, j * 100 : j * 100 + 100] = i * 11.5 + j
+    if changed:
+        packed[250, 250:300] = 77
+    assert np.array_equal(f["packed"][...], packed)
+    grown = np.arange(512) + np.arange(5000)[:, None]
+    if changed:
+        grown = np.concatenate([grown, [np.arange(512) - 1]])
+    assert np.array_equal(f["grown"][...], grown)
+    hot = np.arange(1024.0) + np.arange(300.0)[:, None]
+    hot[150, 100:200] = 5
+    assert np.array_equal(f["hot"][...], hot)
+    assert np.array_equal(f["second name"][:, 5], np.arange(64) // 8) and f["second name"] == f["group/typed"]
+"""
+# By a stock program: in place, in a chunk that gets another size, and behind the end.
+CHANGE = """
+import h5py, numpy as np
+with h5py.File("c.h5", "r+") as f:
+    f["rows"][5, 7] = 99
+    f["packed"][250, 250:300] = 77
+    f["grown"].resize(5001, 0)
+    f["grown"][5000] = np.arange(512) - 1
+"""
+EDGES = """
+import h5py, numpy as np
+with h5py.File("e.h5", "w") as f:
+    whole = f.create_dataset("whole", (2050, 64), "f8")
+    for i in reversed(range(33)):
+        whole[i * 64 : i * 64 + 64] = np.full((min(64, 2050 - i * 64), 64), i + 0.5)
+    f["other"] = np.arange(100000)
+"""
+RANKS = """
+import h5py, numpy as np
+from mpi4py import MPI
+rank, ranks = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
+with h5py.File("r.h5", "w", driver="mpio", comm=MPI.COMM_WORLD) as f:
+    bands = f.create_dataset("bands", (512, 64 * ranks), "f8")
+    bands[:, rank * 64 : rank * 64 + 64] = np.arange(512 * 64).reshape(512, 64) + rank
+    small = f.create_dataset("slabs", (100 * ranks, 100), "f8")
+    small[rank * 100 : rank * 100 + 100] = rank
+"""
+READ_RANKS = """
+import h5py, numpy as np, sys
+with h5py.File("r.h5", "r") as f:
+    assert f["bands"].is_virtual == (sys.argv[1] == "virtual"), f["bands"].is_virtual
+    for rank in range(4):
+        assert np.array_equal(f["bands"][:, rank * 64 : rank * 64 + 64], np.arange(512 * 64).reshape(512, 64) + rank)
+        assert (f["slabs"][rank * 100 : rank * 100 + 100] == rank).all()
+"""
+
+
+def stock():
+    return os.environ["H5BENTO_PYTHON_NATIVE"]
+
+
+def without_damage():
+    """The edge of `whole` is two rows, which would be copied; damaged, all of it is mapped, and the view says nothing of it."""
+    run([python(), "-c", EDGES], bento_env())
+    run([stock(), "-c", "import h5py; d = h5py.File('e.h5')['whole']; assert d.chunks == (64, 64) and d[2049, 3] == 32.5"], native_env())
+    with open("e.h5", "r+b") as file:
+        data = file.read()
+        pattern = struct.pack("<d", 32.5) * 128
+        at = data.find(pattern)
+        check(at >= 0, "the edge is not in the file")
+        file.seek(at)
+        file.write(b"\x01")
+    said = run([built("bin", "h5bento"), "view", "build", "e.h5"], native_env())
+    check("not in the native view" not in said.text, said.text)
+    test = "import h5py; d = h5py.File('e.h5')['whole']; assert d.is_virtual and (d[:2048] == [[i // 64 + 0.5] * 64 for i in range(2048)]).all()"
+    run([stock(), "-c", test], native_env())
+    os.remove("e.h5")
+
+
+def main():
+    run([python(), "-c", WRITE], bento_env())
+    run([python(), "-c", READ, "connector"], bento_env())
+    for reader in (stock(), python()):
+        run([reader, "-c", READ, "stock"], native_env())
+    mpirun(2, [python(), "-c", READ, "parallel"], native_env())
+    run([stock(), "-c", CHANGE], native_env())
+    run([stock(), "-c", READ, "changed"], native_env())
+    run([built("bin", "h5bento"), "view", "take-over", "c.h5"], native_env())
+    run([stock(), "-c", READ, "changed"], native_env())
+    run([python(), "-c", READ, "changed"], bento_env())
+    without_damage()
+    for settings, kind in (("", "chunked"), (" files=2", "virtual")):
+        mpirun(4, [python(), "-c", RANKS], bento_env(HDF5_VOL_CONNECTOR="bento" + settings))
+        run([stock(), "-c", READ_RANKS, kind], native_env())
+
+
+if __name__ == "__main__":
+    run_test(main, containers=2)
