@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include "core/records/box_tree.hpp"
 
@@ -21,6 +22,10 @@ Hash128 hash_of(const Box& box) {
   std::vector<std::uint64_t> numbers;
   append_corners(numbers, box);
   return hash_of(numbers);
+}
+
+std::uint64_t sum_of(std::span<const std::uint64_t> numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
 }
 
 /// One container, mostly behind a filler: how a large record lies in its block.
@@ -71,7 +76,9 @@ void BlockReuse::add_free(StreamBlockShape block) {
     large_.emplace(capacity, std::move(block));
     return;
   }
-  small_[hash_of(block.capacities)].push_back(std::move(block));
+  const Hash128 hash = hash_of(block.capacities);
+  small_by_bytes_.emplace(sum_of(block.capacities), hash);
+  small_[hash].push_back(std::move(block));
 }
 
 void BlockReuse::add_dead(StreamBlockShape block, std::uint64_t step) {
@@ -80,14 +87,21 @@ void BlockReuse::add_dead(StreamBlockShape block, std::uint64_t step) {
 
 void BlockReuse::note_written(StreamBlockShape block, std::span<const Position> records) {
   const Position at = block.position;
-  const Position end = records.back() + block.capacities.back();
-  blocks_[at] = {std::move(block), end, records.size()};
+  blocks_[at] = {std::move(block), records.back() + 1, records.size()};
+}
+
+std::optional<StreamBlockShape> BlockReuse::take_large(std::uint64_t bytes, std::uint64_t most) {
+  const auto found = large_.lower_bound(bytes);
+  if (found == large_.end() || found->first > most) return std::nullopt;
+  return take(found);
 }
 
 std::optional<StreamBlockShape> BlockReuse::take_large(std::uint64_t bytes) {
-  const auto found = large_.lower_bound(bytes);
-  if (found == large_.end() || found->first > bytes + bytes / 7) return std::nullopt;
-  return take(found);
+  return take_large(bytes, bytes + bytes / 7);
+}
+
+std::optional<StreamBlockShape> BlockReuse::take_roomy(std::uint64_t bytes) {
+  return take_large(bytes, bytes + bytes);
 }
 
 std::optional<StreamBlockShape> BlockReuse::take_for_part(std::uint64_t bytes,
@@ -107,14 +121,53 @@ StreamBlockShape BlockReuse::take(Large::iterator block) {
   return shape;
 }
 
+StreamBlockShape BlockReuse::take(Small::iterator blocks) {
+  StreamBlockShape block = std::move(blocks->second.back());
+  blocks->second.pop_back();
+  if (blocks->second.empty()) {
+    small_by_bytes_.erase({sum_of(block.capacities), blocks->first});
+    small_.erase(blocks);
+  }
+  return block;
+}
+
 std::optional<StreamBlockShape> BlockReuse::take_small(std::span<const std::uint64_t> capacities) {
   if (small_.empty()) return std::nullopt;
   const auto found = small_.find(hash_of(capacities));
   if (found == small_.end()) return std::nullopt;
-  StreamBlockShape block = std::move(found->second.back());
-  found->second.pop_back();
-  if (found->second.empty()) small_.erase(found);
-  return block;
+  return take(found);
+}
+
+// There may be very many free blocks, and most are of no use: only a few are looked at, those first
+// that are up to half as large again.
+std::optional<BlockReuse::Fitting> BlockReuse::take_fitting(std::span<const std::uint64_t> sizes) {
+  constexpr int kSmaller = 4;
+  constexpr int kLarger = 2;
+  if (small_.empty() || sizes.empty()) return std::nullopt;
+  const std::uint64_t bytes = sum_of(sizes);
+  const auto order = largest_first(sizes);
+  auto best = small_.end();
+  ContainerFit most;
+  const auto look_at = [&](const std::pair<std::uint64_t, Hash128>& key) {
+    const auto blocks = small_.find(key.second);
+    ContainerFit fit = fit_records(sizes, order, blocks->second.back().capacities);
+    if (fit.bytes <= most.bytes || fit.bytes < key.first / 4) return;
+    most = std::move(fit);
+    best = blocks;
+  };
+  const auto middle = small_by_bytes_.lower_bound({bytes + bytes / 2 + 1, Hash128{}});
+  auto smaller = std::make_reverse_iterator(middle);
+  for (int i = 0; i < kSmaller && smaller != small_by_bytes_.rend(); ++i, ++smaller) {
+    if (smaller->first < bytes / 8) break;  // not too many blocks for one group of records
+    look_at(*smaller);
+  }
+  auto larger = middle;
+  for (int i = 0; i < kLarger && larger != small_by_bytes_.end(); ++i, ++larger) {
+    if (larger->first / 4 > bytes) break;
+    look_at(*larger);
+  }
+  if (best == small_.end()) return std::nullopt;
+  return Fitting{take(best), std::move(most)};
 }
 
 void BlockReuse::drop_covered(PerDataset& own, const Record& record, std::uint64_t step) {

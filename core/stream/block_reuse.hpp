@@ -19,6 +19,7 @@
 #include "core/layout/plan.hpp"
 #include "core/records/by_number.hpp"
 #include "core/records/record.hpp"
+#include "core/stream/container_fit.hpp"
 
 namespace bento {
 
@@ -40,11 +41,23 @@ class BlockReuse {
   /// A free block for one large record of `bytes`: its last container has
   /// at least that and at most a seventh more. It is the caller's from now on.
   std::optional<StreamBlockShape> take_large(std::uint64_t bytes);
+  /// The same for compressed data, whose sizes seldom come again: at most twice that.
+  std::optional<StreamBlockShape> take_roomy(std::uint64_t bytes);
   /// Where none fits though as much is free: the largest block for a part of `bytes`, of at least
   /// `least` bytes. Part and rest must be worth records of their own.
   std::optional<StreamBlockShape> take_for_part(std::uint64_t bytes, std::uint64_t least);
   /// A free block with exactly these containers.
   std::optional<StreamBlockShape> take_small(std::span<const std::uint64_t> capacities);
+  struct Fitting {
+    StreamBlockShape block;
+    ContainerFit fit;  ///< record_of counts `sizes`
+  };
+  /// Where none has exactly these: a free block into which many of the records with these sizes
+  /// fit, so that at least a quarter of it is used. Of a few that are about as large as all of them
+  /// the one that takes the most.
+  std::optional<Fitting> take_fitting(std::span<const std::uint64_t> sizes);
+  /// Can it give any?
+  [[nodiscard]] bool has_small() const { return !small_.empty(); }
 
   /// Step `step` is committed with this record of this rank; records come in the order in which
   /// they were written. Records that lie wholly under newer ones of the same rank die with the
@@ -72,7 +85,7 @@ class BlockReuse {
  private:
   struct Block {
     StreamBlockShape shape;
-    Position end = 0;       ///< of its last record's container
+    Position end = 0;       ///< behind where its last record begins
     std::size_t alive = 0;  ///< its records that somebody may still read
   };
   struct Place {
@@ -111,7 +124,10 @@ class BlockReuse {
   };
 
   using Large = std::multimap<std::uint64_t, StreamBlockShape>;
+  using Small = std::map<Hash128, std::vector<StreamBlockShape>>;
   StreamBlockShape take(Large::iterator block);
+  std::optional<StreamBlockShape> take_large(std::uint64_t bytes, std::uint64_t most);
+  StreamBlockShape take(Small::iterator blocks);
   void drop_covered(PerDataset& own, const Record& record, std::uint64_t step);
 
   std::map<Position, Block> blocks_;  ///< by where they begin; of this session
@@ -120,7 +136,8 @@ class BlockReuse {
   std::multimap<std::uint64_t, StreamBlockShape> dead_;  ///< of earlier sessions, by the step
   Large large_;                                          ///< by the capacity for the record
   std::uint64_t large_bytes_ = 0;                        ///< all capacities in large_
-  std::map<Hash128, std::vector<StreamBlockShape>> small_;
+  Small small_;                                          ///< by the hash of the capacities
+  std::set<std::pair<std::uint64_t, Hash128>> small_by_bytes_;  ///< by their sum: keys of small_
 };
 
 }  // namespace bento

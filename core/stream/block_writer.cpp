@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "core/base/guarded.hpp"
 #include "core/stream/granule_table.hpp"
 #include "core/stream/stream_gate.hpp"
 
@@ -184,56 +186,162 @@ std::size_t BlockWriter::fitting(std::span<const SmallRecord> records, std::uint
   return count;
 }
 
+std::vector<BlockWriter::Slot> BlockWriter::slots_of(std::span<const SmallRecord> records) {
+  std::vector<Slot> slots;
+  slots.reserve(records.size());
+  std::uint64_t from = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    slots.push_back({records[i].bytes, i, from});
+    from += records[i].bytes;
+  }
+  return slots;
+}
+
 // Steps that write the same pieces again find the block of an earlier step.
 Result<std::vector<BlockWriter::Placed>> BlockWriter::write_small(
     std::span<const SmallRecord> records, std::span<const std::byte> data) {
   const auto most = records.first(fitting(records, plan_.chunk_bytes));
-  std::vector<std::uint64_t> capacities;
-  capacities.reserve(most.size());
-  for (const auto& record : most) capacities.push_back(record.bytes);
-  if (const auto free = reuse_.take_small(capacities)) return write_block(most, data, &*free);
+  std::vector<Placed> placed(most.size());
+  if (reuse_.has_small()) {
+    std::vector<std::uint64_t> capacities;
+    capacities.reserve(most.size());
+    for (const auto& record : most) capacities.push_back(record.bytes);
+    if (const auto free = reuse_.take_small(capacities)) {
+      BENTO_TRY(write_block(most, data, slots_of(most), &*free, placed));
+      return placed;
+    }
+    // FTI would find fillers, which are what is left empty.
+    if (!rules_.for_fti) {
+      auto written = guarded([&] { return write_fitting(most, data, placed); });
+      if (written) return placed;
+      for (const auto& place : placed)
+        if (place.header_distance != 0) orphans_.push_back(place.position);
+      return fail(std::move(written).error());
+    }
+  }
   if (header_bytes(1) + records.front().bytes > room()) BENTO_TRY(next_chunk());
   const std::size_t count = std::max<std::size_t>(fitting(records, room()), 1);
-  return write_block(records.first(count), data, nullptr);
+  placed.resize(count);
+  BENTO_TRY(write_block(records, data, slots_of(records.first(count)), nullptr, placed));
+  return placed;
+}
+
+// Those that find a container in a free block, then the others into new blocks, each in the order
+// of their data.
+Status BlockWriter::write_fitting(std::span<const SmallRecord> records,
+                                  std::span<const std::byte> data, std::vector<Placed>& placed) {
+  constexpr int kMostBlocks = 16;
+  std::vector<Slot> left = slots_of(records);
+  for (int i = 0; i < kMostBlocks && !left.empty(); ++i) {
+    std::vector<std::uint64_t> sizes;
+    sizes.reserve(left.size());
+    for (const Slot& slot : left) sizes.push_back(slot.capacity);
+    const auto free = reuse_.take_fitting(sizes);
+    if (!free) break;
+    std::vector<Slot> slots;
+    slots.reserve(free->block.capacities.size());
+    for (std::size_t k = 0; k < free->block.capacities.size(); ++k) {
+      const std::size_t which = free->fit.record_of[k];
+      slots.push_back(which == ContainerFit::kNone ? Slot{} : left[which]);
+      slots.back().capacity = free->block.capacities[k];
+      if (which != ContainerFit::kNone) left[which].record = Slot::kEmpty;
+    }
+    BENTO_TRY(write_block(records, data, slots, &free->block, placed));
+    std::erase_if(left, [](const Slot& slot) { return slot.record == Slot::kEmpty; });
+  }
+  // Where all records grow a little from step to step, none would ever fit what there is. The last
+  // container of a block ends with its record, so that the file need not be made longer.
+  constexpr std::uint64_t kRoomPart = 8;
+  for (Slot& slot : left) slot.capacity += slot.capacity / kRoomPart;
+  for (std::span<Slot> rest = left; !rest.empty();) {
+    std::vector<SmallRecord> sizes;
+    sizes.reserve(rest.size());
+    for (const Slot& slot : rest) sizes.push_back({records[slot.record].dataset, slot.capacity});
+    if (header_bytes(1) + sizes.front().bytes > room()) BENTO_TRY(next_chunk());
+    const std::size_t count = std::max<std::size_t>(fitting(sizes, room()), 1);
+    rest[count - 1].capacity = records[rest[count - 1].record].bytes;
+    BENTO_TRY(write_block(records, data, rest.first(count), nullptr, placed));
+    rest = rest.subspan(count);
+  }
+  return {};
+}
+
+// In one call. What lies one behind the other already is not copied; of a block that is used again,
+// nothing between the records is anybody's.
+Status BlockWriter::write_data(std::span<const SmallRecord> records,
+                               std::span<const std::byte> data, std::span<const Slot> slots,
+                               std::uint64_t address) {
+  const auto bytes_of = [&](const Slot& slot) {
+    return slot.record == Slot::kEmpty ? 0 : records[slot.record].bytes;
+  };
+  const std::uint64_t from = slots.front().from;
+  std::uint64_t used = 0;  // up to the end of the last record
+  std::uint64_t at = 0;
+  bool together = true;
+  for (const Slot& slot : slots) {
+    if (bytes_of(slot) != 0) {
+      used = at + bytes_of(slot);
+      together = together && slot.from == from + at;
+    }
+    at += slot.capacity;
+  }
+  if (together)
+    return file_->write_at(
+        address, data.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(used)));
+  std::vector<std::byte> gathered(static_cast<std::size_t>(used));
+  at = 0;
+  for (const Slot& slot : slots) {
+    const auto bytes =
+        data.subspan(static_cast<std::size_t>(slot.from), static_cast<std::size_t>(bytes_of(slot)));
+    std::copy(bytes.begin(), bytes.end(), gathered.begin() + static_cast<std::ptrdiff_t>(at));
+    at += slot.capacity;
+  }
+  return file_->write_at(address, gathered);
 }
 
 // Data first, then the header that describes it. A block that is used again keeps its head and the
 // capacities: only what its dbvars say of the content changes.
-Result<std::vector<BlockWriter::Placed>> BlockWriter::write_block(
-    std::span<const SmallRecord> records, std::span<const std::byte> data,
-    const StreamBlockShape* into) {
+Status BlockWriter::write_block(std::span<const SmallRecord> records,
+                                std::span<const std::byte> data, std::span<const Slot> slots,
+                                const StreamBlockShape* into, std::vector<Placed>& placed) {
   StreamBlock block;
   StreamBlockShape shape;
-  block.vars.reserve(records.size());
+  block.vars.reserve(slots.size());
   const std::uint64_t begin = into != nullptr ? into->position % plan_.chunk_bytes : fill_.back();
   block.position =
       into != nullptr ? into->position : (fill_.size() - 1) * plan_.chunk_bytes + begin;
   shape.position = block.position;
-  const std::uint64_t header = header_bytes(static_cast<std::uint32_t>(records.size()));
+  const std::uint64_t header = header_bytes(static_cast<std::uint32_t>(slots.size()));
   const std::uint64_t stream_at = stream_offset(fill_, plan_.chunk_bytes, block.position);
-  std::uint64_t data_bytes = 0;
-  for (const auto& record : records) data_bytes += record.bytes;
-  data = data.first(static_cast<std::size_t>(data_bytes));
-  BENTO_TRY(file_->write_at(plan_.address(local_task_, block.position + header), data));
+  BENTO_TRY(write_data(records, data, slots, plan_.address(local_task_, block.position + header)));
 
   if (miscounted_) BENTO_TRY(resume({}));
   std::uint64_t at = header;
-  std::vector<Placed> placed;
+  std::uint64_t data_bytes = 0;
   std::vector<Position> positions;
-  placed.reserve(records.size());
-  positions.reserve(records.size());
-  for (const auto& record : records) {
-    const auto hash =
-        fti::chunk_hash(record_kind(), data.subspan(static_cast<std::size_t>(at - header),
-                                                    static_cast<std::size_t>(record.bytes)));
+  std::vector<std::pair<std::size_t, Placed>> now;
+  now.reserve(slots.size());
+  positions.reserve(slots.size());
+  for (const Slot& slot : slots) {
+    shape.capacities.push_back(slot.capacity);
+    if (slot.record == Slot::kEmpty) {
+      block.vars.push_back(fti::v11::make_filler(stream_at + at, slot.capacity, record_kind()));
+      at += slot.capacity;
+      continue;
+    }
+    const SmallRecord& record = records[slot.record];
+    const auto hash = fti::chunk_hash(
+        record_kind(),
+        data.subspan(static_cast<std::size_t>(slot.from), static_cast<std::size_t>(record.bytes)));
     const std::uint64_t var_at =
         fti::v11::kDataBlockHeadBytes + block.vars.size() * fti::v11::kDbVarBytes;
-    placed.push_back({block.position + at, static_cast<std::uint32_t>(at - var_at), hash});
+    now.emplace_back(slot.record,
+                     Placed{block.position + at, static_cast<std::uint32_t>(at - var_at), hash});
     block.vars.push_back(
-        next_var(record.dataset, record.bytes, hash, stream_at + at, record.bytes));
-    shape.capacities.push_back(record.bytes);
+        next_var(record.dataset, record.bytes, hash, stream_at + at, slot.capacity));
     positions.push_back(block.position + at);
-    at += record.bytes;
+    data_bytes += record.bytes;
+    at += slot.capacity;
   }
   miscounted_ = true;
   if (into != nullptr) {
@@ -247,7 +355,8 @@ Result<std::vector<BlockWriter::Placed>> BlockWriter::write_block(
   miscounted_ = false;
   bytes_written_ += data_bytes;
   reuse_.note_written(std::move(shape), positions);
-  return placed;
+  for (const auto& [record, place] : now) placed[record] = place;
+  return {};
 }
 
 Status BlockWriter::write_file_block(std::uint64_t time_ns, bool complete) {

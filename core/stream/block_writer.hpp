@@ -154,9 +154,21 @@ class BlockWriter {
                      std::uint64_t bytes, std::vector<Record>& placed);
   Status write_part(Record part, ByteSource& data, const Room& room, const StreamBlockShape* into,
                     std::vector<Record>& placed);
-  Result<std::vector<Placed>> write_block(std::span<const SmallRecord> records,
-                                          std::span<const std::byte> data,
-                                          const StreamBlockShape* into);
+  /// A container of a block of small records, and what comes into it.
+  struct Slot {
+    static constexpr std::size_t kEmpty = ~std::size_t{0};
+    std::uint64_t capacity = 0;
+    std::size_t record = kEmpty;  ///< which of the records that are placed
+    std::uint64_t from = 0;       ///< where in their data it begins
+  };
+  Status write_block(std::span<const SmallRecord> records, std::span<const std::byte> data,
+                     std::span<const Slot> slots, const StreamBlockShape* into,
+                     std::vector<Placed>& placed);
+  Status write_fitting(std::span<const SmallRecord> records, std::span<const std::byte> data,
+                       std::vector<Placed>& placed);
+  Status write_data(std::span<const SmallRecord> records, std::span<const std::byte> data,
+                    std::span<const Slot> slots, std::uint64_t address);
+  static std::vector<Slot> slots_of(std::span<const SmallRecord> records);
   [[nodiscard]] std::size_t fitting(std::span<const SmallRecord> records,
                                     std::uint64_t bytes) const;
   Status write_hashed(std::uint64_t address, ByteSource& data, Record& record);

@@ -107,7 +107,8 @@ std::optional<StreamBlockShape> BlockWriter::take_free(const LargeSizes& sizes, 
                                                        std::vector<Box>& rest) {
   if (sizes.alignment > 1) return take_aligned(sizes, box);
   const std::uint64_t bytes = sizes.data_of(box);
-  auto free = reuse_.take_large(sizes.container_of(bytes));
+  auto free = sizes.sliceable ? reuse_.take_large(sizes.container_of(bytes))
+                              : reuse_.take_roomy(sizes.container_of(bytes));
   if (free || !sizes.sliceable || bytes < 2 * std::max(kLargeRecordBytes, sizes.element_bytes))
     return free;
   free = reuse_.take_for_part(sizes.container_of(bytes), sizes.smallest());

@@ -193,13 +193,15 @@ TEST_CASE("liveness: later sessions with fewer and more ranks mark everybody's s
       for (const std::uint32_t writer : {2u, 3u}) CHECK(box.containers(writer, 0) == "- -");
       box.reopen(6, step_of(4));
       box.sound();
-      CHECK(box.containers(0, 0) == "- - - 0+160");
-      CHECK(box.containers(3, 0) == "- - 0+160");
+      // Where FTI does not read the stream, a smaller record goes into a dead container.
+      const bool for_fti = hash == HashKind::kMd5;
+      CHECK(box.containers(0, 0) == (for_fti ? "- - - 0+160" : "- 0+160 -"));
+      CHECK(box.containers(3, 0) == (for_fti ? "- - 0+160" : "- 0+160"));
       CHECK(box.containers(5, 0) == "0+160");
       // The number of a container counts the dead too, its offset does not.
       const auto verdict = box.stream(3);
       CHECK(verdict.checkpoint.blocks.back().containers.back().containerid ==
-            (hash == HashKind::kMd5 ? 3 : 2));
+            (hash == HashKind::kMd5 ? 3 : 1));
       CHECK(verdict.fti_accepts() == (hash == HashKind::kMd5));
     }
 }

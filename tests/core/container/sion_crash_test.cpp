@@ -180,9 +180,13 @@ struct Counts {
 };
 
 /// A crashed container goes on being right: a session that commits without closing leaves the view
-/// as it was (META2 always lies inside a chunk here), and the next close makes a new one.
-void go_on(const MemoryFileSystem& disk, const Scenario& scenario, std::size_t session) {
-  const auto before = view_of(disk);
+/// as it was (META2 always lies inside a chunk here), and the next close makes a new one. What
+/// readers of the `old_view` rely on is what had content then, not what the session that died has
+/// put into space of the dead.
+void go_on(const MemoryFileSystem& disk, const Scenario& scenario, std::size_t session,
+           const std::optional<View>& old_view) {
+  auto before = view_of(disk);
+  if (old_view && same(old_view, before)) before = old_view;
   const std::size_t next = std::max<std::size_t>(session, 1);
   Scenario again = scenario;
   again.sessions.resize(std::max(again.sessions.size(), next + 1), {1, 1});
@@ -227,7 +231,7 @@ Counts die_everywhere(const MemoryFileSystem& start, const Scenario& scenario,
         REQUIRE(is_new(*view, *new_view, disk));
         ++counts.new_views;
       }
-      if (torn == FaultRule::kWhole && disk.exists("box")) go_on(disk, scenario, session);
+      if (torn == FaultRule::kWhole && disk.exists("box")) go_on(disk, scenario, session, old_view);
     }
   return counts;
 }

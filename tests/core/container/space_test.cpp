@@ -3,9 +3,12 @@
 /// \file
 /// A dataset that is overwritten for ever by ranks that take other parts of it in every step: what
 /// a rank wrote is overwritten by others, and its space is found all the same.
+#include <cstring>
+
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/offline/offline.hpp"
+#include "core/offline/verify_streams.hpp"
 #include "tests/core/container/container_support.hpp"
 #include "tests/core/container/crash_support.hpp"
 #include "tests/support/memory_file.hpp"
@@ -84,6 +87,71 @@ std::uint64_t bytes_after(std::uint64_t steps, std::uint64_t keep, Cuts cuts, bo
   return bytes;
 }
 
+/// Compressed pieces, of which no two steps have the same sizes.
+struct Pieces {
+  std::uint64_t count = 60;
+  std::uint64_t least = 3000;  ///< bytes
+  std::uint64_t more = 400;    ///< up to so many
+  std::uint64_t growth = 0;    ///< and so many in each step
+};
+
+std::vector<std::byte> stored_piece(const Pieces& pieces, std::uint64_t step, std::uint64_t piece) {
+  const std::uint64_t random = (step * 1000 + piece) * 0x9E3779B97F4A7C15u;
+  std::vector<std::byte> bytes(pieces.least + step * pieces.growth + (random >> 32) % pieces.more,
+                               std::byte{0x5A});
+  std::memcpy(bytes.data(), &random, sizeof random);
+  return bytes;
+}
+
+Box place_of(std::uint64_t piece) {
+  return {Dims{piece * 512}, Dims{512}};
+}
+
+bool holds_step(Container& box, const Pieces& pieces, DatasetNumber dataset, std::uint64_t step) {
+  for (std::uint64_t piece = 0; piece < pieces.count; ++piece) {
+    const auto found = box.find(dataset, place_of(piece));
+    if (!found || found->pieces.size() != 1) return false;
+    const auto stored = box.read_stored(found->records[found->pieces.front().record]);
+    if (!stored || *stored != stored_piece(pieces, step, piece)) return false;
+  }
+  return true;
+}
+
+/// Length of the stream of one rank that writes all pieces `steps` times, in sessions of so many
+/// steps. Every third step deletes the dataset and makes another one, if it `deletes`.
+std::uint64_t bytes_of_pieces(const Pieces& pieces, std::uint64_t steps, std::uint64_t a_session,
+                              bool deletes) {
+  const MemoryFileSystem disk;
+  ContainerOptions options = small_options(disk.opener());
+  options.chunk_bytes = 1u << 20;
+  DatasetNumber dataset = 0;
+  for (std::uint64_t step = 1; step <= steps;) {
+    auto box = step == 1 ? Container::create("box", false, options, make_self_communicator())
+                         : Container::open("box", true, options, make_self_communicator());
+    REQUIRE(box);
+    if (step == 1) dataset = (*box)->declare({}, 8, 1, 0);
+    if (step > 1) REQUIRE(holds_step(**box, pieces, dataset, step - 1));
+    for (std::uint64_t i = 0; i < a_session && step <= steps; ++i, ++step) {
+      if (deletes && step % 3 == 0) {
+        (*box)->remove(dataset);
+        dataset = (*box)->declare({}, 8, 1, 0);
+      }
+      for (std::uint64_t piece = 0; piece < pieces.count; ++piece)
+        REQUIRE(
+            (*box)->write_filtered(dataset, place_of(piece), 0, stored_piece(pieces, step, piece)));
+      REQUIRE((*box)->commit());
+      REQUIRE(holds_step(**box, pieces, dataset, step));
+    }
+    REQUIRE((*box)->close());
+  }
+  const auto offline = OfflineContainer::open("box", disk.opener());
+  REQUIRE(offline);
+  const auto verdict = verify_streams("box", disk.opener());
+  REQUIRE(verdict);
+  REQUIRE(verdict->count == 0);
+  return stream_bytes((*offline)->fill(0));
+}
+
 TEST_CASE("space: ranks that change places", "[core][container][space]") {
   REQUIRE(bytes_after(100, 1, equal, true) <= 2 * kCount * 8 + (1u << 20));
 }
@@ -97,6 +165,30 @@ TEST_CASE("space: cuts that move", "[core][container][space]") {
   // it does not go on growing.
   REQUIRE(bytes_after(100, 1, moving, false) <= 7 * kCount * 8);
   REQUIRE(bytes_after(400, 1, moving, true) <= 9 * kCount * 8);
+}
+
+TEST_CASE("space: compressed pieces whose sizes change", "[core][container][space]") {
+  // The steps that may be read, and what has fitted none of their blocks: it does not go on
+  // growing.
+  const Pieces small;
+  const std::uint64_t step = small.count * (small.least + small.more / 2);
+  REQUIRE(bytes_of_pieces(small, 60, 1, false) <= 6 * step);
+  REQUIRE(bytes_of_pieces(small, 60, 20, false) <= 6 * step);
+  REQUIRE(bytes_of_pieces(small, 60, 1, true) <= 6 * step);
+}
+
+TEST_CASE("space: compressed pieces that all grow a little", "[core][container][space]") {
+  const Pieces growing{60, 3000, 20, 30};
+  const std::uint64_t largest = growing.count * (growing.least + 60 * growing.growth);
+  REQUIRE(bytes_of_pieces(growing, 60, 1, false) <= 12 * largest);
+  REQUIRE(bytes_of_pieces(growing, 60, 20, false) <= 12 * largest);
+}
+
+TEST_CASE("space: large compressed pieces whose sizes change", "[core][container][space]") {
+  const Pieces large{4, 70'000, 60'000};
+  const std::uint64_t step = large.count * (large.least + large.more / 2);
+  REQUIRE(bytes_of_pieces(large, 60, 1, false) <= 6 * step);
+  REQUIRE(bytes_of_pieces(large, 60, 20, false) <= 6 * step);
 }
 
 }  // namespace
