@@ -42,6 +42,8 @@ with h5py.File("c.h5", "w") as f:
         hot[i] = np.arange(1024) + i
     f.flush()
     hot[150, 100:200] = 5
+    # Stored by columns, with a row that is left.
+    f.create_dataset("table", data=np.arange(60007 * 40.0).reshape(60007, 40), chunks=(1000, 1))
     f["named"] = np.dtype("i4")
     typed = f.create_dataset("group/typed", (64, 2000), dtype=f["named"])
     for i in reversed(range(8)):
@@ -50,7 +52,7 @@ with h5py.File("c.h5", "w") as f:
 """
 READ = """
 import h5py, numpy as np, sys
-chunks = {"rows": (1, 1024), "bands": (2048, 64), "packed": (100, 100), "grown": (1, 512), "hot": (1, 1024), "group/typed": (8, 2000)}
+chunks = {"rows": (1, 1024), "bands": (2048, 64), "packed": (100, 100), "grown": (1, 512), "hot": (1, 1024), "table": (30003, 1), "group/typed": (8, 2000)}
 where = sys.argv[1]
 parallel = {"driver": "mpio", "comm": __import__("mpi4py.MPI").MPI.COMM_WORLD} if where == "parallel" else {}
 changed = where == "changed"
@@ -81,6 +83,10 @@ with h5py.File("c.h5", "r", **parallel) as f:
     if changed:
         grown = np.concatenate([grown, [np.arange(512) - 1]])
     assert np.array_equal(f["grown"][...], grown)
+    table = np.arange(60007 * 40.0).reshape(60007, 40)
+    assert np.array_equal(f["table"][:, 17], table[:, 17]) and np.array_equal(f["table"][30000:], table[30000:])
+    mask = np.arange(table.size).reshape(table.shape) % 10007 == 3
+    assert parallel or np.array_equal(f["table"][mask], table[mask])
     hot = np.arange(1024.0) + np.arange(300.0)[:, None]
     hot[150, 100:200] = 5
     assert np.array_equal(f["hot"][...], hot)

@@ -9,6 +9,7 @@ and not many more reads than natively.
 """
 
 import os
+import resource
 import sys
 
 from harness import bento_env, check, native_env, python, run, run_test, say
@@ -154,12 +155,61 @@ def selections():
     print("right")
 
 
-PROGRAMS = {p.__name__: p for p in (every_tenth, lines, selections)}
+def table_columns():
+    """Single columns, in no order, of tables that were written as a whole, with chunks of a column or two."""
+    import h5py
+    import numpy as np
+
+    rows, columns = 60000, 40
+    values = np.arange(rows * columns, dtype="f8").reshape(rows, columns)
+    kinds = {"one": ("f8", (1000, 1)), "two": ("f8", (999, 2)), "converted": ("i4", (1000, 3))}
+    with h5py.File("table.h5", "w") as file:
+        for name, (kind, chunk) in kinds.items():
+            file.create_dataset(name, data=values.astype(kind) if name != "converted" else None, shape=values.shape,
+                                dtype=kind, chunks=chunk)
+        file["converted"][...] = values
+        file["one"][...] = values  # again, over what is there
+        file["two"][7:19, 3:8] = -1
+    rng = np.random.default_rng(3)
+    with h5py.File("table.h5", "r") as file:
+        cost = None
+        for name in kinds:
+            data = file[name]
+            wanted = values.copy()
+            if name == "two":
+                wanted[7:19, 3:8] = -1
+            assert (data[:, 5] == wanted[:, 5]).all(), name
+            cost = cost or Cost()
+            for column in rng.permutation(columns)[:20]:
+                assert (data[:, column] == wanted[:, column]).all(), (name, column)
+        print("cost", cost)
+        for name in kinds:
+            wanted = values.copy()
+            if name == "two":
+                wanted[7:19, 3:8] = -1
+            data = file[name]
+            assert (data[...] == wanted).all() and (data[1000:30000:7, 1:39] == wanted[1000:30000:7, 1:39]).all(), name
+            for row in rng.integers(rows, size=50):
+                assert (data[row] == wanted[row]).all(), (name, row)
+    # A conversion takes no memory for all of the table.
+    values = np.arange(400000 * 40, dtype="f8").reshape(400000, 40)
+    peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with h5py.File("converted.h5", "w") as file:
+        data = file.create_dataset("d", values.shape, "f4", chunks=(1000, 1))
+        before = peak()
+        data[...] = values
+        assert peak() - before < 64 << 10, f"{peak() - before} KiB"
+        assert (data[:, 11] == values[:, 11].astype("f4")).all() and (data[399998:] == values[399998:].astype("f4")).all()
+
+
+PROGRAMS = {p.__name__: p for p in (every_tenth, lines, table_columns, selections)}
 
 
 def test():
-    # Every element of the first would be a read of its own, and the second would read 30 MB for each line.
-    most = {"every_tenth": (2000, 70 << 20), "lines": (40 * STEPS * 2, 60 << 20)}
+    # Every element of the first would be a read of its own, the second would read 30 MB for each line, and the third 10 or 19 MB for
+    # each column.
+    # The columns are 24 MB in all.
+    most = {"every_tenth": (2000, 70 << 20), "lines": (40 * STEPS * 2, 60 << 20), "table_columns": (1000, 80 << 20)}
     for name in PROGRAMS:
         for env in (native_env(), bento_env()):  # which leaves containers
             found = run([python(), "-B", os.path.abspath(__file__), "--run", name], env, timeout=120)

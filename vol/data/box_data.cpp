@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vol/data/filtered_data.hpp"
+#include "vol/data/table_columns.hpp"
 
 namespace bento::vol {
 
@@ -16,6 +17,11 @@ Status write_box(Object* object, DatasetState& state, const Box& box, const std:
   if (bytes.size() >= kFilteredChunkBytes) {
     BENTO_ASSIGN(const bool filtered, write_filtered(object, state, box, data, written));
     if (filtered) return {};
+  }
+  BENTO_ASSIGN(const auto cut, cut_of_write(object, state, box));
+  if (cut) {
+    SpanSource source(bytes);
+    return write_table(state, box, *cut, source, written);
   }
   return state.file->container().write(state.number, box, state.element_bytes, bytes,
                                        state.range_of(bytes), written);
@@ -27,8 +33,10 @@ Result<bool> writes_in_strips(Object* object, DatasetState& state, const Box& bo
   return !filtered;
 }
 
-Status write_box(DatasetState& state, const Box& box, ByteSource& data,
+Status write_box(Object* object, DatasetState& state, const Box& box, ByteSource& data,
                  const WrittenMembers* written) {
+  BENTO_ASSIGN(const auto cut, cut_of_write(object, state, box));
+  if (cut) return write_table(state, box, *cut, data, written);
   return state.file->container().write(state.number, box, state.element_bytes, data, written);
 }
 

@@ -16,11 +16,11 @@ namespace bento::vol {
 /// filter that fails or is not available.
 Status write_box(Object* object, DatasetState& state, const Box& box, const std::byte* data,
                  const WrittenMembers* written);
-/// Can the elements of `box` be written while they are made? Not if they go through filters, or are
-/// to be compared.
+/// Can the elements of `box` be written while they are made? Not if they go through filters, or
+/// are to be compared.
 Result<bool> writes_in_strips(Object* object, DatasetState& state, const Box& box);
 /// Writes them. Errors: those of write_box(), and of `data`.
-Status write_box(DatasetState& state, const Box& box, ByteSource& data,
+Status write_box(Object* object, DatasetState& state, const Box& box, ByteSource& data,
                  const WrittenMembers* written);
 /// HDF5's fill value where nobody wrote. Errors: those of Container::find and Container::read, and
 /// kCorrupt for bytes that do not pass the filters.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// The chunks that a program has asked for. Records do not follow them: only HDF5's calls that name
-/// chunks do.
+/// The chunks that a program has asked for. Records do not follow them, but for columns of tables
+/// (table_columns.hpp) and pieces that go through filters: only HDF5's calls that name chunks do.
 #pragma once
 
 #include <cstdint>

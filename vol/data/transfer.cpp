@@ -311,7 +311,7 @@ Result<std::uint64_t> transfer_write(Object* object, DatasetState& state, const 
   }
   if (in_strips) {
     StripsToFile strips(object, state, types, plan.memory, buffer, box, keeps_members);
-    BENTO_TRY(write_box(state, box, strips, written));
+    BENTO_TRY(write_box(object, state, box, strips, written));
   } else {
     BENTO_TRY(write_copy(object, state, plan, types, buffer, written, keeps_members));
   }
