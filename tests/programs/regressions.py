@@ -7,6 +7,21 @@ prints the same."""
 from harness import bento_env, check, check_containers, native_env, python, run, run_test, say
 
 BUGS = {
+    # It was said to be allocated: all of its chunks, which are none, are there.
+    "a chunked dataset without elements has no space": """
+import h5py
+with h5py.File("f.h5", "w") as f:
+    for dims in (0,), (3, 0), (5, 4):
+        d = f.create_dataset("d%d%d" % (len(dims), dims[0]), dims, "i4", maxshape=(None,) * len(dims), chunks=(2,) * len(dims))
+        print(d.name, d.id.get_space_status(), d.id.get_storage_size())
+        d.resize([n + 3 for n in dims])
+        d[...] = 1
+        print(d.id.get_space_status(), d.id.get_storage_size())
+        d.resize([0] * len(dims))
+        print(d.id.get_space_status(), d.id.get_storage_size())
+with h5py.File("f.h5", "r") as f:
+    for name in f: print(name, f[name].id.get_space_status())
+""",
     # A deleted dataset's object address goes to the next object; its records must not.
     "a dataset at the address of a deleted one": """
 import h5py, numpy

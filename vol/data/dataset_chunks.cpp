@@ -217,10 +217,10 @@ Result<Allocation> allocation_of(Object* object, DatasetState& state) {
     } else {
       result.bytes = chunks->size() * chunk_bytes(grid, state);
     }
-    if (chunks->size() == grid.total)
-      result.status = H5D_SPACE_STATUS_ALLOCATED;
-    else if (chunks->size() != 0)
-      result.status = H5D_SPACE_STATUS_PART_ALLOCATED;
+    // A dataset without elements has all its chunks, which are none: natively that is none.
+    if (chunks->size() != 0)
+      result.status = chunks->size() == grid.total ? H5D_SPACE_STATUS_ALLOCATED
+                                                   : H5D_SPACE_STATUS_PART_ALLOCATED;
     return result;
   }
   const std::uint64_t bytes = extent.bytes(state.element_bytes);
