@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 namespace bento {
 
@@ -109,7 +110,7 @@ class Grid {
         if (has_width(stored.box))
           shorter[slowest_] = std::gcd(std::gcd(shorter[slowest_], stored.box.count[slowest_]),
                                        stored.box.start[slowest_]);
-      if (shorter.bytes(element_bytes_) >= kLeastCutBytes) grid_.chunk = shorter;
+      if (shorter.bytes(element_bytes_) >= kLeastCutBytes) grid_.chunk = std::move(shorter);
       cut_large();
     }
     return grid_.chunk.bytes(element_bytes_) <= kMostChunkBytes &&
@@ -125,7 +126,7 @@ class Grid {
       Dims part = grid_.chunk;
       part[slowest_] = all / parts;
       if (part.bytes(element_bytes_) > kLargeBytes) continue;
-      if (part.bytes(element_bytes_) >= kHandyBytes) grid_.chunk = part;
+      if (part.bytes(element_bytes_) >= kHandyBytes) grid_.chunk = std::move(part);
       return;
     }
   }
