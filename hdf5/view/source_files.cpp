@@ -2,6 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/view/source_files.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <memory>
@@ -73,22 +74,6 @@ std::vector<hsize_t> dims_of(const Dims& dims) {
   return {dims.view().begin(), dims.view().end()};
 }
 
-// What is written is dropped: only the place and the size of the stored bytes count. So the memory
-// that it comes from is never touched.
-Status adopt_chunk(hid_t dataset, ViewFile& view, const ViewChunk& chunk) {
-  const std::unique_ptr<void, decltype(&std::free)> nothing(
-      std::calloc(static_cast<std::size_t>(chunk.bytes), 1), &std::free);
-  const auto start = dims_of(chunk.start);
-  view.adopt_next(chunk.address, chunk.bytes);
-  if (nothing == nullptr ||
-      H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filter_mask, start.data(),
-                     static_cast<std::size_t>(chunk.bytes), nothing.get()) < 0 ||
-      !view.adopted())
-    return fail(Code::kInternal, fmt::format("native view: {} bytes at {} cannot be made a chunk",
-                                             chunk.bytes, chunk.address));
-  return {};
-}
-
 }  // namespace
 
 std::vector<std::string> read_notes(hid_t file) {
@@ -143,7 +128,22 @@ Result<DatasetHandle> create_chunked(hid_t file, const Dims& chunk, hid_t type, 
 Status adopt_chunks(hid_t file, ViewFile& view, hid_t dataset,
                     const std::vector<ViewChunk>& chunks) {
   BENTO_TRY(take_freed_space(file, view));
-  for (const ViewChunk& chunk : chunks) BENTO_TRY(adopt_chunk(dataset, view, chunk));
+  std::uint64_t most = 1;
+  for (const ViewChunk& chunk : chunks) most = std::max(most, chunk.bytes);
+  // What is written is dropped: only the place and the size of the stored bytes count. So the
+  // memory that it comes from is hardly touched.
+  const std::unique_ptr<void, decltype(&std::free)> nothing(
+      std::calloc(static_cast<std::size_t>(most), 1), &std::free);
+  for (const ViewChunk& chunk : chunks) {
+    const auto start = dims_of(chunk.start);
+    view.adopt_next(chunk.address, chunk.bytes);
+    if (nothing == nullptr ||
+        H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filter_mask, start.data(),
+                       static_cast<std::size_t>(chunk.bytes), nothing.get()) < 0 ||
+        !view.adopted())
+      return fail(Code::kInternal, fmt::format("native view: {} bytes at {} cannot be made a chunk",
+                                               chunk.bytes, chunk.address));
+  }
   return {};
 }
 
