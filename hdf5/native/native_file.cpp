@@ -123,7 +123,7 @@ Status NativeFile::assemble_once() {
   const ObjectTimes times = memory_ == nullptr ? ObjectTimes::kAsWanted : ObjectTimes::kNone;
   BENTO_TRY(
       open.create(fmt::format("{} as of step {}", container_->path(), container_->step().number()),
-                  skeleton.get(), times));
+                  skeleton.get(), times, LinkTables::kNone, FreedSpace::kUsedAgain));
   NativeDatasets datasets(container_->datasets(), records_, place, open.view(), open.id(), times,
                           memory_ == nullptr ? &out_ : nullptr);
   TreeCopy tree(

@@ -184,11 +184,12 @@ void DatasetViews::note_left_out(const std::string& path, const std::string& why
 
 // Where there may be mappings: what is faster to read. HDF5 reads a chunk through its chunk cache,
 // which copies it, if it fits in there (docs/benchmarks.md).
-bool DatasetViews::is_worth_it(const ViewGrid& grid, const DivertedDataset& subject,
+bool DatasetViews::is_worth_it(const ViewGrid& grid, const DivertedDataset& subject, bool filtered,
                                std::size_t mappings) const {
   const std::uint64_t chunk = grid.chunk.bytes(subject.element_bytes);
-  if (chunk < kLeastGridChunk) return false;
-  if (mappings > settings_.max_mappings || chunk >= kBeyondCache) return true;
+  const bool few = mappings <= settings_.max_mappings;
+  if (chunk < kLeastGridChunk && !(filtered && few)) return false;
+  if (filtered || !few || chunk >= kBeyondCache) return true;
   const bool rows =
       is_contiguous_in(Box::whole(subject.extent), {grid.chunks[0].start, grid.chunk});
   const std::uint64_t in_place = chunk * grid.chunks.size();
@@ -204,7 +205,7 @@ Result<std::optional<MadeDataset>> DatasetViews::make_grid(
   auto grid =
       view_grid(pieces, subject.extent, subject.element_bytes, static_cast<unsigned>(filters));
   if (!grid || grid->copied_bytes > kMostCopied || grid->copied_bytes > budget_) return made;
-  if (filters == 0 && !is_worth_it(*grid, subject, pieces.mappings.size())) return made;
+  if (!is_worth_it(*grid, subject, filters > 0, pieces.mappings.size())) return made;
   // Read first: damaged elements are no reason to have no view.
   auto copied = std::make_shared<std::vector<std::vector<std::byte>>>();
   for (const Box& box : grid->copied) {

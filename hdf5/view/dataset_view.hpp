@@ -63,7 +63,7 @@ class DatasetViews {
   /// No dataset, and a note that says why.
   MadeDataset left_out(const std::string& path, const std::string& why);
   [[nodiscard]] bool is_worth_it(const ViewGrid& grid, const DivertedDataset& subject,
-                                 std::size_t mappings) const;
+                                 bool filtered, std::size_t mappings) const;
   /// Nothing where the pieces make no grid that is worth it.
   Result<std::optional<MadeDataset>> make_grid(const std::shared_ptr<const DivertedDataset>& given,
                                                const ViewPieces& pieces);

@@ -18,12 +18,15 @@ OpenView::~OpenView() {
   (void)close();
 }
 
-Status OpenView::create(const std::string& name, hid_t like, ObjectTimes times, LinkTables tables) {
+Status OpenView::create(const std::string& name, hid_t like, ObjectTimes times, LinkTables tables,
+                        FreedSpace freed) {
   bool as_old = false;
   const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
   const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
   if ((view_->base() != 0 && H5Pset_userblock(creation.get(), view_->base()) < 0) ||
-      set_fapl_view(access.get(), view_) < 0)
+      set_fapl_view(access.get(), view_) < 0 ||
+      (freed == FreedSpace::kLeft &&
+       H5Pset_file_space_strategy(creation.get(), H5F_FSPACE_STRATEGY_NONE, false, 1) < 0))
     return fail(Code::kInternal, fmt::format("{}: its driver is refused", name));
   BENTO_TRY(keep_cache_small(access.get()));
   BENTO_TRY(relax_integrity_checks(access.get()));

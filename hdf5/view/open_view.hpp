@@ -21,6 +21,11 @@ namespace bento::vol {
 
 enum class LinkTables : std::uint8_t { kNone, kKept };
 
+/// What the library does later on with space that a program frees in the file. Where data is
+/// adopted, it must leave it: who deletes a dataset of a native view frees bytes of the container,
+/// which is to have them if the change is dropped.
+enum class FreedSpace : std::uint8_t { kLeft, kUsedAgain };
+
 /// Whatever happens, the library's file is closed before its place goes. Not thread-safe.
 class OpenView {
  public:
@@ -35,7 +40,7 @@ class OpenView {
   /// those of any new file if that is no id. Errors: kInternal, and those of the place.
   /// `tables`: has it a symbol table if that has one (symbol_table.hpp)?
   Status create(const std::string& name, hid_t like, ObjectTimes times = ObjectTimes::kAsWanted,
-                LinkTables tables = LinkTables::kNone);
+                LinkTables tables = LinkTables::kNone, FreedSpace freed = FreedSpace::kLeft);
   /// Closes the library's file, which allocates nothing after that, and stores what gathered in
   /// memory. All other ids in it must be closed. Returns the superblock, whose end of file is not
   /// set. Between the two `last` may change the file's bytes. Errors: as create(), kIo.

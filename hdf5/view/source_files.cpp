@@ -114,10 +114,12 @@ Result<DatasetHandle> create_chunked(hid_t file, const Dims& chunk, hid_t type, 
                                      hid_t dcpl, bool filtered) {
   const PlistHandle list(H5Pcopy(dcpl));
   const auto dims = dims_of(chunk);
-  // Nothing is allocated, and so nothing filled, before a chunk gets its place.
+  // Nothing is allocated, and so nothing filled, before a chunk gets its place. Where there is no
+  // chunk the library gives the fill value, unless it is never to fill.
   if ((!filtered && H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0) ||
       H5Pset_chunk(list.get(), static_cast<int>(dims.size()), dims.data()) < 0 ||
-      H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0)
+      H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0 ||
+      H5Pset_fill_time(list.get(), H5D_FILL_TIME_IFSET) < 0)
     return fail(Code::kInternal, "native view: the creation list of a chunked dataset is refused");
   DatasetHandle dataset(H5Dcreate_anon(file, type, space, list.get(), H5P_DEFAULT));
   if (!dataset.valid())

@@ -4,7 +4,7 @@
 """Datasets whose pieces make a grid are chunked datasets in the native view, and their chunks lie where the connector wrote them.
 
 The h5py wheel and parallel HDF5 without the plugin read them, by masks too; a stock program changes them, and the change is taken
-over; a damaged edge costs the view nothing; thousands of chunks; many ranks.
+over, or what it deleted is there again; a damaged edge costs the view nothing; thousands of chunks; many ranks.
 
     native_view_chunks.py
 """
@@ -101,6 +101,15 @@ with h5py.File("c.h5", "r+") as f:
     f["grown"].resize(5001, 0)
     f["grown"][5000] = np.arange(512) - 1
 """
+# What HDF5 frees would be the place of the next data.
+DELETE = """
+import h5py, numpy as np
+with h5py.File("c.h5", "r+") as f:
+    del f["bands"], f["packed"]
+    for i in range(20):
+        f[f"new{i}"] = np.ones(100000)
+    f.create_dataset("packed", data=np.ones(300000), chunks=(1000,), compression="gzip")
+"""
 EDGES = """
 import h5py, numpy as np
 with h5py.File("e.h5", "w") as f:
@@ -151,12 +160,24 @@ def without_damage():
     os.remove("e.h5")
 
 
+def drop_deletion():
+    """What a stock program deletes is there again when its changes are dropped."""
+    run([stock(), "-c", DELETE], native_env())
+    run([built("bin", "h5bento"), "view", "drop", "c.h5"], native_env())
+    run([python(), "-c", READ, "connector"], bento_env())
+    run([stock(), "-c", READ, "stock"], native_env())
+
+
 def main():
+    # Without checksums nobody would notice.
+    run([python(), "-c", WRITE], bento_env(HDF5_VOL_CONNECTOR="bento checksum=none"))
+    drop_deletion()
     run([python(), "-c", WRITE], bento_env())
     run([python(), "-c", READ, "connector"], bento_env())
     for reader in (stock(), python()):
         run([reader, "-c", READ, "stock"], native_env())
     mpirun(2, [python(), "-c", READ, "parallel"], native_env())
+    drop_deletion()
     run([stock(), "-c", CHANGE], native_env())
     run([stock(), "-c", READ, "changed"], native_env())
     run([built("bin", "h5bento"), "view", "take-over", "c.h5"], native_env())
