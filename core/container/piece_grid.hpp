@@ -29,10 +29,10 @@ struct ViewGrid {
   std::uint64_t copied_bytes = 0;  ///< of their elements
 };
 
-/// `filters`: how many the dataset has, 0 to 32. Nothing if the pieces make no grid: then more
-/// would have to be copied than a sixteenth of what is in place (or 64 KiB), or HDF5 allows no such
-/// chunks.
+/// `filters`: has the dataset any? Then plain pieces are no chunks. Nothing if the pieces make no
+/// grid: then more would have to be copied than a sixteenth of what is in place (or 64 KiB), or
+/// HDF5 allows no such chunks.
 std::optional<ViewGrid> view_grid(const ViewPieces& pieces, const Dims& extent,
-                                  std::uint64_t element_bytes, unsigned filters);
+                                  std::uint64_t element_bytes, bool filters);
 
 }  // namespace bento

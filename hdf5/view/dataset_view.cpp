@@ -202,9 +202,11 @@ Result<std::optional<MadeDataset>> DatasetViews::make_grid(
   std::optional<MadeDataset> made;
   const int filters = H5Pget_nfilters(subject.dcpl.get());
   if (filters < 0) return fail(Code::kInternal, "native view: a creation list is unreadable");
-  auto grid =
-      view_grid(pieces, subject.extent, subject.element_bytes, static_cast<unsigned>(filters));
-  if (!grid || grid->copied_bytes > kMostCopied || grid->copied_bytes > budget_) return made;
+  auto grid = view_grid(pieces, subject.extent, subject.element_bytes, filters > 0);
+  if (!grid || grid->copied_bytes > kMostCopied) return made;
+  // A view of a commit is made anew at each, and what was copied for the last one waits for its
+  // readers.
+  if (!job_.closing && !grid->copied.empty()) return made;
   if (!is_worth_it(*grid, subject, filters > 0, pieces.mappings.size())) return made;
   // Read first: damaged elements are no reason to have no view.
   auto copied = std::make_shared<std::vector<std::vector<std::byte>>>();
@@ -217,7 +219,6 @@ Result<std::optional<MadeDataset>> DatasetViews::make_grid(
     }
     copied->push_back(std::move(elements));
   }
-  budget_ -= grid->copied_bytes;
   made.emplace();
   BENTO_ASSIGN(made->dataset, create_chunked(main_, grid->chunk, subject.type.get(),
                                              subject.space.get(), subject.dcpl.get(), filters > 0));

@@ -26,22 +26,27 @@ with h5py.File("c.h5", "w") as f:
     for i in mixed(300):
         if i % 11:
             rows[i] = np.arange(1024) + i * 1024
-    bands = f.create_dataset("bands", (2048, 1024), "f8")
+    bands = f.create_dataset("bands", (512, 1024), "f8")
     for j in reversed(range(16)):
-        bands[:, j * 64 : j * 64 + 64] = np.arange(2048 * 64).reshape(2048, 64) + j
+        bands[:, j * 64 : j * 64 + 64] = np.arange(512 * 64).reshape(512, 64) + j
     packed = f.create_dataset("packed", (1000, 1003), "f4", chunks=(100, 100), compression="gzip", shuffle=True, fillvalue=3)
     for i in mixed(9):
         for j in mixed(11):
             packed[i * 100 : i * 100 + 100, j * 100 : j * 100 + 100] = np.full((100, min(100, 1003 - j * 100)), i * 11.5 + j)
     grown = f.create_dataset("grown", (7, 512), "i8", maxshape=(None, 512), chunks=(3, 100))
-    grown.resize(5000, 0)
-    for i in mixed(5000):
+    grown.resize(4200, 0)
+    for i in mixed(4200):
         grown[i] = np.arange(512) + i
     hot = f.create_dataset("hot", (300, 1024), "f8")
     for i in mixed(300):
         hot[i] = np.arange(1024) + i
     f.flush()
     hot[150, 100:200] = 5
+    # Small pieces of a chunk are stored as they are. HDF5 must not take a chunk of them for one that is shuffled.
+    shuffled = f.create_dataset("shuffled", data=np.arange(100000), chunks=(1000,), shuffle=True)
+    for i in range(4):
+        shuffled[i * 1000 : i * 1000 + 500] = np.arange(500) + i * 1000
+        shuffled[i * 1000 + 500 : i * 1000 + 1000] = np.arange(500) + i * 1000 + 500
     # Stored by columns, with a row that is left.
     f.create_dataset("table", data=np.arange(60007 * 40.0).reshape(60007, 40), chunks=(1000, 1))
     f["named"] = np.dtype("i4")
@@ -52,7 +57,7 @@ with h5py.File("c.h5", "w") as f:
 """
 READ = """
 import h5py, numpy as np, sys
-chunks = {"rows": (1, 1024), "bands": (2048, 64), "packed": (100, 100), "grown": (1, 512), "hot": (1, 1024), "table": (30003, 1), "group/typed": (8, 2000)}
+chunks = {"rows": (1, 1024), "bands": (512, 64), "packed": (100, 100), "grown": (1, 512), "hot": (1, 1024), "table": (30003, 1), "group/typed": (8, 2000)}
 where = sys.argv[1]
 parallel = {"driver": "mpio", "comm": __import__("mpi4py.MPI").MPI.COMM_WORLD} if where == "parallel" else {}
 changed = where == "changed"
@@ -71,7 +76,7 @@ with h5py.File("c.h5", "r", **parallel) as f:
     assert np.array_equal(f["rows"][:, 1000], wanted[:, 1000])
     bands = f["bands"][...]
     for j in range(16):
-        assert np.array_equal(bands[:, j * 64 : j * 64 + 64], np.arange(2048 * 64).reshape(2048, 64) + j), j
+        assert np.array_equal(bands[:, j * 64 : j * 64 + 64], np.arange(512 * 64).reshape(512, 64) + j), j
     packed = np.full((1000, 1003), 3, "f4")
     for i in range(9):
         for j in range(11):
@@ -79,10 +84,14 @@ with h5py.File("c.h5", "r", **parallel) as f:
     if changed:
         packed[250, 250:300] = 77
     assert np.array_equal(f["packed"][...], packed)
-    grown = np.arange(512) + np.arange(5000)[:, None]
+    grown = np.arange(512) + np.arange(4200)[:, None]
     if changed:
         grown = np.concatenate([grown, [np.arange(512) - 1]])
     assert np.array_equal(f["grown"][...], grown)
+    shuffled = np.arange(100000)
+    if changed:
+        shuffled[3003] = -3
+    assert np.array_equal(f["shuffled"][...], shuffled)
     table = np.arange(60007 * 40.0).reshape(60007, 40)
     assert np.array_equal(f["table"][:, 17], table[:, 17]) and np.array_equal(f["table"][30000:], table[30000:])
     mask = np.arange(table.size).reshape(table.shape) % 10007 == 3
@@ -98,17 +107,22 @@ import h5py, numpy as np
 with h5py.File("c.h5", "r+") as f:
     f["rows"][5, 7] = 99
     f["packed"][250, 250:300] = 77
-    f["grown"].resize(5001, 0)
-    f["grown"][5000] = np.arange(512) - 1
+    f["shuffled"][3003] = -3
+    f["grown"].resize(4201, 0)
+    f["grown"][4200] = np.arange(512) - 1
 """
 # What HDF5 frees would be the place of the next data.
 DELETE = """
 import h5py, numpy as np
-with h5py.File("c.h5", "r+") as f:
-    del f["bands"], f["packed"]
+with h5py.File("e.h5", "r+") as f:
+    del f["whole"]
     for i in range(20):
-        f[f"new{i}"] = np.ones(100000)
-    f.create_dataset("packed", data=np.ones(300000), chunks=(1000,), compression="gzip")
+        f[f"new{i}"] = np.ones(4000)
+"""
+READ_EDGES = """
+import h5py
+with h5py.File("e.h5") as f:
+    assert (f["whole"][...] == [[i // 64 + 0.5] * 64 for i in range(2050)]).all()
 """
 EDGES = """
 import h5py, numpy as np
@@ -117,6 +131,26 @@ with h5py.File("e.h5", "w") as f:
     for i in reversed(range(33)):
         whole[i * 64 : i * 64 + 64] = np.full((min(64, 2050 - i * 64), 64), i + 0.5)
     f["other"] = np.arange(100000)
+"""
+# Of "edges" the last chunk is copied, and "apart" can only be shown by a copy.
+COPIES = """
+import h5py, numpy as np, os, subprocess, sys
+def kind(name):
+    env = {key: value for key, value in os.environ.items() if not key.startswith("HDF5_")}
+    ask = "import h5py, sys; print(h5py.File('b.h5')[sys.argv[1]].is_virtual)"
+    done = subprocess.run([sys.argv[1], "-c", ask, name], env=env, capture_output=True, text=True)
+    return done.stdout.strip() or done.stderr
+with h5py.File("b.h5", "w") as f:
+    edges = f.create_dataset("edges", (1024, 16 * 33 + 8), "f8")
+    for i in reversed(range(34)):
+        edges[:, i * 16 : i * 16 + 16] = i
+    apart = f.create_dataset("apart", (100000,), "f8")
+    for i in range(8):
+        apart[i * i * 1500 : i * i * 1500 + 10000 + i] = i
+    if sys.argv[2] == "commit":
+        f.flush()
+        assert kind("edges") == "True", kind("edges")
+assert kind("edges") == "False" and kind("apart") == str(sys.argv[2] == "commit"), (kind("edges"), kind("apart"))
 """
 RANKS = """
 import h5py, numpy as np
@@ -161,29 +195,31 @@ def without_damage():
 
 
 def drop_deletion():
-    """What a stock program deletes is there again when its changes are dropped."""
+    """What a stock program deletes is there again when its changes are dropped. Without checksums nobody would notice."""
+    run([python(), "-c", EDGES], bento_env(HDF5_VOL_CONNECTOR="bento checksum=none"))
     run([stock(), "-c", DELETE], native_env())
-    run([built("bin", "h5bento"), "view", "drop", "c.h5"], native_env())
-    run([python(), "-c", READ, "connector"], bento_env())
-    run([stock(), "-c", READ, "stock"], native_env())
+    run([built("bin", "h5bento"), "view", "drop", "e.h5"], native_env())
+    run([python(), "-c", READ_EDGES], bento_env())
+    run([stock(), "-c", READ_EDGES], native_env())
 
 
 def main():
-    # Without checksums nobody would notice.
-    run([python(), "-c", WRITE], bento_env(HDF5_VOL_CONNECTOR="bento checksum=none"))
-    drop_deletion()
     run([python(), "-c", WRITE], bento_env())
     run([python(), "-c", READ, "connector"], bento_env())
     for reader in (stock(), python()):
         run([reader, "-c", READ, "stock"], native_env())
     mpirun(2, [python(), "-c", READ, "parallel"], native_env())
-    drop_deletion()
     run([stock(), "-c", CHANGE], native_env())
     run([stock(), "-c", READ, "changed"], native_env())
     run([built("bin", "h5bento"), "view", "take-over", "c.h5"], native_env())
     run([stock(), "-c", READ, "changed"], native_env())
     run([python(), "-c", READ, "changed"], bento_env())
+    drop_deletion()
     without_damage()
+    for settings in (" view_maps=4;view_copy=800K", " view_maps=100;view=commit"):
+        env = bento_env(HDF5_VOL_CONNECTOR="bento" + settings)
+        said = run([python(), "-c", COPIES, stock(), settings[-6:]], env)
+        check("not in the native view" not in said.text, said.text)
     for settings, kind in (("", "chunked"), (" files=2", "virtual")):
         mpirun(4, [python(), "-c", RANKS], bento_env(HDF5_VOL_CONNECTOR="bento" + settings))
         run([stock(), "-c", READ_RANKS, kind], native_env())
