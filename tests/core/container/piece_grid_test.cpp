@@ -65,7 +65,7 @@ TEST_CASE("grid: pieces of gigabytes are cut into equal parts", "[core][view]") 
   auto grid = view_grid(pieces, {4 * kRows, 1024}, kElement, false);
   REQUIRE(grid);
   CHECK(grid->chunk == Dims{kRows / 96, 1024});  // 256 MiB
-  REQUIRE(grid->chunks.size() == 4 * 96);
+  REQUIRE(grid->chunks.size() == std::size_t{4} * 96);
   CHECK(grid->chunks[97].address == (std::uint64_t{1} << 40) + (256u << 20));
   // A prime number of rows, each larger than what is handy.
   pieces = {};
