@@ -11,8 +11,8 @@ include(Catch)
 # What scripts/env says, also for whoever runs ctest by itself.
 set(H5BENTO_TEST_LAUNCHER "${CMAKE_COMMAND}" -E env "H5BENTO_BUILD=${PROJECT_BINARY_DIR}"
   "H5BENTO_SOURCE=${PROJECT_SOURCE_DIR}")
-# What costs each of some ten thousand processes time and changes nothing that is tested: Open MPI looks for network
-# adapters (0.2 s) and starts a daemon for a program without mpirun (0.1 s), and numpy starts threads.
+# What costs each process time and changes nothing that is tested: Open MPI looks for network adapters (0.2 s) and starts
+# a daemon for a program without mpirun (0.1 s), and numpy starts threads.
 list(APPEND H5BENTO_TEST_LAUNCHER "OMPI_MCA_mtl=^ofi,psm,psm2" "OMPI_MCA_btl=^ofi" OMPI_MCA_ess_singleton_isolated=1
   OPENBLAS_NUM_THREADS=1)
 if(H5BENTO_HDF5)

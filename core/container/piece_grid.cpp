@@ -32,7 +32,6 @@ struct Stored {
   Box box;
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  Encoding encoding = Encoding::kPlain;
   std::uint32_t filter_mask = 0;
 };
 
@@ -46,12 +45,6 @@ Box repeated(const ViewMapping& mapping, std::uint64_t i) {
   return box;
 }
 
-/// Is all of its source what the mapping shows, in the first file?
-bool is_whole(const ViewMapping& mapping, const ViewSource& source) {
-  return source.file == 0 && mapping.from == Box::whole(source.shape) &&
-         (source.encoding == Encoding::kPlain || mapping.repeat == 1);
-}
-
 class Grid {
  public:
   Grid(const ViewPieces& pieces, const Dims& extent, std::uint64_t element_bytes, bool filters)
@@ -62,7 +55,7 @@ class Grid {
     for (const Stored& stored : stored_)
       if (!adopt(stored) && !copy(stored.box)) return {};
     for (const ViewMapping& mapping : pieces_.mappings) {
-      if (is_whole(mapping, pieces_.sources[mapping.source])) continue;
+      if (may_be_chunks(mapping)) continue;
       for (std::uint64_t i = 0; i < mapping.repeat; ++i)
         if (!copy(repeated(mapping, i))) return {};
     }
@@ -71,19 +64,28 @@ class Grid {
   }
 
  private:
+  // Is all of its source what the mapping shows, in the first file, and stored as chunks are? A
+  // chunk that skips the filters is written wrongly by HDF5 1.14.5 and 2.0.0 if a filter leaves its
+  // size as it is (docs/hdf5-traps.md).
+  [[nodiscard]] bool may_be_chunks(const ViewMapping& mapping) const {
+    const ViewSource& source = pieces_.sources[mapping.source];
+    return source.file == 0 && mapping.from == Box::whole(source.shape) &&
+           source.encoding == (filters_ ? Encoding::kFiltered : Encoding::kPlain) &&
+           (!filters_ || mapping.repeat == 1);
+  }
+
   bool list_stored() {
     std::uint64_t boxes = 0;
     for (const ViewMapping& mapping : pieces_.mappings) {
       boxes += mapping.repeat;
       if (boxes > kMostChunks) return false;
       const ViewSource& source = pieces_.sources[mapping.source];
-      if (!is_whole(mapping, source)) continue;
+      if (!may_be_chunks(mapping)) continue;
       const std::uint64_t bytes = source.bytes / mapping.repeat;
       in_place_ += source.bytes;
       for (std::uint64_t i = 0; i < mapping.repeat; ++i)
-        stored_.push_back({repeated(mapping, i), source.address + i * bytes, bytes, source.encoding,
-                           source.filter_mask});
-      filtered_ = filtered_ || source.encoding == Encoding::kFiltered;
+        stored_.push_back(
+            {repeated(mapping, i), source.address + i * bytes, bytes, source.filter_mask});
     }
     return !stored_.empty();
   }
@@ -94,7 +96,6 @@ class Grid {
     std::map<std::vector<std::uint64_t>, std::uint64_t> votes;
     std::uint64_t most = 0;
     for (const Stored& stored : stored_) {
-      if (filtered_ && stored.encoding != Encoding::kFiltered) continue;
       std::uint64_t& votes_of_shape = votes[key_of(stored.box.count)];
       votes_of_shape += stored.box.count.bytes(element_bytes_);
       if (votes_of_shape <= most) continue;
@@ -103,7 +104,7 @@ class Grid {
     }
     slowest_ = 0;
     while (slowest_ + 1 < extent_.rank() && grid_.chunk[slowest_] == 1) ++slowest_;
-    if (!filtered_) {
+    if (!filters_) {
       Dims shorter = grid_.chunk;
       shorter[slowest_] = 0;
       for (const Stored& stored : stored_)
@@ -144,11 +145,8 @@ class Grid {
     const std::uint64_t count = stored.box.count[slowest_];
     if (!has_width(stored.box) || count % part != 0 || stored.box.start[slowest_] % part != 0)
       return false;
-    // A chunk that skips the filters is written wrongly by HDF5 1.14.5 and 2.0.0 if a filter leaves
-    // its size as it is (docs/hdf5-traps.md).
-    const bool plain = stored.encoding == Encoding::kPlain;
     const std::uint64_t chunks = count / part;
-    if (plain ? filters_ : chunks != 1) return false;
+    if (filters_ && chunks != 1) return false;
     if (grid_.chunks.size() + chunks > kMostChunks) return false;
     const std::uint64_t bytes = stored.bytes / chunks;
     for (std::uint64_t i = 0; i < chunks; ++i) {
@@ -195,7 +193,6 @@ class Grid {
   bool filters_;
   std::vector<Stored> stored_;
   std::uint64_t in_place_ = 0;
-  bool filtered_ = false;
   unsigned slowest_ = 0;  ///< the first dimension in which a chunk has more than one element
   std::set<std::vector<std::uint64_t>> copied_;  ///< where the chunks of grid_.copied begin
   ViewGrid grid_;

@@ -56,8 +56,8 @@ void write_box(hid_t dataset, hsize_t row, hsize_t rows, int value) {
                    values.data()) >= 0);
 }
 
-/// Columns from the last to the first, which become chunks in place; but for two columns, of which
-/// the edge is copied.
+/// Bands of columns from the last to the first, which become chunks in place. Of the last band only
+/// two columns lie within the extent, so it is copied.
 void write_bands(hid_t dataset) {
   constexpr hsize_t kWide = 14;
   const SpaceHandle space(H5Dget_space(dataset));

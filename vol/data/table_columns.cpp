@@ -21,7 +21,7 @@ constexpr std::uint64_t kMostRowBytes = 64;
 constexpr std::uint64_t kLeastChunkRows = 16;
 /// With fewer chunks beside each other, a record of all columns is read about as fast.
 constexpr std::uint64_t kLeastChunksBeside = 8;
-/// Each record costs the native view a mapping, and a read a search.
+/// Each record costs the native view a chunk or a mapping, and a read a search.
 constexpr std::uint64_t kLeastRecordBytes = 64u << 10;
 constexpr std::uint64_t kMostBeside = 64;
 /// Memory that the columns are gathered in: so many bytes, or this part of the table.
