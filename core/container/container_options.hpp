@@ -43,6 +43,8 @@ struct ContainerOptions {
   /// one.
   bool view_at_commits = false;
   double view_grace = 60;
+  /// A native view that cannot be made fails the close, and the one that is there stays.
+  bool view_required = false;
   /// Ranks see what others have written before it is committed, where they can.
   bool share_uncommitted = false;
   /// Where they cannot, the file is not opened.

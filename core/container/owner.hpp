@@ -113,6 +113,9 @@ class Owner {
   // owner_view.cpp
   Status complete(const ViewBuilder& view, Root& next);
   Status make_whole_length(File& handle, const FilePlan& part, std::span<const ChunkFill> writers);
+  /// So that a byte which is nobody's lies behind the last record. No rank may be writing.
+  static Status end_behind_records(File& handle, const FilePlan& part,
+                                   std::span<const ChunkFill> writers);
   Result<NativeView> build_view(const ViewBuilder& view, Root& next,
                                 std::vector<CatalogueSpace*>& spaces);
   Result<NativeView> view_or_note(const ViewBuilder& view, Root& next,

@@ -4,6 +4,7 @@
 /// The last part of a close: META2 and native view, built beside what is there, then switched on.
 /// Source: docs/format.md, "Order of writes in a commit".
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <exception>
 
@@ -73,6 +74,7 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
     BENTO_TRY(files_.make_durable(*handle));
     // A stock program that opens the file for writing cuts it off at the superblock's end of file.
     if (auto& superblock = built.superblocks[index]) {
+      BENTO_TRY(end_behind_records(*handle, part, writers));
       BENTO_ASSIGN(const std::uint64_t bytes, handle->size());
       BENTO_TRY(set_end_of_file(*superblock, bytes));
     }
@@ -105,6 +107,19 @@ Status Owner::make_whole_length(File& handle, const FilePlan& part,
   return bytes < end ? handle.truncate(end) : Status{};
 }
 
+// HDF5 takes what is freed at the end of a file off it, and puts there what comes next: a record
+// whose dataset a stock program deletes would be gone.
+Status Owner::end_behind_records(File& handle, const FilePlan& part,
+                                 std::span<const ChunkFill> writers) {
+  BENTO_ASSIGN(const std::uint64_t bytes, handle.size());
+  for (std::uint32_t task = 0; task < writers.size(); ++task)
+    if (const ChunkFill& fill = writers[task];
+        !fill.empty() &&
+        part.address(task, (fill.size() - 1) * part.chunk_bytes) + fill.back() == bytes)
+      return handle.write_at(bytes, std::array{std::byte{0}});
+  return {};
+}
+
 // A view that cannot be made is a note: the container is whole without it. Only a failing file is
 // an error.
 Result<NativeView> Owner::view_or_note(const ViewBuilder& view, Root& next,
@@ -114,7 +129,7 @@ Result<NativeView> Owner::view_or_note(const ViewBuilder& view, Root& next,
     auto made = guarded_view(view, next, spaces);
     if (made) {
       built = std::move(*made);
-    } else if (is_io_error(made.error())) {
+    } else if (is_io_error(made.error()) || state_.options.view_required) {
       return fail(std::move(made).error());
     } else {
       notes_.push_back(

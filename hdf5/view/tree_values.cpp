@@ -80,7 +80,8 @@ class AttributesInOrder {
     if (!order_) {
       order_ = H5_INDEX_NAME;
       if (count_ == 1) return {};
-      BENTO_ASSIGN(const AttributeHandle any, open(at, kind));
+      const auto any = open(at, kind);
+      if (!any) return fail(Error(any.error()));
       if (kind.corder_valid) order_ = H5_INDEX_CRT_ORDER;
     }
     if (count_ <= kFew) return {};
@@ -97,8 +98,15 @@ class AttributesInOrder {
   std::vector<std::string> names_;
 };
 
+std::string name_of_object(hid_t object) {
+  const auto name =
+      library_text([&](char* room, std::size_t bytes) { return H5Iget_name(object, room, bytes); });
+  return name && !name->empty() ? *name : "an object";
+}
+
 }  // namespace
 
+// An attribute that the library cannot open it meets again when it looks for the others.
 Result<bool> TreeCopy::copy_attributes(hid_t from, hid_t to, AttributePlace& place, Until until) {
   H5O_info2_t info{};
   if (H5Oget_info3(from, &info, H5O_INFO_NUM_ATTRS) < 0)
@@ -106,8 +114,15 @@ Result<bool> TreeCopy::copy_attributes(hid_t from, hid_t to, AttributePlace& pla
   AttributesInOrder attributes(from, info.num_attrs, place.order);
   for (; place.next < info.num_attrs; ++place.next) {
     H5A_info_t kind{};
-    BENTO_ASSIGN(const AttributeHandle old, attributes.open(place.next, kind));
-    BENTO_ASSIGN(const bool copied, copy_attribute(old.get(), kind, to, until));
+    auto old = attributes.open(place.next, kind);
+    if (!old) {
+      // What fails again is the attribute's own.
+      if (!left_out_ || attributes.open(place.next, kind)) return fail(std::move(old).error());
+      left_out_(name_of_object(from) + ": attributes", old.error().text);
+      place.next = info.num_attrs;
+      return true;
+    }
+    BENTO_ASSIGN(const bool copied, copy_attribute(old->get(), kind, to, until));
     if (!copied) return false;
   }
   return true;

@@ -187,7 +187,7 @@ Status recover_it(const std::string& path, h5bento_report& into) {
 
 Status build(const std::string& path) {
   return with_hdf5([&]() -> Status {
-    BENTO_TRY(rebuild_view(path));
+    BENTO_TRY(rebuild_view(path, {}, MissingView::kFails));
     return {};
   });
 }

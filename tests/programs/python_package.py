@@ -47,6 +47,8 @@ NEWER = """
         strange = h5py.h5d.create(file.create_group("folder").id, b"strange", h5py.h5t.COMPLEX_IEEE_F64LE, space)
         strange.write(h5py.h5s.ALL, h5py.h5s.ALL, np.array([1 + 2j, 3j, 4]), h5py.h5t.NATIVE_DOUBLE_COMPLEX)
         h5py.h5a.create(file["folder"].id, b"a", h5py.h5t.NATIVE_INT32, space).write(np.arange(3, dtype="i4"))
+        file["described"] = np.arange(5)
+        h5py.h5a.create(file["described"].id, b"b", h5py.h5t.COMPLEX_IEEE_F64LE, space)
         file["again"] = file["folder/strange"]
         file["last"] = "end"
 """
@@ -55,6 +57,8 @@ NEWER_READER = """
     with h5py.File(sys.argv[1], "r") as file:
         assert np.array_equal(file["known"][...], np.arange(50000.0)) and file["last"][()] == b"end"
         assert list(file["folder"].attrs["a"]) == [0, 1, 2]
+        assert list(file["described"]) == [0, 1, 2, 3, 4]
+        assert len(file["described"].attrs) == (1 if sys.argv[2] == "with" else 0)
         for name in ("folder/strange", "again"):
             if sys.argv[2] == "with":
                 values = np.zeros(3, "c16")

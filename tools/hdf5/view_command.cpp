@@ -69,7 +69,8 @@ Result<ExitStatus> status(Output& out, const std::string& path) {
 Result<ExitStatus> build(Output& out, const std::string& path) {
   BENTO_TRY(check_is_container(path));
   BENTO_TRY(start_hdf5());
-  BENTO_ASSIGN(const Notes notes, or_refusal(vol::rebuild_view(path), path));
+  BENTO_ASSIGN(const Notes notes,
+               or_refusal(vol::rebuild_view(path, {}, vol::MissingView::kFails), path));
   report(out, path, notes,
          is_joined_container(path) ? "the native view has a group for each file"
                                    : "the native view shows what is committed");

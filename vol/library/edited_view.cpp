@@ -33,9 +33,11 @@ Result<std::vector<std::string>> complete_again(Container& container,
   return container.notes();
 }
 
-Result<std::unique_ptr<Container>> open_to_write(const std::string& path, bool drop) {
+Result<std::unique_ptr<Container>> open_to_write(const std::string& path, bool drop,
+                                                 MissingView missing = MissingView::kNoted) {
   ContainerOptions options;
   options.drop_edited_view = drop;
+  options.view_required = missing == MissingView::kFails;
   return Container::open(path, true, options, make_self_communicator());
 }
 
@@ -139,14 +141,14 @@ Result<JoinedReport> repair_streams(const std::string& path, std::vector<std::st
   });
 }
 
-Result<std::vector<std::string>> rebuild_view(const std::string& path,
-                                              const ViewSettings& settings) {
+Result<std::vector<std::string>> rebuild_view(const std::string& path, const ViewSettings& settings,
+                                              MissingView missing) {
   if (is_joined_container(path)) {
     std::vector<std::string> notes;
     BENTO_TRY(repair_streams(path, notes, settings));
     return notes;
   }
-  BENTO_ASSIGN(const auto container, open_to_write(path, false));
+  BENTO_ASSIGN(const auto container, open_to_write(path, false, missing));
   return complete_again(*container, settings);
 }
 

@@ -17,11 +17,18 @@
 
 namespace bento::vol {
 
+/// Of a container whose native view cannot be made.
+enum class MissingView : std::uint8_t {
+  kNoted,  ///< it is without one, and the notes say so
+  kFails,  ///< that is an error, and what view there was stays
+};
+
 /// Builds the native view of what is committed. Returns what could not be shown. Errors: as
 /// Container::open for writing (kPermission if another program changed the view),
 /// build_native_view.
 Result<std::vector<std::string>> rebuild_view(const std::string& path,
-                                              const ViewSettings& settings = {});
+                                              const ViewSettings& settings = {},
+                                              MissingView missing = MissingView::kNoted);
 
 /// recover() with the native view: after a death, makes all that other readers see of what is
 /// committed, and says what is lost. Errors: as recover().
