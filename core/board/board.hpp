@@ -73,6 +73,12 @@ class Board {
     log_.rewritten(number, order, hash);
   }
   void moved(std::uint64_t number, std::span<const Record> placed) { log_.moved(number, placed); }
+  /// It is part of a record with this box, and stands for that: moved() next, before anything is
+  /// published. The other parts are gone().
+  void joined(std::uint64_t number, const Box& box, const WriteTimes& times) {
+    log_.joined(number, box, times);
+  }
+  void gone(std::uint64_t number) { log_.gone(number); }
   /// Only some elements of it were written. Before it is published.
   void gaps(std::uint64_t number, const RecordGaps& gaps) { log_.gaps(number, gaps); }
   /// All records so far are told of once more, or are gone.

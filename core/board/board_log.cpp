@@ -180,6 +180,18 @@ void LogWriter::gaps(std::uint64_t number, const RecordGaps& gaps) {
   gaps.encode(out_);
 }
 
+void LogWriter::joined(std::uint64_t number, const Box& box, const WriteTimes& times) {
+  kind(LogEntryKind::kJoined);
+  out_.varint(number);
+  put_box(out_, box);
+  times.encode(out_);
+}
+
+void LogWriter::gone(std::uint64_t number) {
+  kind(LogEntryKind::kGone);
+  out_.varint(number);
+}
+
 Status LogReader::read(ByteReader& in, LogEntry& entry) {
   BENTO_ASSIGN(const std::uint8_t kind, in.u8());
   entry.kind = static_cast<LogEntryKind>(kind);
@@ -228,6 +240,16 @@ Status LogReader::read(ByteReader& in, LogEntry& entry) {
       BENTO_ASSIGN(entry.number, in.varint());
       BENTO_ASSIGN(RecordGaps gaps, RecordGaps::decode(in));
       entry.gaps = std::make_shared<const RecordGaps>(std::move(gaps));
+      return {};
+    }
+    case LogEntryKind::kJoined: {
+      BENTO_ASSIGN(entry.number, in.varint());
+      BENTO_ASSIGN(entry.box, get_box(in));
+      BENTO_ASSIGN(entry.times, WriteTimes::decode(in));
+      return {};
+    }
+    case LogEntryKind::kGone: {
+      BENTO_ASSIGN(entry.number, in.varint());
       return {};
     }
   }

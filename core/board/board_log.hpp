@@ -34,14 +34,17 @@ enum class LogEntryKind : std::uint8_t {
   kMoved,      ///< a buffered record is in the file now, as one record or cut in several
   kGaps,       ///< of a record, only some elements were written
   kRewritten,  ///< a record in the file was written anew in its place
+  kJoined,     ///< a buffered record is a part of a larger one now, and stands for that
+  kGone,       ///< a buffered record is a part of another one now
 };
 
 struct LogEntry {
   LogEntryKind kind = LogEntryKind::kRestart;
   Record record;               ///< kBuffered, kPlaced
   BufferPlace place;           ///< kBuffered
-  WriteTimes times;            ///< kBuffered: of a record that had grown before
-  std::uint64_t number = 0;    ///< kGrew, kReplaced, kMoved, kGaps, kRewritten: which record
+  WriteTimes times;            ///< kBuffered: of a record that had grown before; kJoined
+  std::uint64_t number = 0;    ///< all but kRestart, kBuffered, kPlaced: which record
+  Box box;                     ///< kJoined
   Order order;                 ///< kReplaced, kRewritten
   Hash128 hash{};              ///< kRewritten
   unsigned dimension = 0;      ///< kGrew: along which,
@@ -61,6 +64,8 @@ class LogWriter {
   void rewritten(std::uint64_t number, const Order& order, const Hash128& hash);
   void moved(std::uint64_t number, std::span<const Record> placed);
   void gaps(std::uint64_t number, const RecordGaps& gaps);
+  void joined(std::uint64_t number, const Box& box, const WriteTimes& times);
+  void gone(std::uint64_t number);
 
   [[nodiscard]] std::span<const std::byte> view() const { return out_.view(); }
   void clear() { out_.clear(); }

@@ -113,6 +113,10 @@ Status OtherRecords::apply(Other& other, LogEntry& entry) {
       return rewrite(other, entry);
     case LogEntryKind::kGaps:
       return note_gaps(other, entry);
+    case LogEntryKind::kJoined:
+      return join(other, entry);
+    case LogEntryKind::kGone:
+      return drop(other, entry);
   }
   return {};
 }
@@ -195,6 +199,28 @@ Status OtherRecords::rewrite(Other& other, const LogEntry& entry) {
 Status OtherRecords::note_gaps(Other& other, const LogEntry& entry) {
   BENTO_ASSIGN(const Known* const one, known(other, entry.number));
   if (one->position != kNone) gaps_[{one->dataset, one->position}] = entry.gaps;
+  return {};
+}
+
+Status OtherRecords::join(Other& other, const LogEntry& entry) {
+  BENTO_ASSIGN(const Known* const one, known(other, entry.number));
+  if (one->position == kNone) return {};
+  Record record = index_.record(one->dataset, one->position);
+  if (entry.box.rank() != record.box.rank())
+    return fail(Code::kCorrupt,
+                fmt::format("log of rank {}: {} dimensions", other.rank, entry.box.rank()));
+  record.box = entry.box;
+  index_.replace(one->dataset, one->position, record);
+  times_[{one->dataset, one->position}] = entry.times;
+  return {};
+}
+
+Status OtherRecords::drop(Other& other, const LogEntry& entry) {
+  BENTO_ASSIGN(Known* const one, known(other, entry.number));
+  one->buffered = false;
+  if (one->position == kNone) return {};
+  hide(*one);
+  one->position = kNone;
   return {};
 }
 

@@ -118,6 +118,8 @@ class OtherRecords {
   Status rewrite(Other& other, const LogEntry& entry);
   Status move(Other& other, LogEntry& entry);
   Status note_gaps(Other& other, const LogEntry& entry);
+  Status join(Other& other, const LogEntry& entry);
+  Status drop(Other& other, const LogEntry& entry);
   void restart(Other& other);
   Result<std::size_t> put(const Record& record);
   Result<Known*> known(Other& other, std::uint64_t number);

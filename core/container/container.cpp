@@ -285,11 +285,14 @@ Status Container::write_record(Record& record, std::uint64_t element_bytes, Byte
   if (done && layout_fixed_) done = attach();
   if (done) {
     record.order = {order_count(record.dataset), state_.clock.now_ns(), my_rank()};
-    const bool may_grow = written == nullptr ||
-                          member_writes_.continues(record.dataset, written->members, exchanges_);
+    JoinsWith joins = JoinsWith::kAny;
+    if (written != nullptr)
+      joins = member_writes_.continues(record.dataset, written->members, exchanges_)
+                  ? JoinsWith::kLast
+                  : JoinsWith::kNone;
     const auto places = stream_.places_to_rewrite(record, bytes);
     if (places.empty()) {
-      done = stream_.write(record, element_bytes, data, bytes, range, may_grow);
+      done = stream_.write(record, element_bytes, data, bytes, range, joins);
     } else {
       const RecordReader::WrittenAnew anew(reader_, places);
       done = stream_.rewrite(record, data, range);

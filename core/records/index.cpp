@@ -254,6 +254,26 @@ Order Index::order(DatasetNumber dataset, std::size_t position) const {
   return at(dataset).meta[position].order;
 }
 
+bool Index::sees_all_of(DatasetNumber dataset, std::size_t position) const {
+  const PerDataset& entry = at(dataset);
+  if (entry.clipped_corners.empty()) return true;
+  const auto stored = entry.stored.begin() + static_cast<std::ptrdiff_t>(position * entry.stride());
+  const auto seen =
+      entry.clipped_corners.begin() + static_cast<std::ptrdiff_t>(position * entry.stride());
+  return std::equal(stored, stored + static_cast<std::ptrdiff_t>(entry.stride()), seen);
+}
+
+void Index::hide(DatasetNumber dataset, std::size_t position) {
+  Record hidden = record(dataset, position);
+  for (unsigned d = 0; d < hidden.box.rank(); ++d) hidden.box.count[d] = 0;
+  replace(dataset, position, hidden);
+}
+
+bool Index::is_hidden(DatasetNumber dataset, std::size_t position) const {
+  const PerDataset& entry = at(dataset);
+  return entry.rank() != 0 && entry.stored[position * entry.stride() + entry.rank()] == 0;
+}
+
 std::size_t Index::size(DatasetNumber dataset) const {
   const PerDataset* const found = datasets_.find(dataset);
   return found == nullptr ? 0 : found->meta.size();

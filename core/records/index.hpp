@@ -48,6 +48,12 @@ class Index {
   [[nodiscard]] Record record(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] const Location& where(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] Order order(DatasetNumber dataset, std::size_t position) const;
+  /// Is all of it seen that was written, as far as its extents tell?
+  [[nodiscard]] bool sees_all_of(DatasetNumber dataset, std::size_t position) const;
+  /// Nothing of a record that has dimensions is seen any more. Its place stays, since others count
+  /// from there.
+  void hide(DatasetNumber dataset, std::size_t position);
+  [[nodiscard]] bool is_hidden(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] std::size_t size(DatasetNumber dataset) const;
   /// Is the dataset declared, with neither records nor clips?
   [[nodiscard]] bool untouched(DatasetNumber dataset) const;

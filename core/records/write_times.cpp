@@ -12,6 +12,10 @@ void WriteTimes::add(std::uint64_t elements, std::uint64_t time_ns) {
   last_ = time_ns;
 }
 
+void WriteTimes::append(const WriteTimes& behind) {
+  for (const Part& part : behind.parts()) add(part.end - part.begin, part.time_ns);
+}
+
 std::vector<WriteTimes::Part> WriteTimes::parts() const {
   std::vector<Part> all;
   ByteReader in(packed_, std::endian::little, "times of writes");

@@ -28,6 +28,8 @@ class WriteTimes {
   };
 
   void add(std::uint64_t elements, std::uint64_t time_ns);
+  /// Those of what lies behind.
+  void append(const WriteTimes& behind);
   void clear() { *this = {}; }
   [[nodiscard]] bool empty() const { return packed_.empty(); }
   [[nodiscard]] std::vector<Part> parts() const;
@@ -37,6 +39,8 @@ class WriteTimes {
   [[nodiscard]] WriteTimes within(const Box& whole, const Box& inner) const;
   /// Of the first part; 0 if there is none.
   [[nodiscard]] std::uint64_t first_time() const;
+  /// Of the last part; 0 if there is none.
+  [[nodiscard]] std::uint64_t last_time() const { return last_; }
 
   void encode(ByteWriter& out) const;
   /// Errors: kCorrupt.

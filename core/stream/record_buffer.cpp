@@ -11,7 +11,10 @@ namespace bento {
 Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_t writer,
                                               std::uint64_t element_bytes,
                                               std::span<const std::byte> data,
-                                              const RecordGaps* gaps, RecordSlot& slot) {
+                                              const RecordGaps* gaps, JoinsWith joins,
+                                              RecordSlot& slot) {
+  if (joins == JoinsWith::kNone) end_growth();
+  const bool joins_any = joins == JoinsWith::kAny && gaps == nullptr;
   // Of what went through filters another rank must not read one half of each.
   // What lies between the elements of one with gaps still counts where it was written.
   const bool stays = gaps != nullptr || (board_ != nullptr && record.encoding != Encoding::kPlain);
@@ -22,6 +25,7 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
     if (replace(entry, record, data)) {
       entry.times.clear();
       if (board_ != nullptr) board_->replaced(entry.number, record.order);
+      entry.joins = joins_any;
       growing_ = *found + 1 == entries_.size();
       slot = entry.slot;
       return Added::kReplaced;
@@ -29,6 +33,7 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   }
   if (growing_ && gaps == nullptr && !entries_.empty() && record.encoding == Encoding::kPlain &&
       grow(record, data)) {
+    entries_.back().joins &= joins_any;
     slot = entries_.back().slot;
     return Added::kGrew;
   }
@@ -38,6 +43,7 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   entry.bytes = data.size();
   entry.element_bytes = record.encoding == Encoding::kPlain ? element_bytes : 0;
   entry.key = replaces ? key : hash_of(record.box, record.dataset);
+  entry.joins = joins_any;
   Record added = record;
   added.where = {writer, kBufferedBit | entry.offset};
   added.stored_bytes = data.size();
@@ -196,6 +202,12 @@ Status RecordBuffer::drop_first(std::size_t count) {
   entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(count));
   find_anew();
   return entries_.empty() ? buffer_.clear() : Status{};
+}
+
+Status RecordBuffer::drop(const std::vector<bool>& these) {
+  std::size_t at = 0;
+  std::erase_if(entries_, [&](const Entry&) { return these[at++]; });
+  return drop_first(0);
 }
 
 const WriteTimes* RecordBuffer::times_of(DatasetNumber dataset, std::size_t position) const {

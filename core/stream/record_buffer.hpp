@@ -29,6 +29,13 @@ struct RecordSlot {
   std::size_t position;  ///< in Index
 };
 
+/// With which other records that wait a write may become one.
+enum class JoinsWith : std::uint8_t {
+  kNone,
+  kLast,  ///< it may make the last write's record longer
+  kAny,   ///< and what it is part of may be joined with others before that goes out
+};
+
 class RecordBuffer {
  public:
   struct Entry {
@@ -40,6 +47,7 @@ class RecordBuffer {
     WriteTimes times;                 ///< of its parts, if it grew and they are kept
     std::uint64_t number = 0;         ///< on the board
     bool grew = false;
+    bool joins = false;  ///< with any
   };
   enum class Added {
     kNew,
@@ -73,7 +81,8 @@ class RecordBuffer {
   /// Takes a copy of `data`, as `writer`. What became of it, and which record it is part of.
   /// `gaps`, if it is not null, says which elements of it count. Errors: those of Index::add().
   Result<Added> add(const Record& record, std::uint32_t writer, std::uint64_t element_bytes,
-                    std::span<const std::byte> data, const RecordGaps* gaps, RecordSlot& slot);
+                    std::span<const std::byte> data, const RecordGaps* gaps, JoinsWith joins,
+                    RecordSlot& slot);
   /// Drops what later writes have covered, so that the buffer holds each element at most once. All
   /// records of the index must be here; they get new places in it. Ranks that have not come to the
   /// latest call of all would miss something: not before may_compact(). Errors: those of the index.
@@ -83,6 +92,26 @@ class RecordBuffer {
   }
   /// Bytes after the last compact().
   [[nodiscard]] std::uint64_t compacted_bytes() const { return compacted_bytes_; }
+
+  /// A record that several which wait here make together.
+  struct Joined {
+    Record record;  ///< has no place yet
+    std::uint64_t element_bytes = 0;
+    std::uint64_t offset = 0;        ///< of its bytes in JoinedRecords::data
+    WriteTimes times;                ///< of its parts, if they are kept
+    std::vector<std::size_t> parts;  ///< in entries()
+  };
+  struct JoinedRecords {
+    std::vector<std::byte> data;  ///< one record behind the other
+    std::vector<Joined> records;
+  };
+  /// Which records that may be joined with any make larger boxes, of up to `most_bytes`. Where only
+  /// this rank writes, in whatever order they were written; else those of a dataset each of which
+  /// continues the one before, as if it had grown. No record that is in the stream may have become
+  /// later than one that is here.
+  [[nodiscard]] JoinedRecords join(std::uint64_t most_bytes) const;
+  /// These entries are in the stream now. Errors: as Board::publish().
+  Status drop(const std::vector<bool>& these);
 
   /// Is the record that lies there in a buffer? Then read() gives its bytes, from `skip` on.
   [[nodiscard]] static bool holds(const Location& where) {
@@ -132,6 +161,12 @@ class RecordBuffer {
   bool grow(const Record& record, std::span<const std::byte> data);
   Status compact_dataset(DatasetNumber dataset, std::span<const Entry* const> group,
                          std::vector<std::byte>& fresh, std::vector<Entry>& kept);
+  void join_dataset(const std::vector<std::size_t>& entries, std::uint64_t most_bytes,
+                    JoinedRecords& out) const;
+  [[nodiscard]] std::vector<Joined> join_in_any_order(const std::vector<std::size_t>& entries,
+                                                      std::uint64_t most_elements) const;
+  [[nodiscard]] std::vector<Joined> join_in_turn(const std::vector<std::size_t>& entries,
+                                                 std::uint64_t most_elements) const;
   void find_anew();
 
   Index& index_;

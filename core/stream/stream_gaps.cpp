@@ -12,7 +12,7 @@ Status StreamWriter::write_with_gaps(const Record& record, std::uint64_t element
                                      std::span<const std::byte> data, const SharedGaps& gaps,
                                      const ValueRange& range) {
   SpanSource source(data);
-  return add({record, element_bytes, range, gaps}, source, data.size());
+  return add({record, element_bytes, range, gaps, JoinsWith::kLast}, source, data.size());
 }
 
 const RecordGaps* StreamWriter::gaps_of(const Slot& slot) const {
@@ -51,12 +51,10 @@ Status StreamWriter::write_boxes_of(const Slot& slot, const RecordGaps& gaps,
 
 // Nobody will see the record any more. Its place in the index stays, since others count from there.
 void StreamWriter::drop(const Slot& slot) {
-  Record record = index_.record(slot.dataset, slot.position);
-  blocks_.add_orphan(record.where.offset);
-  for (unsigned d = 0; d < record.box.rank(); ++d) record.box.count[d] = 0;
-  index_.replace(slot.dataset, slot.position, record);
+  blocks_.add_orphan(index_.where(slot.dataset, slot.position).offset);
+  index_.hide(slot.dataset, slot.position);
   gaps_.erase({slot.dataset, slot.position});
-  std::erase_if(uncommitted_, [&](const Slot& each) {
+  forget_slots([&](const Slot& each) {
     return each.dataset == slot.dataset && each.position == slot.position;
   });
 }

@@ -12,9 +12,6 @@ namespace {
 /// Records that grew to so many bytes make room for the next one: memory that is used again costs
 /// far less than its first use.
 constexpr std::uint64_t kMostGrownBytes = 1u << 20;
-/// No record grows to more: what it was made of is then still in the processor's cache when it is
-/// written. Those of up to kVerifyBytes would be read as a whole for any part of them.
-constexpr std::uint64_t kLongestGrownBytes = 2u << 20;
 }  // namespace
 
 StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
@@ -38,15 +35,14 @@ void StreamWriter::become(std::uint32_t writer) {
 
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes,
                            std::span<const std::byte> data, const ValueRange& range,
-                           bool may_grow) {
+                           JoinsWith joins) {
   SpanSource source(data);
-  return write(record, element_bytes, source, data.size(), range, may_grow);
+  return write(record, element_bytes, source, data.size(), range, joins);
 }
 
 Status StreamWriter::write(const Record& record, std::uint64_t element_bytes, ByteSource& data,
-                           std::uint64_t bytes, const ValueRange& range, bool may_grow) {
-  if (!may_grow) buffer_.end_growth();
-  return add({record, element_bytes, range, nullptr}, data, bytes);
+                           std::uint64_t bytes, const ValueRange& range, JoinsWith joins) {
+  return add({record, element_bytes, range, nullptr, joins}, data, bytes);
 }
 
 Status StreamWriter::add(const Write& write, ByteSource& data, std::uint64_t bytes) {
@@ -129,7 +125,8 @@ Status StreamWriter::rewrite(const Record& record, ByteSource& data, const Value
 Status StreamWriter::buffer(const Write& write, std::span<const std::byte> data) {
   Slot slot{};
   const auto add = [&] {
-    return buffer_.add(write.record, writer(), write.element_bytes, data, write.gaps.get(), slot);
+    return buffer_.add(write.record, writer(), write.element_bytes, data, write.gaps.get(),
+                       write.joins, slot);
   };
   BENTO_ASSIGN(auto added, add());
   if (added == RecordBuffer::Added::kFull) {
@@ -173,9 +170,7 @@ void StreamWriter::forget(DatasetNumber dataset) {
     const Location where = index_.record(slot.dataset, slot.position).where;
     if (!buffered(where)) blocks_.add_orphan(where.offset);
   }
-  told_ -= static_cast<std::size_t>(std::count_if(
-      uncommitted_.begin(), uncommitted_.begin() + static_cast<std::ptrdiff_t>(told_), theirs));
-  std::erase_if(uncommitted_, theirs);
+  forget_slots(theirs);
   const auto of_theirs = [&](const auto& each) { return each.first.first == dataset; };
   std::erase_if(times_, of_theirs);
   std::erase_if(gaps_, of_theirs);
@@ -249,6 +244,7 @@ Status StreamWriter::flush_buffer() {
   buffer_.end_growth();
   std::size_t done = 0;
   Status status = flush_left();
+  if (status) status = flush_joined();
   while (done < buffer_.entries().size() && status)
     status = is_small(buffer_.entries()[done]) ? flush_small(done) : flush_large(done);
   auto dropped = buffer_.drop_first(done);
@@ -259,7 +255,7 @@ Status StreamWriter::write_copy(const Record& record, std::uint64_t element_byte
                                 std::span<const std::byte> data, const ValueRange& range) {
   if (buffer_.bytes() + data.size() > buffer_bytes_) BENTO_TRY(flush(true));
   blocks_.allow_beyond_limit(true);
-  Status done = write(record, element_bytes, data, range, false);
+  Status done = write(record, element_bytes, data, range, JoinsWith::kNone);
   blocks_.allow_beyond_limit(false);
   return done;
 }
@@ -302,23 +298,27 @@ Status StreamWriter::flush_large(std::size_t& done) {
                                    entry.element_bytes, source, data.size()));
   ++done;
   if (board_ != nullptr) board_->moved(entry.number, placed);
+  return settle(entry.slot, entry.times, std::move(placed));
+}
+
+Status StreamWriter::settle(const Slot& slot, const WriteTimes& all_times,
+                            std::vector<Record> placed) {
   std::vector<WriteTimes> times(placed.size());
   std::uint64_t cut = 0;
-  for (std::size_t i = 0; i < placed.size() && !entry.times.empty(); ++i) {
-    times[i] = entry.times.slice(cut, cut + placed[i].box.elements());
+  for (std::size_t i = 0; i < placed.size() && !all_times.empty(); ++i) {
+    times[i] = all_times.slice(cut, cut + placed[i].box.elements());
     placed[i].order.time_ns = times[i].first_time();
     cut += placed[i].box.elements();
   }
-  index_.replace(entry.slot.dataset, entry.slot.position, placed.front());
-  note_times(entry.slot, std::move(times.front()));
+  index_.replace(slot.dataset, slot.position, placed.front());
+  note_times(slot, std::move(times.front()));
   for (std::size_t i = 1; i < placed.size(); ++i) {
     BENTO_ASSIGN(const std::size_t position, index_.add(placed[i]));
-    uncommitted_.push_back({entry.slot.dataset, position});
-    note_range(uncommitted_.back(), range_of(entry.slot));
+    uncommitted_.push_back({slot.dataset, position});
+    note_range(uncommitted_.back(), range_of(slot));
     note_times(uncommitted_.back(), std::move(times[i]));
-    if (const auto gaps = gaps_.find({entry.slot.dataset, entry.slot.position});
-        gaps != gaps_.end())
-      gaps_[{entry.slot.dataset, position}] = gaps->second;
+    if (const auto gaps = gaps_.find({slot.dataset, slot.position}); gaps != gaps_.end())
+      gaps_[{slot.dataset, position}] = gaps->second;
   }
   return {};
 }

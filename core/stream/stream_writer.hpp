@@ -64,14 +64,14 @@ class StreamWriter {
   /// Adds one record. `record` comes without location and hash; `data` is its bytes and must hold
   /// box.elements() * element_bytes bytes unless filtered. The index knows the record when this
   /// returns. Errors: kNoSpace, kIo (nothing of the record is then visible), kNoSpace naming chunk=
-  /// for an element that fits no chunk. Unless it `may_grow`, the last write's record does not
-  /// become longer by this one.
+  /// for an element that fits no chunk.
   Status write(const Record& record, std::uint64_t element_bytes, std::span<const std::byte> data,
-               const ValueRange& range = ValueRange::everything(), bool may_grow = true);
+               const ValueRange& range = ValueRange::everything(),
+               JoinsWith joins = JoinsWith::kAny);
   /// The same of `bytes` bytes that are made while they are written. Errors: those of `data`, too.
   Status write(const Record& record, std::uint64_t element_bytes, ByteSource& data,
                std::uint64_t bytes, const ValueRange& range = ValueRange::everything(),
-               bool may_grow = true);
+               JoinsWith joins = JoinsWith::kAny);
   /// Where the record lies that this one, of `bytes` bytes, would take the place of: this rank has
   /// written the same box before, as a large record, no commit has stored that, and no rank that
   /// still sees it may not see this one. One place for each of its parts; none: write() it.
@@ -169,12 +169,17 @@ class StreamWriter {
   [[nodiscard]] const std::vector<Position>& orphans() const { return blocks_.orphans(); }
 
  private:
+  /// No record grows to more: what it was made of is then still in the processor's cache when it is
+  /// written. Those of up to kVerifyBytes would be read as a whole for any part of them.
+  static constexpr std::uint64_t kLongestGrownBytes = 2u << 20;
+
   /// What is written beside its bytes.
   struct Write {
     const Record& record;
     std::uint64_t element_bytes;
     const ValueRange& range;
     const SharedGaps& gaps;
+    JoinsWith joins;
   };
   /// The parts of one large record.
   struct Large {
@@ -189,6 +194,13 @@ class StreamWriter {
   Status compact();
   Status flush_buffer();
   Status flush_left();
+  Status flush_joined();
+  Status write_joined(const RecordBuffer::JoinedRecords& joined, std::vector<bool>& gone);
+  /// A joined record is in the stream.
+  Status settle_joined(const RecordBuffer::Joined& joined, std::vector<Record> placed,
+                       std::vector<bool>& gone);
+  /// One that waited is, as one record or cut in several.
+  Status settle(const Slot& slot, const WriteTimes& times, std::vector<Record> placed);
   [[nodiscard]] bool is_small(const RecordBuffer::Entry& entry) const {
     return blocks_.is_small({entry.slot.dataset, entry.bytes});
   }
@@ -204,6 +216,13 @@ class StreamWriter {
   [[nodiscard]] Record placed_at(Record record, const BlockWriter::Placed& place) const;
   Status write_boxes_of(const Slot& slot, const RecordGaps& gaps, const ReadRecord& read);
   void drop(const Slot& slot);
+  /// They are no longer among uncommitted_.
+  template <class Which>
+  void forget_slots(const Which& which) {
+    told_ -= static_cast<std::size_t>(std::count_if(
+        uncommitted_.begin(), uncommitted_.begin() + static_cast<std::ptrdiff_t>(told_), which));
+    std::erase_if(uncommitted_, which);
+  }
   void note_times(const Slot& slot, WriteTimes times);
   void note_range(const Slot& slot, const ValueRange& range);
 

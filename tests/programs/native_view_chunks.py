@@ -21,9 +21,14 @@ def mixed(count):
     numbers = list(range(count))
     order.shuffle(numbers)
     return numbers
+def apart(count):
+    "Neighbours are of different commits, or they would become one piece."
+    for rest in (0, 1):
+        yield from (i for i in mixed(count) if i % 2 == rest)
+        f.flush()
 with h5py.File("c.h5", "w") as f:
     rows = f.create_dataset("rows", (300, 1024), "f8", fillvalue=-1)
-    for i in mixed(300):
+    for i in apart(300):
         if i % 11:
             rows[i] = np.arange(1024) + i * 1024
     bands = f.create_dataset("bands", (512, 1024), "f8")
@@ -35,10 +40,10 @@ with h5py.File("c.h5", "w") as f:
             packed[i * 100 : i * 100 + 100, j * 100 : j * 100 + 100] = np.full((100, min(100, 1003 - j * 100)), i * 11.5 + j)
     grown = f.create_dataset("grown", (7, 512), "i8", maxshape=(None, 512), chunks=(3, 100))
     grown.resize(4200, 0)
-    for i in mixed(4200):
+    for i in apart(4200):
         grown[i] = np.arange(512) + i
     hot = f.create_dataset("hot", (300, 1024), "f8")
-    for i in mixed(300):
+    for i in apart(300):
         hot[i] = np.arange(1024) + i
     f.flush()
     hot[150, 100:200] = 5
@@ -51,7 +56,7 @@ with h5py.File("c.h5", "w") as f:
     f.create_dataset("table", data=np.arange(60007 * 40.0).reshape(60007, 40), chunks=(1000, 1))
     f["named"] = np.dtype("i4")
     typed = f.create_dataset("group/typed", (64, 2000), dtype=f["named"])
-    for i in reversed(range(8)):
+    for i in apart(8):
         typed[i * 8 : i * 8 + 8] = i
     f["second name"] = typed
 """
@@ -128,7 +133,9 @@ EDGES = """
 import h5py, numpy as np
 with h5py.File("e.h5", "w") as f:
     whole = f.create_dataset("whole", (2050, 64), "f8")
-    for i in reversed(range(33)):
+    for i in (*range(0, 33, 2), *range(1, 33, 2)):
+        if i == 1:
+            f.flush()  # or neighbours would become one piece
         whole[i * 64 : i * 64 + 64] = np.full((min(64, 2050 - i * 64), 64), i + 0.5)
     f["other"] = np.arange(100000)
 """
@@ -203,7 +210,45 @@ def drop_deletion():
     run([stock(), "-c", READ_EDGES], native_env())
 
 
+# The last record of the file ends it, where HDF5 would take off what is freed.
+LAST = """
+import sys
+import h5py, numpy as np
+values = lambda k: np.random.default_rng(k).random((256, 512))
+if sys.argv[1] == "write":
+    with h5py.File("l.h5", "w") as f:
+        for k in range(12):
+            f.create_dataset(f"x{k}", data=values(k), **eval(sys.argv[2]))
+elif sys.argv[1] == "change":
+    with h5py.File("l.h5", "r+") as f:
+        exec(sys.argv[2])
+else:
+    with h5py.File("l.h5") as f:
+        for k in range(12):
+            assert (f[f"x{k}"][...] == values(k)).all(), k
+"""
+
+
+def drop_change_of_the_last():
+    connector = bento_env(HDF5_VOL_CONNECTOR="bento checksum=none")
+    delete = "del f['x11']; f['y'] = np.full(200000, 7.)"
+    for layout, work in (
+        ("{}", delete),
+        ("{'chunks': (64, 512)}", delete),
+        ("{'chunks': (64, 64), 'compression': 'gzip'}", "f['x11'][255, 511] = 0"),
+    ):
+        run([python(), "-c", LAST, "write", layout], connector)
+        before = os.path.getsize("l.h5")
+        run([stock(), "-c", LAST, "change", work], native_env())
+        check(os.path.getsize("l.h5") >= before, f"{layout}: {os.path.getsize('l.h5')} of {before} bytes")
+        run([built("bin", "h5bento"), "view", "drop", "l.h5"], native_env())
+        run([python(), "-c", LAST, "read"], connector)
+        run([stock(), "-c", LAST, "read"], native_env())
+    os.remove("l.h5")
+
+
 def main():
+    drop_change_of_the_last()
     run([python(), "-c", WRITE], bento_env())
     run([python(), "-c", READ, "connector"], bento_env())
     for reader in (stock(), python()):

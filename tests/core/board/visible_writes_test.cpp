@@ -162,6 +162,25 @@ class Program {
     return comm_.rank() == who ? container_->publish() : Status{};
   }
 
+  /// Rows of several datasets, one of each after the other: what waits is joined when it goes out.
+  Status write_in_turn() {
+    const auto who = static_cast<int>(below(random_, static_cast<std::uint64_t>(comm_.size())));
+    const std::uint64_t rows = 8 + below(random_, 24);
+    const std::uint64_t first = below(random_, 40);
+    const std::uint64_t column = random_() % 2 == 0 ? 0 : below(random_, kColumnsHere);
+    for (std::uint64_t row = first; row < first + rows; ++row) {
+      for (Model& model : models_) {
+        if (row >= model.rows) continue;
+        const Box box{Dims{row, column}, Dims{1, kColumnsHere - column}};
+        model.fill(box, ++stamp_);
+        if (comm_.rank() != who) continue;
+        const std::vector<std::uint64_t> values(box.elements(), stamp_);
+        BENTO_TRY(container_->write(model.number, box, 8, bytes_of(values)));
+      }
+    }
+    return comm_.rank() == who ? container_->publish() : Status{};
+  }
+
   /// Every second column of some rows; what lies between is as the rank that writes sees it.
   Status write_with_gaps() {
     const auto who = static_cast<int>(below(random_, static_cast<std::uint64_t>(comm_.size())));
@@ -230,7 +249,8 @@ class Program {
     if (kind < 12) return resize();
     if (kind < 15) return container_->commit();
     if (kind < 18) return container_->exchange();
-    if (kind < 35) return write_with_gaps();
+    if (kind < 30) return write_with_gaps();
+    if (kind < 45) return write_in_turn();
     return write();
   }
 

@@ -75,8 +75,8 @@ TEST_CASE("hostile recovery: a run of very many records is not believed",
 
 TEST_CASE("hostile recovery: a hidden step that has more records than it says is damage",
           "[core][container][recovery]") {
-  // From the end to the beginning, so that they do not become one record: a run of many, which
-  // hides what is older.
+  // With gaps between them, so that they do not become one record: a run of many, which hides what
+  // is older.
   constexpr std::uint64_t kMany = 32;
   constexpr std::uint64_t kEach = 100;
   MemoryFileSystem disk;
@@ -88,7 +88,7 @@ TEST_CASE("hostile recovery: a hidden step that has more records than it says is
     made->skeleton().write(0, skeleton_bytes(1));
     const std::vector<std::uint64_t> values(kEach, 7);
     for (std::uint64_t i = kMany; i-- > 0;)
-      require_ok(made->write(dataset, {Dims{i * kEach}, Dims{kEach}}, 8, bytes_of(values)));
+      require_ok(made->write(dataset, {Dims{2 * i * kEach}, Dims{kEach}}, 8, bytes_of(values)));
     require_ok(made->close(nullptr));
   }
   const auto file = must(disk.open("box", OpenMode::kReadWrite));

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// SPDX-FileCopyrightText: The h5bento developers
+/// \file
+/// Programs that write rows of several datasets in turns, or points in any order, leave a record
+/// for each of them. What still waits in memory is joined when it goes out.
+#include <algorithm>
+#include <map>
+
+#include "core/base/guarded.hpp"
+#include "core/geometry/joined_boxes.hpp"
+#include "core/stream/stream_writer.hpp"
+
+namespace bento {
+
+namespace {
+/// Of a dataset with fewer records here there is little to gain.
+constexpr std::uint64_t kFewest = 8;
+/// What is joined is copied. Before the layout is fixed it may be much.
+constexpr std::uint64_t kMostCopied = 64u << 20;
+}  // namespace
+
+RecordBuffer::JoinedRecords RecordBuffer::join(std::uint64_t most_bytes) const {
+  JoinedRecords out;
+  if (entries_.size() < kFewest || buffer_.size() > kMostCopied) return out;
+  std::map<DatasetNumber, std::vector<std::size_t>> many;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const DatasetNumber dataset = entries_[i].slot.dataset;
+    // None is counted of one that there was no memory to count.
+    const std::uint64_t* const held = held_.find(dataset);
+    if (held != nullptr && *held >= kFewest) many[dataset].push_back(i);
+  }
+  for (const auto& [dataset, entries] : many) join_dataset(entries, most_bytes, out);
+  return out;
+}
+
+// Between the first and the last record of a dataset that is here no other may lie: that one would
+// be later than some of a joined record and earlier than the rest. A large record is worth its own
+// place. What an extent has cut would be seen again in a record that is later than the cut.
+void RecordBuffer::join_dataset(const std::vector<std::size_t>& entries, std::uint64_t most_bytes,
+                                JoinedRecords& out) const {
+  const auto& [dataset, first] = entries_[entries.front()].slot;
+  const DatasetDeclaration& declared = *index_.find(dataset);
+  const std::uint64_t element_bytes = entries_[entries.front()].element_bytes;
+  if (declared.rank == 0 || (declared.flags & kVariableElements) != 0 || element_bytes == 0 ||
+      index_.size(dataset) - first != entries.size())
+    return;
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Entry& entry = entries_[entries[i]];
+    if (!entry.joins || entry.bytes >= kLargeRecordBytes || entry.element_bytes != element_bytes ||
+        entry.slot.position != first + i || !index_.sees_all_of(dataset, first + i))
+      return;
+  }
+  const bool alone = board_ == nullptr && !keep_times_;
+  const std::uint64_t most = most_bytes / element_bytes;
+  for (Joined& joined : alone ? join_in_any_order(entries, most) : join_in_turn(entries, most)) {
+    Record& record = joined.record;
+    record.stored_bytes = record.box.elements() * element_bytes;
+    joined.element_bytes = element_bytes;
+    joined.offset = out.data.size();
+    out.data.resize(out.data.size() + static_cast<std::size_t>(record.stored_bytes));
+    for (const std::size_t at : joined.parts) {
+      const Box part = index_.record(dataset, entries_[at].slot.position).box;
+      copy_box(part, part, data_of(entries_[at]).data(), record.box,
+               out.data.data() + joined.offset, element_bytes);
+    }
+    out.records.push_back(std::move(joined));
+  }
+}
+
+// They do not overlap, so it does not matter which of them was later.
+std::vector<RecordBuffer::Joined> RecordBuffer::join_in_any_order(
+    const std::vector<std::size_t>& entries, std::uint64_t most_elements) const {
+  const auto& [dataset, first] = entries_[entries.front()].slot;
+  const unsigned rank = index_.find(dataset)->rank;
+  const auto corners = index_.visible_corners(dataset).subspan(first * 2 * rank);
+  auto found = join_boxes(corners, rank, most_elements);
+  if (!found) return {};
+  std::vector<Joined> all(found->boxes.size());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    Joined& joined = all[found->box_of[i]];
+    const Record part = index_.record(dataset, first + i);
+    const Order latest = std::max(joined.record.order, part.order);
+    if (joined.parts.empty()) joined.record = part;
+    joined.record.order = latest;
+    joined.parts.push_back(entries[i]);
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].record.box = std::move(found->boxes[i]);
+  std::erase_if(all, [](const Joined& joined) { return joined.parts.size() < 2; });
+  return all;
+}
+
+// Each is later than the one before, as in a record that grows: other ranks may have written the
+// same elements in between. One that was replaced may be later than those behind it, which another
+// record would then come between.
+std::vector<RecordBuffer::Joined> RecordBuffer::join_in_turn(
+    const std::vector<std::size_t>& entries, std::uint64_t most_elements) const {
+  std::vector<Joined> all;
+  std::uint64_t last_ns = 0;
+  for (const std::size_t at : entries) {
+    const Entry& entry = entries_[at];
+    const Record part = index_.record(entry.slot.dataset, entry.slot.position);
+    const std::uint64_t elements = part.box.elements();
+    WriteTimes times = entry.times;
+    if (times.empty()) times.add(elements, part.order.time_ns);
+    if (part.order.time_ns <= last_ns) return {};
+    const bool continues = !all.empty() &&
+                           all.back().record.order.collective == part.order.collective &&
+                           all.back().record.box.elements() + elements <= most_elements &&
+                           append_row_major(all.back().record.box, part.box);
+    last_ns = times.last_time();
+    if (!continues) {
+      Joined& begun = all.emplace_back();
+      begun.record = part;
+      begun.times = std::move(times);
+    } else {
+      all.back().times.append(times);
+    }
+    all.back().parts.push_back(at);
+  }
+  std::erase_if(all, [](const Joined& joined) { return joined.parts.size() < 2; });
+  return all;
+}
+
+// A record that was written anew in its place may be later than what has waited here since before.
+// Where there is no memory to join them they go out one by one.
+Status StreamWriter::flush_joined() {
+  if (rewrote_ || !gaps_.empty()) return {};
+  RecordBuffer::JoinedRecords joined;
+  (void)guarded([&]() -> Status {
+    joined = buffer_.join(kLongestGrownBytes);
+    return {};
+  });
+  if (joined.records.empty()) return {};
+  std::vector<bool> gone(buffer_.entries().size());
+  Status status = guarded([&] { return write_joined(joined, gone); });
+  forget_slots([&](const Slot& slot) { return index_.is_hidden(slot.dataset, slot.position); });
+  auto dropped = buffer_.drop(gone);
+  return status ? dropped : status;
+}
+
+Status StreamWriter::write_joined(const RecordBuffer::JoinedRecords& joined,
+                                  std::vector<bool>& gone) {
+  const auto small = [&](const RecordBuffer::Joined& one) {
+    return BlockWriter::SmallRecord{one.record.dataset, one.record.stored_bytes};
+  };
+  for (std::size_t done = 0; done < joined.records.size();) {
+    const RecordBuffer::Joined& next = joined.records[done];
+    const auto data = std::span(joined.data).subspan(static_cast<std::size_t>(next.offset));
+    if (!blocks_.is_small(small(next))) {
+      SpanSource source(data);
+      BENTO_ASSIGN(auto placed, blocks_.write_large(next.record, next.element_bytes, source,
+                                                    next.record.stored_bytes));
+      BENTO_TRY(settle_joined(next, std::move(placed), gone));
+      ++done;
+      continue;
+    }
+    std::vector<BlockWriter::SmallRecord> records;
+    for (std::size_t i = done; i < joined.records.size(); ++i) {
+      records.push_back(small(joined.records[i]));
+      if (!blocks_.is_small(records.back())) break;
+    }
+    if (!blocks_.is_small(records.back())) records.pop_back();
+    BENTO_ASSIGN(const auto placed, blocks_.write_small(records, data));
+    for (const auto& place : placed) {
+      const RecordBuffer::Joined& one = joined.records[done++];
+      BENTO_TRY(settle_joined(one, {placed_at(one.record, place)}, gone));
+    }
+  }
+  return {};
+}
+
+// The first part's place in the index becomes that of the whole. The others go when all that could
+// fail for want of memory is done.
+Status StreamWriter::settle_joined(const RecordBuffer::Joined& joined, std::vector<Record> placed,
+                                   std::vector<bool>& gone) {
+  const auto& entries = buffer_.entries();
+  const RecordBuffer::Entry& first = entries[joined.parts.front()];
+  ValueRange range = range_of(first.slot);
+  for (const std::size_t at : joined.parts) range = range.joined(range_of(entries[at].slot));
+  note_range(first.slot, range);
+  if (board_ != nullptr) {
+    board_->joined(first.number, joined.record.box, joined.times);
+    for (const std::size_t at : joined.parts)
+      if (at != joined.parts.front()) board_->gone(entries[at].number);
+    board_->moved(first.number, placed);
+  }
+  BENTO_TRY(settle(first.slot, joined.times, std::move(placed)));
+  for (const std::size_t at : joined.parts) {
+    gone[at] = true;
+    if (at == joined.parts.front()) continue;
+    const Slot& slot = entries[at].slot;
+    note_range(slot, ValueRange::everything());
+    index_.hide(slot.dataset, slot.position);
+  }
+  return {};
+}
+
+}  // namespace bento
