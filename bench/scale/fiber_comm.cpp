@@ -16,7 +16,8 @@ class FiberCommunicator final : public Communicator {
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return group_.size(); }
   [[nodiscard]] std::string node() const override {
-    return fmt::format("node {}", rank_ / group_.ranks_per_node_);
+    return group_.ranks_per_node_ == 0 ? name_of_node(rank_)
+                                       : fmt::format("node {}", rank_ / group_.ranks_per_node_);
   }
 
   Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) override {
@@ -41,6 +42,13 @@ class FiberCommunicator final : public Communicator {
     for (auto child = children.rbegin(); child != children.rend(); ++child)
       group_.send(rank_, *child, message);
     return *message;
+  }
+
+  Result<Bytes> shift(int distance, std::span<const std::byte> payload) override {
+    const int to = further_by(rank_, distance, size());
+    if (to == rank_) return Bytes(payload.begin(), payload.end());
+    group_.send(rank_, to, std::make_shared<const Bytes>(payload.begin(), payload.end()));
+    return *group_.receive(further_by(rank_, -distance, size()), rank_);
   }
 
  private:

@@ -25,7 +25,7 @@ struct Traffic {
 
 class FiberGroup {
  public:
-  /// `ranks_per_node` neighbours share a node.
+  /// `ranks_per_node` neighbours share a node. 0: nodes are those of name_of_node().
   FiberGroup(Fibers& fibers, int ranks, int ranks_per_node);
 
   std::shared_ptr<Communicator> communicator(int rank);

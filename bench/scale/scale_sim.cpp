@@ -26,14 +26,15 @@ using namespace bento;
 using namespace bento::scale;
 
 constexpr char kHelp[] =
-    R"(usage: scale_sim [--ranks N[,N...]] [--node K] [--pattern slab|irregular] [--datasets D]
+    R"(usage: scale_sim [--ranks N[,N...]] [--node K|env] [--pattern slab|irregular] [--datasets D]
                  [--elements E] [--files F] [--chunk BYTES] [--until PHASE] [--view] [--path FILE]
                  [--json FILE] [--counts]
 
 Creates, writes, commits, closes, opens and reads a container as N ranks would, K of them on a node
-(default 128), each a fiber of this process: the code of core/ that the connector runs, over a
-communicator that sends along the same tree as the one over MPI. Files are in memory; an empty FILE
-(default: in a folder of its own in /tmp) stands for the lock. Prints a table.
+(default 128; env: they take turns on as many nodes as H5BENTO_TEST_NODES says, by default one),
+each a fiber of this process: the code of core/ that the connector runs, over a communicator that
+sends along the same ways as the one over MPI. Files are in memory; an empty FILE (default: in a
+folder of its own in /tmp) stands for the lock. Prints a table.
 
 columns
   owner s      processor time of rank 0
@@ -313,7 +314,7 @@ Arguments parse(int argc, char** argv) {
     if (key == "--ranks") {
       arguments.ranks = numbers_of(value);
     } else if (key == "--node") {
-      arguments.node = numbers_of(value).front();
+      arguments.node = value == "env" ? 0 : numbers_of(value).front();
     } else if (key == "--datasets") {
       arguments.datasets = static_cast<unsigned>(numbers_of(value).front());
     } else if (key == "--elements") {

@@ -46,6 +46,13 @@ class Communicator {
   /// Sends rank 0's payload to everybody along a binary tree. Returns it on every rank. Collective.
   virtual Result<Bytes> broadcast(std::span<const std::byte> payload) = 0;
 
+  /// Sends `payload` to the rank that is `distance` further, and returns what the one that is
+  /// `distance` behind has sent: ranks stand in a circle, rank 0 behind the last. `distance`, which
+  /// may be negative, is the same on all ranks. Returns when that one message is there, which says
+  /// nothing of the other ranks. Collective. Errors: kPeer (deadline passed; text names the missing
+  /// rank).
+  virtual Result<Bytes> shift(int distance, std::span<const std::byte> payload) = 0;
+
   /// For who waits for something else than a message: lets messages of the program go on that move
   /// only while this rank calls MPI. Not collective.
   virtual void progress() {}

@@ -3,6 +3,7 @@
 #include "core/comm/rank_tree.hpp"
 
 #include <bit>
+#include <cstdint>
 
 namespace bento {
 
@@ -23,6 +24,11 @@ int height_of(int rank, int size) {
 
 int depth_of(int rank) {
   return std::popcount(static_cast<unsigned>(rank));
+}
+
+int further_by(int rank, int distance, int size) {
+  const std::int64_t there = (std::int64_t{rank} + distance) % size;
+  return static_cast<int>(there < 0 ? there + size : there);
 }
 
 }  // namespace bento

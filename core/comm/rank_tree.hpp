@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// The binomial tree rooted at rank 0 along which messages go: the parent of a rank lacks its
-/// lowest set bit. Arithmetic only, for all communicators that count or send real messages.
+/// lowest set bit. And the circle of ranks in which shifts go. Arithmetic only, for all
+/// communicators that count or send real messages.
 #pragma once
 
 #include <cstddef>
@@ -20,5 +21,9 @@ std::vector<int> children_of(int rank, int size);
 int height_of(int rank, int size);
 /// Levels above a rank.
 int depth_of(int rank);
+
+/// The rank that is `distance` further than `rank` in a circle of `size` ranks. `distance` may be
+/// negative.
+int further_by(int rank, int distance, int size);
 
 }  // namespace bento

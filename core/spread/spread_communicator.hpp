@@ -32,6 +32,10 @@ class SpreadCommunicator final : public Communicator {
   /// One more round where rank 0 has written something. Errors also, equal on all ranks: kNoSpace,
   /// kIo (a node could not keep it).
   Result<Bytes> broadcast(std::span<const std::byte> payload) override;
+  /// Nothing goes ahead of it: rank 0's messages to all say what is in the files.
+  Result<Bytes> shift(int distance, std::span<const std::byte> payload) override {
+    return under_->shift(distance, payload);
+  }
   /// Ranks that share a folder: who locks a file locks it for these.
   [[nodiscard]] std::string node() const override;
 

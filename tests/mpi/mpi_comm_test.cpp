@@ -2,13 +2,15 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Checks of MpiCommunicator, run under mpirun with any number of ranks:
-///   mpi_comm_test contents [BIG_MIB [ROUNDS]]   gather and broadcast, one message of BIG_MIB MiB,
+///   mpi_comm_test contents [BIG_MIB [ROUNDS]]   gather, broadcast, shift; messages of BIG_MIB MiB,
 ///                                         10,000 or ROUNDS small rounds
-///   mpi_comm_test missing RANK [LEAVE]    RANK stays away for longer than the timeout; what do the
-///                                         others say? With LEAVE, it never comes at all
+///   mpi_comm_test missing RANK [leave]    RANK stays away for longer than the timeout; what do the
+///                                         others say? With leave, it never comes at all
+///   mpi_comm_test missing_shift RANK [leave]   the same where the others begin with shifts
 ///   mpi_comm_test untaken                 the last rank gathers, and stays away from the broadcast
 ///   mpi_comm_test finalised               calls after MPI_Finalize
 /// Rank 0 prints one line per check. The exit status is 1 if a check failed on any rank.
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,6 +21,9 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include "core/base/hash.hpp"
+#include "core/comm/equal_keys.hpp"
+#include "core/comm/rank_tree.hpp"
 #include "vol/mpi/mpi_comm.hpp"
 
 using bento::Bytes;
@@ -82,6 +87,42 @@ std::unique_ptr<MpiCommunicator> make(double timeout_s) {
   return std::move(*made);
 }
 
+/// Neighbours run ahead of each other: two shifts may go the same way in turn, and messages to all
+/// come in between. With 2 ranks all of these go to the same one.
+bool right_shifts(MpiCommunicator& comm, int rounds) {
+  constexpr std::array kDistances = {1, 1, -1, 2, 4, -2, 1, 7, 0, -1};
+  for (int round = 0; round < rounds; ++round) {
+    const int distance = kDistances[static_cast<std::size_t>(round) % kDistances.size()];
+    const auto got = comm.shift(distance, payload_of(comm.rank(), round));
+    if (!got || *got != payload_of(bento::further_by(comm.rank(), -distance, comm.size()), round))
+      return false;
+    if (round % 13 == 5) {
+      const auto told = comm.broadcast(comm.rank() == 0 ? payload_of(3, round) : Bytes{});
+      if (!told || *told != payload_of(3, round)) return false;
+    }
+    if (round % 29 == 7 && !right_gather(comm.gather(payload_of(comm.rank(), round)), round))
+      return false;
+    if (round < 100 && comm.rank() == round % comm.size())
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+/// All ranks send at the same time, in pieces and behind each other on the same way.
+void check_big_shift(MpiCommunicator& comm, std::size_t mib) {
+  const auto bytes = (mib << 20) / static_cast<std::size_t>(comm.size()) + 1;
+  const double begin = now();
+  bool right = true;
+  for (const int distance : {1, 1, -1}) {
+    const Bytes mine(bytes, static_cast<std::byte>(comm.rank() + 10 * distance));
+    const int from = bento::further_by(comm.rank(), -distance, comm.size());
+    const auto got = comm.shift(distance, mine);
+    right = right && got && *got == Bytes(bytes, static_cast<std::byte>(from + 10 * distance));
+  }
+  check(right, fmt::format("3 shifts of {} MiB of all ranks", mib),
+        fmt::format("{:.2f} s", now() - begin));
+}
+
 void check_big(MpiCommunicator& comm, std::size_t mib) {
   // Only the last rank has much to say: rank 0 could not hold everybody's.
   Bytes big(comm.rank() == comm.size() - 1 ? mib << 20 : 5);
@@ -106,6 +147,7 @@ void check_big(MpiCommunicator& comm, std::size_t mib) {
   for (std::size_t i = 0; right && i < got->size(); i += 4096)
     right = (*got)[i] == static_cast<std::byte>(i >> 12);
   check(right, fmt::format("broadcast of {} MiB", mib), fmt::format("{:.2f} s", seconds));
+  check_big_shift(comm, mib);
 }
 
 void contents(std::size_t big_mib, int rounds) {
@@ -130,6 +172,7 @@ void contents(std::size_t big_mib, int rounds) {
   right =
       right_gather(comm->gather(payload_of(comm->rank(), 1)), 1) && comm->broadcast({}).has_value();
   check(right, "the last rank comes late");
+  check(right_shifts(*comm, 400), "400 shifts of several distances, with others in between");
 
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = now();
@@ -151,7 +194,21 @@ bento::Status commit(MpiCommunicator& comm) {
   return {};
 }
 
-void missing(int absent, bool leave) {
+/// The same, with merging among ranks of two kinds before it, which each rank begins by itself.
+bento::Status commit_of_kinds(MpiCommunicator& comm) {
+  const Bytes kind(1, static_cast<std::byte>(comm.rank() % 2));
+  const auto all = [](std::span<const std::byte> one, std::span<const std::byte> other) {
+    Bytes both(one.begin(), one.end());
+    both.insert(both.end(), other.begin(), other.end());
+    return both;
+  };
+  BENTO_ASSIGN(const Bytes alike, bento::combine_equal(comm, bento::hash128(kind), kind, all));
+  if (alike.size() != static_cast<std::size_t>((comm.size() + 1 - comm.rank() % 2) / 2))
+    return bento::fail(Code::kInternal, "not all of a kind");
+  return commit(comm);
+}
+
+void missing(int absent, bool leave, bento::Status (*commit)(MpiCommunicator&)) {
   constexpr double kTimeout = 2;
   auto comm = make(kTimeout);
   const bool am_absent = comm->rank() == absent;
@@ -167,7 +224,7 @@ void missing(int absent, bool leave) {
     const double seconds = now() - begin;
     // Rank 0's verdict tells everybody; without rank 0 the others wait twice as long, since it may
     // itself have come late and be waiting.
-    const double limit = absent == 0 ? 7 : 4;
+    const double limit = absent == 0 && commit != &commit_of_kinds ? 7 : 4;
     check(!done && done.error().code == Code::kPeer && seconds < limit,
           "answered in time with kPeer",
           fmt::format("{:.2f} s; {}", seconds, done ? "success" : done.error().text));
@@ -244,15 +301,17 @@ int main(int argc, char** argv) {
     contents(argc > 2 ? static_cast<std::size_t>(std::atoi(argv[2])) : 0,
              argc > 3 ? std::atoi(argv[3]) : 10'000);
   } else if (mode == "missing" && argc > 2) {
-    missing(std::atoi(argv[2]), argc > 3);
+    missing(std::atoi(argv[2]), argc > 3, &commit);
+  } else if (mode == "missing_shift" && argc > 2) {
+    missing(std::atoi(argv[2]), argc > 3, &commit_of_kinds);
   } else if (mode == "untaken") {
     untaken();
   } else if (mode == "finalised") {
     finalised();
   } else {
     std::fprintf(stderr,
-                 "usage: mpi_comm_test contents [BIG_MIB [ROUNDS]] | missing RANK [LEAVE] | "
-                 "untaken | finalised\n");
+                 "usage: mpi_comm_test contents [BIG_MIB [ROUNDS]] | missing RANK [leave] | "
+                 "missing_shift RANK [leave] | untaken | finalised\n");
     failed_checks = 1;
   }
   int gone = 0;

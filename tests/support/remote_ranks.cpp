@@ -72,6 +72,9 @@ class NodeCommunicator final : public Communicator {
   Result<Bytes> broadcast(std::span<const std::byte> payload) override {
     return ranks_.broadcast(payload);
   }
+  Result<Bytes> shift(int distance, std::span<const std::byte> payload) override {
+    return ranks_.shift(distance, payload);
+  }
   [[nodiscard]] std::string node() const override {
     return fmt::format("node {}", rank() % group_.nodes_);
   }

@@ -14,17 +14,30 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/comm/rank_tree.hpp"
+
 namespace bento::test {
 namespace {
 
-enum class Call { kGather, kCombine, kBroadcast };
+enum class Call { kGather, kCombine, kBroadcast, kShift };
 std::string_view name_of(Call call) {
-  return call == Call::kGather ? "gather" : call == Call::kCombine ? "combine" : "broadcast";
+  switch (call) {
+    case Call::kGather:
+      return "gather";
+    case Call::kCombine:
+      return "combine";
+    case Call::kBroadcast:
+      return "broadcast";
+    case Call::kShift:
+      break;
+  }
+  return "shift";
 }
 
 /// One collective: what each rank has brought so far.
 struct Meeting {
   std::optional<Call> call;
+  int distance = 0;  // of a shift
   std::vector<std::optional<Bytes>> brought;
   std::size_t finished = 0;  // ranks that are through; the last one clears up
 };
@@ -36,7 +49,8 @@ struct ThreadGroup::State {
       : size(static_cast<std::size_t>(ranks)),
         deadline(limit),
         left(size, false),
-        waits_for(size) {}
+        waits_for(size),
+        waits_in(size) {}
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -44,6 +58,7 @@ struct ThreadGroup::State {
   std::chrono::milliseconds deadline;
   std::vector<bool> left;
   std::vector<std::vector<std::size_t>> waits_for;  // of each rank that is waiting now
+  std::vector<std::uint64_t> waits_in;              // the number of the call, of such a rank
   std::map<std::uint64_t, Meeting> meetings;        // by the number of the collective call
   std::optional<Error> broken;
 
@@ -61,6 +76,13 @@ struct ThreadGroup::State {
       open.insert(open.end(), waits_for[rank].begin(), waits_for[rank].end());
     }
     return found;
+  }
+
+  /// Who waits for the rank may wake up only when that has left.
+  void arrives(std::uint64_t number, std::size_t rank) {
+    for (std::size_t other = 0; other < size; ++other)
+      if (waits_in[other] == number) std::erase(waits_for[other], rank);
+    changed.notify_all();
   }
 
   Error break_up(Error error) {
@@ -100,13 +122,24 @@ class ThreadCommunicator final : public Communicator {
   Result<Bytes> broadcast(std::span<const std::byte> payload) override {
     std::unique_lock lock(state_->mutex);
     BENTO_ASSIGN(Meeting* const meeting, enter(Call::kBroadcast, payload));
-    BENTO_TRY(wait_for(lock, *meeting, {0}));
-    Bytes bytes = *meeting->brought[0];
-    finish(*meeting);
-    return bytes;
+    return bytes_of(lock, *meeting, 0);
+  }
+
+  Result<Bytes> shift(int distance, std::span<const std::byte> payload) override {
+    std::unique_lock lock(state_->mutex);
+    BENTO_ASSIGN(Meeting* const meeting, enter(Call::kShift, payload, distance));
+    return bytes_of(lock, *meeting, further_by(rank_, -distance, size()));
   }
 
  private:
+  Result<Bytes> bytes_of(std::unique_lock<std::mutex>& lock, Meeting& meeting, int from) {
+    const auto rank = static_cast<std::size_t>(from);
+    BENTO_TRY(wait_for(lock, meeting, {rank}));
+    Bytes bytes = *meeting.brought[rank];
+    finish(meeting);
+    return bytes;
+  }
+
   Result<std::vector<Bytes>> collect(Call call, std::span<const std::byte> payload) {
     std::unique_lock lock(state_->mutex);
     BENTO_ASSIGN(Meeting* const meeting, enter(call, payload));
@@ -121,18 +154,22 @@ class ThreadCommunicator final : public Communicator {
     return all;
   }
 
-  Result<Meeting*> enter(Call call, std::span<const std::byte> payload) {
+  Result<Meeting*> enter(Call call, std::span<const std::byte> payload, int distance = 0) {
     if (state_->broken) return fail(*state_->broken);
     number_ = next_++;
     Meeting& meeting = state_->meetings[number_];
     meeting.brought.resize(state_->size);
-    if (!meeting.call) meeting.call = call;
-    if (*meeting.call != call)
+    if (!meeting.call) {
+      meeting.call = call;
+      meeting.distance = distance;
+    }
+    if (*meeting.call != call || meeting.distance != distance)
       return fail(state_->break_up(Error{
-          Code::kInternal, fmt::format("collective call {}: rank {} is in {}, others are in {}",
-                                       number_, rank_, name_of(call), name_of(*meeting.call))}));
+          Code::kInternal,
+          fmt::format("collective call {}: rank {} is in {} {}, others are in {} {}", number_,
+                      rank_, name_of(call), distance, name_of(*meeting.call), meeting.distance)}));
     meeting.brought[static_cast<std::size_t>(rank_)].emplace(payload.begin(), payload.end());
-    state_->changed.notify_all();
+    state_->arrives(number_, static_cast<std::size_t>(rank_));
     return &meeting;
   }
 
@@ -140,6 +177,7 @@ class ThreadCommunicator final : public Communicator {
                   const std::vector<std::size_t>& ranks) {
     const auto until = std::chrono::steady_clock::now() + state_->deadline;
     auto& mine = state_->waits_for[static_cast<std::size_t>(rank_)];
+    state_->waits_in[static_cast<std::size_t>(rank_)] = number_;
     for (bool late = false;;) {
       mine.clear();
       for (const auto rank : ranks) {

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "core/comm/rank_tree.hpp"
 #include "core/container/container.hpp"
 
 namespace {
@@ -121,6 +122,12 @@ class TurnCommunicator final : public Communicator {
     }
     while (!meeting.answered) ranks_.wait();
     return meeting.answer;
+  }
+  Result<Bytes> shift(int distance, std::span<const std::byte> payload) override {
+    Meeting& meeting = bring(payload);
+    const int from = further_by(rank_, -distance, size());
+    while (!meeting.brought.contains(from)) ranks_.wait();
+    return meeting.brought[from];
   }
 
  private:

@@ -28,6 +28,8 @@ constexpr int kTagUp = 1;
 constexpr int kTagDown = 2;
 constexpr int kTagGone = 3;  // to rank 0: the sender has given up and says why
 constexpr int kTagMore = 4;  // the rest of a message above kPieceBytes
+constexpr int kTagShift = 5;
+constexpr int kTagNews = 6;  // to any other rank: it is all over
 constexpr std::size_t kPieceBytes =
     64u << 20;                           // MPI counts are int; each piece has a deadline of its own
 constexpr std::size_t kNamedRanks = 16;  // an error text must fit into a message that MPI buffers
@@ -35,8 +37,8 @@ constexpr std::size_t kHeadBytes = kMessageHeadBytes;
 enum Kind : std::uint8_t {
   kData = 0,
   kMissing = 1,  ///< up: the ranks that did not answer
-  kGaveUp = 2,   ///< down and to rank 0: the sender goes on without the others; an error text
-  kVerdict = 3,  ///< down, from rank 0 to every rank: an error text
+  kGaveUp = 2,   ///< news that its receiver passes on: the sender goes on alone; an error text
+  kVerdict = 3,  ///< news that goes to every rank: an error text
 };
 
 constexpr double kNapWhileMovingSeconds = Backoff::kShortestNapSeconds;  // bytes are under way
@@ -120,31 +122,39 @@ tl::unexpected<Error> MpiCommunicator::broken(std::string why) {
   return fail(Code::kPeer, broken_);
 }
 
-tl::unexpected<Error> MpiCommunicator::give_up(std::string why) {
-  // Rank 0 tells everybody directly, since the tree may have a gap. Any other rank tells those who
-  // wait for it, and rank 0, which would finish the step alone if it came late.
+tl::unexpected<Error> MpiCommunicator::give_up(std::string why, bool as_rank_0) {
+  // Rank 0 tells everybody directly, since the tree may have a gap; so does who finds that rank 0
+  // is gone, of those who wait for it in a shift. Any other rank tells those who wait for it in the
+  // tree, and rank 0, which would finish the step alone if it came late.
+  const bool all = rank_ == 0 || as_rank_0;
   const auto message =
-      make_message(sequence_, rank_ == 0 ? kVerdict : kGaveUp, std::as_bytes(std::span(why)));
-  if (rank_ == 0) {
-    for (int rank = 1; rank < size_; ++rank) (void)send(rank, kTagDown, message);
+      make_message(sequence_, all ? kVerdict : kGaveUp, std::as_bytes(std::span(why)));
+  if (rank_ != 0) (void)send(0, kTagGone, message);
+  if (all) {
+    for (int rank = 1; rank < size_; ++rank)
+      if (rank != rank_) (void)send(rank, kTagNews, message);
   } else {
-    (void)send(0, kTagGone, message);
-    for (const int child : children_of(rank_, size_)) (void)send(child, kTagDown, message);
+    for (const int child : children_of(rank_, size_)) (void)send(child, kTagNews, message);
   }
   reap();
   return broken(std::move(why));
 }
 
-Status MpiCommunicator::heed_deserters() {
-  if (rank_ != 0) return {};
+// News has a tag of its own: a rank that waits for something else can take it without taking what
+// belongs to a later collective of its own.
+Status MpiCommunicator::heed_news() {
   int found = 0;
   MPI_Message message{};
   MPI_Status status{};
-  if (MPI_Improbe(MPI_ANY_SOURCE, kTagGone, comm_, &found, &message, &status) != MPI_SUCCESS ||
+  if (MPI_Improbe(MPI_ANY_SOURCE, rank_ == 0 ? kTagGone : kTagNews, comm_, &found, &message,
+                  &status) != MPI_SUCCESS ||
       found == 0)
     return {};
-  BENTO_ASSIGN(const Bytes text, take_pieces(message, status));
-  return give_up(fmt::format("rank {} gave up: {}", status.MPI_SOURCE, text_of(text)));
+  BENTO_ASSIGN(const Bytes news, take_pieces(message, status));
+  if (rank_ == 0)
+    return give_up(fmt::format("rank {} gave up: {}", status.MPI_SOURCE, text_of(news)));
+  if (kind_of(news) == kVerdict) return broken(text_of(news));
+  return give_up(text_of(news));
 }
 
 /// Levels of the tree differ in how long they wait, so that the rank nearest to a gap reports it
@@ -199,7 +209,7 @@ Result<Bytes> MpiCommunicator::receive(int from, int tag, double deadline_s) {
     if (MPI_Improbe(from, tag, comm_, &found, &first, &status) != MPI_SUCCESS)
       return give_up("MPI failed while waiting for a message");
     if (found == 0) {
-      BENTO_TRY(heed_deserters());
+      BENTO_TRY(heed_news());
       reap();
       if (backoff.is_late(deadline_s)) return fail(Code::kPeer, "deadline passed");
       backoff.pause();
@@ -208,9 +218,8 @@ Result<Bytes> MpiCommunicator::receive(int from, int tag, double deadline_s) {
     BENTO_ASSIGN(Bytes message, take_pieces(first, status));
     ByteReader in(message, std::endian::little, "message");
     BENTO_ASSIGN(const std::uint64_t sequence, in.u64());
-    // The news that all is over holds whichever collective this rank has come to meanwhile. Any
-    // other message with an older number is left over from a collective that was given up.
-    if (sequence == sequence_ || kind_of(message) >= kGaveUp) return message;
+    // A message with an older number is left over from a collective that was given up.
+    if (sequence == sequence_) return message;
   }
 }
 
@@ -271,7 +280,7 @@ Result<Bytes> MpiCommunicator::combine(std::span<const std::byte> payload, const
   Bytes collected(payload.begin(), payload.end());
   if (size_ == 1) return collected;
   ++sequence_;
-  const double until = deadline(1, height_of(rank_, size_));
+  const double until = deadline(1, height_of(rank_, size_) + shifts_);
   std::vector<int> missing;
   for (const int child : children_of(rank_, size_)) {
     auto message = receive(child, kTagUp, until);
@@ -303,7 +312,7 @@ Result<Bytes> MpiCommunicator::combine(std::span<const std::byte> payload, const
     return Bytes{};
   }
   if (!missing.empty()) return give_up(name_missing(std::move(missing)));
-  BENTO_TRY(heed_deserters());
+  BENTO_TRY(heed_news());
   return collected;
 }
 
@@ -324,32 +333,68 @@ Result<Bytes> MpiCommunicator::broadcast(std::span<const std::byte> payload) {
   if (size_ == 1) return Bytes(payload.begin(), payload.end());
   ++sequence_;
   // The verdict may come as late as rank 0 may come itself, and wait for the others then.
-  const double until = deadline(2, height_of(0, size_) + depth_of(rank_));
+  const double until = deadline(2, height_of(0, size_) + depth_of(rank_) + shifts_);
 
   std::shared_ptr<const Bytes> message;
   if (rank_ == 0) {
-    BENTO_TRY(heed_deserters());
+    BENTO_TRY(heed_news());
     message = make_message(sequence_, kData, payload);
   } else {
-    auto received = receive(MPI_ANY_SOURCE, kTagDown, until);
+    auto received = receive(parent_of(rank_), kTagDown, until);
     if (!received) {
       if (!broken_.empty()) return fail(std::move(received).error());
       return give_up(did_not_answer({parent_of(rank_)}, timeout_s_));
     }
-    if (kind_of(*received) == kVerdict) return broken(text_of(*received));
-    if (kind_of(*received) == kGaveUp) return give_up(text_of(*received));
     message = std::make_shared<const Bytes>(std::move(*received));
   }
   const auto children = children_of(rank_, size_);
   for (auto child = children.rbegin(); child != children.rend(); ++child)
     BENTO_TRY(send(*child, kTagDown, message));
-  // A large message only moves while this rank is inside MPI: see it off before leaving.
+  BENTO_TRY(see_off(until));
+  shifts_ = 0;
+  return Bytes(message->begin() + kHeadBytes, message->end());
+}
+
+// A large message only moves while this rank is inside MPI.
+Status MpiCommunicator::see_off(double deadline_s) {
   Backoff backoff(kNapWhileMovingSeconds);
   while (!reap()) {
-    if (backoff.is_late(until)) return give_up(did_not_answer(who_has_not_taken(), timeout_s_));
+    BENTO_TRY(heed_news());
+    if (backoff.is_late(deadline_s))
+      return give_up(did_not_answer(who_has_not_taken(), timeout_s_));
     backoff.pause();
   }
-  return Bytes(message->begin() + kHeadBytes, message->end());
+  return {};
+}
+
+// Neighbours run ahead of each other: a rank that has what it waits for goes on, to a shift of
+// another distance, or to a later one in which it sends to the same rank again. Nothing is taken
+// too early all the same. Each shift sends exactly one message of this tag from a rank to another
+// one, and takes exactly one of this tag from the one rank that sends to it. All ranks make the
+// same calls, so the n-th message that this rank asks of another is the n-th which that one sends
+// here, whatever the distances were; and MPI gives out messages of one sender and one tag in the
+// order in which they were sent. The same holds for the pieces of large ones. So the number of a
+// message that is taken is always that of this call, unless a call was given up, and then there is
+// no later one.
+//
+// Who waits in a shift may wait for a rank that is still in an earlier one, so later ones wait
+// longer, as parents in the tree do: the rank next to the missing one reports it first.
+Result<Bytes> MpiCommunicator::shift(int distance, std::span<const std::byte> payload) {
+  BENTO_TRY(usable());
+  const int to = further_by(rank_, distance, size_);
+  const int from = further_by(rank_, -distance, size_);
+  if (to == rank_) return Bytes(payload.begin(), payload.end());
+  ++sequence_;
+  const double until = deadline(1, shifts_++);
+  BENTO_TRY(send(to, kTagShift, make_message(sequence_, kData, payload)));
+  auto received = receive(from, kTagShift, until);
+  if (!received) {
+    if (!broken_.empty()) return fail(std::move(received).error());
+    return give_up(did_not_answer({from}, timeout_s_), from == 0);
+  }
+  BENTO_TRY(see_off(until));
+  BENTO_TRY(heed_news());
+  return Bytes(received->begin() + kHeadBytes, received->end());
 }
 
 // Any call would do. This one looks for what no rank sends: a message to itself.

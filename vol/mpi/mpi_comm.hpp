@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Communicator over MPI. Messages go point to point along a binomial tree, so that a rank that
-/// does not answer can be named and waited for no longer than the deadline; a collective MPI call
-/// could neither be abandoned nor say who is missing. Needs no more than MPI_Init.
+/// Communicator over MPI. Messages go point to point along a binomial tree, or in a circle for
+/// shifts, so that a rank that does not answer can be named and waited for no longer than the
+/// deadline; a collective MPI call could neither be abandoned nor say who is missing. Needs no more
+/// than MPI_Init.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,7 @@ class MpiCommunicator final : public Communicator {
   Result<std::vector<Bytes>> gather(std::span<const std::byte> payload) override;
   Result<Bytes> combine(std::span<const std::byte> payload, const Merge& merge) override;
   Result<Bytes> broadcast(std::span<const std::byte> payload) override;
+  Result<Bytes> shift(int distance, std::span<const std::byte> payload) override;
   void progress() override;
   Result<std::unique_ptr<RemoteMemory>> open_remote_memory() override;
   [[nodiscard]] bool reaches_at_rest(const Hash128& nodes) const override;
@@ -61,8 +63,11 @@ class MpiCommunicator final : public Communicator {
   Result<Bytes> receive(int from, int tag, double deadline_s);
   Result<Bytes> take_pieces(MPI_Message first, const MPI_Status& status);
   Status receive_piece(MPI_Request request, std::unique_ptr<Bytes>& buffer, int from);
-  /// Rank 0: fails if a rank has given up, which may have been before this rank came.
-  Status heed_deserters();
+  /// Fails, and passes it on, if there is news that another rank has given up, which may have been
+  /// before this rank came.
+  Status heed_news();
+  /// Waits until MPI needs none of the messages that were sent.
+  Status see_off(double deadline_s);
   std::string name_missing(std::vector<int> missing) const;
   /// Forgets sends that are done. Returns whether none is left.
   bool reap();
@@ -71,8 +76,8 @@ class MpiCommunicator final : public Communicator {
   /// Fails for good without a word to anybody; what the others do not know they find out at their
   /// deadline.
   tl::unexpected<Error> broken(std::string why);
-  /// Fails for good and tells the others.
-  tl::unexpected<Error> give_up(std::string why);
+  /// Fails for good and tells the others; all of them `as_rank_0`.
+  tl::unexpected<Error> give_up(std::string why, bool as_rank_0 = false);
 
   HomeProcess home_;  ///< a forked child makes no MPI call
   MPI_Comm comm_;
@@ -80,7 +85,8 @@ class MpiCommunicator final : public Communicator {
   int rank_ = 0;
   int size_ = 1;
   std::uint64_t sequence_ =
-      0;  ///< collectives so far; a late message of an abandoned one is recognised by it
+      0;            ///< collectives so far; a late message of an abandoned one is recognised by it
+  int shifts_ = 0;  ///< since the last message that rank 0 has sent to all
   std::string broken_;     ///< why no further call is tried; empty while all is well
   std::deque<Sent> sent_;  ///< in the order in which they were begun
 };

@@ -248,6 +248,10 @@ class MortalCommunicator final : public Communicator {
     BENTO_TRY(alive());
     return below_.broadcast(payload);
   }
+  Result<Bytes> shift(int distance, std::span<const std::byte> payload) override {
+    BENTO_TRY(alive());
+    return below_.shift(distance, payload);
+  }
 
  private:
   Status alive() const {

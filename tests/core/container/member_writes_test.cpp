@@ -36,6 +36,9 @@ class CountingCommunicator : public Communicator {
   Result<Bytes> broadcast(std::span<const std::byte> payload) override {
     return comm_.broadcast(payload);
   }
+  Result<Bytes> shift(int distance, std::span<const std::byte> payload) override {
+    return comm_.shift(distance, payload);
+  }
   [[nodiscard]] std::string node() const override { return comm_.node(); }
   int rounds = 0;
 

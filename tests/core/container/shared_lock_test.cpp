@@ -173,6 +173,9 @@ class LateCommunicator final : public Communicator {
     if (rank() == late) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return heard;
   }
+  Result<Bytes> shift(int distance, std::span<const std::byte> payload) override {
+    return under_->shift(distance, payload);
+  }
 
   int late = 0;
 
