@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/base/hash.hpp"
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
+#include "core/comm/equal_keys.hpp"
 
 namespace bento {
 
@@ -18,12 +20,23 @@ Bytes both(std::span<const std::byte> lower, std::span<const std::byte> higher) 
   return all;
 }
 
+/// Only the leader of a node brings something.
+Bytes the_leaders(std::span<const std::byte> one, std::span<const std::byte> other) {
+  const auto brought = one.empty() ? other : one;
+  return {brought.begin(), brought.end()};
+}
+
+Hash128 key_of(const OwnGroup& node) {
+  ByteWriter leader;
+  leader.u32(node.leader);
+  return hash128(leader.view());
+}
+
 }  // namespace
 
 // What rank 0's clock shows lies between the moment when this rank sends its message up, and the
 // one when it has the answer. In the first round ranks come at different times.
-Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups::Own& node,
-                                  std::int64_t base_ns,
+Result<ClockOffset> measure_clock(Communicator& ranks, const OwnGroup& node, std::int64_t base_ns,
                                   const std::function<std::int64_t()>& steady_ns) {
   constexpr int kRounds = 5;
   std::int64_t least = std::numeric_limits<std::int64_t>::min();
@@ -41,24 +54,18 @@ Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups::Own& no
     most = std::min(most, there - before);
   }
   ByteWriter own;
-  if (node.leads) {
+  if (node.leader == static_cast<std::uint32_t>(ranks.rank())) {
     const bool first = ranks.rank() == 0;
-    own.u32(node.group);
     own.i64(first ? base_ns : least + (most - least) / 2);
     own.u64(first ? 0
                   : static_cast<std::uint64_t>(std::max<std::int64_t>(most - least, 0)) / 2 + 1);
   }
-  BENTO_ASSIGN(const Bytes up, ranks.combine(own.view(), &both));
-  BENTO_ASSIGN(const Bytes all, ranks.broadcast(up));
-  ByteReader in(all, std::endian::little, "clocks of nodes");
-  while (in.remaining() != 0) {
-    ClockOffset found;
-    BENTO_ASSIGN(const std::uint32_t group, in.u32());
-    BENTO_ASSIGN(found.offset_ns, in.i64());
-    BENTO_ASSIGN(found.error_ns, in.u64());
-    if (group == node.group) return found;
-  }
-  return fail(Code::kInternal, "the clock of this node is not among those of all nodes");
+  BENTO_ASSIGN(const Bytes told, combine_equal(ranks, key_of(node), own.view(), &the_leaders));
+  ByteReader in(told, std::endian::little, "clock of this node");
+  ClockOffset found;
+  BENTO_ASSIGN(found.offset_ns, in.i64());
+  BENTO_ASSIGN(found.error_ns, in.u64());
+  return found;
 }
 
 }  // namespace bento

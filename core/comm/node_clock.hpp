@@ -9,7 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/comm/communicator.hpp"
-#include "core/comm/rank_groups.hpp"
+#include "core/comm/own_group.hpp"
 
 namespace bento {
 
@@ -19,10 +19,10 @@ struct ClockOffset {
 };
 
 /// Rank 0 has `base_ns` itself, which the others need not know. `node`: ranks of one group have one
-/// clock, and so get one offset. `steady_ns` is this rank's clock. Collective; five rounds of
-/// empty messages up and down a tree, and one for the offsets. Errors: kPeer.
-Result<ClockOffset> measure_clock(Communicator& ranks, const RankGroups::Own& node,
-                                  std::int64_t base_ns,
+/// clock, and so get one offset, that of the lowest. `steady_ns` is this rank's clock. Collective;
+/// five rounds of empty messages up and down a tree, and those of combine_equal() for the offsets.
+/// Errors: those of combine_equal().
+Result<ClockOffset> measure_clock(Communicator& ranks, const OwnGroup& node, std::int64_t base_ns,
                                   const std::function<std::int64_t()>& steady_ns);
 
 }  // namespace bento

@@ -77,6 +77,14 @@ Result<RankGroups> RankGroups::make(Communicator& ranks, const Hash128& key) {
   return groups;
 }
 
+RankGroups RankGroups::of_one(std::uint32_t ranks, const Hash128& key) {
+  RankGroups groups;
+  groups.identity_ = hash128(encode({{key, ranks}}));
+  groups.leaders_.push_back(0);
+  groups.runs_.push_back({0, ranks});
+  return groups;
+}
+
 std::uint32_t RankGroups::group_of(std::uint32_t rank) const {
   for (const auto& run : runs_) {
     if (rank < run.ranks) return run.group;
@@ -85,9 +93,12 @@ std::uint32_t RankGroups::group_of(std::uint32_t rank) const {
   return 0;
 }
 
-RankGroups::Own RankGroups::own(std::uint32_t rank) const {
+OwnGroup RankGroups::own(std::uint32_t rank) const {
   const std::uint32_t group = group_of(rank);
-  return {count(), group, leader_of(group) == rank};
+  OwnGroup own{leader_of(group), 0, count() > 1};
+  for (const auto& run : runs_)
+    if (run.group == group) own.ranks += run.ranks;
+  return own;
 }
 
 std::vector<std::uint32_t> RankGroups::groups() const {

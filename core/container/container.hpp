@@ -336,14 +336,16 @@ class Container {
   Status set_clock();
   Status doubt_clock();
   Status open_boards();
+  [[nodiscard]] bool too_many() const;
   [[nodiscard]] std::string too_far_apart() const;
+  Result<RankGroups> find_node();
   Result<Boards::Opened> boards_of_ranks(const RankGroups& nodes);
   Status without_boards(Status failed);
   Status order_behind_others();
   /// What this rank has written of members is published.
   Status tell_of_members();
   /// Is the order of writes of different nodes known no better than their clocks are?
-  [[nodiscard]] bool clocks_decide() const { return node_.groups > 1 && boards_ == nullptr; }
+  [[nodiscard]] bool clocks_decide() const { return node_.several && boards_ == nullptr; }
   Result<bool> others_wrote(DatasetNumber dataset);
   void learn_layout();
   Result<Lookup> find_uncommitted(DatasetNumber dataset, const Box& selection);
@@ -399,7 +401,7 @@ class Container {
   RecordReader reader_;
   std::unique_ptr<Owner> owner_;  ///< on rank 0 only
 
-  RankGroups::Own node_;            ///< of a group of ranks that writes
+  OwnGroup node_;                   ///< of a group of ranks that writes
   std::int64_t clock_base_ns_ = 0;  ///< on rank 0: its time of day, less its steady clock
   ClockOffset clock_;               ///< as of the last measurement, on several nodes
   std::uint64_t clock_doubt_ns_ = 0;

@@ -30,7 +30,7 @@ constexpr int kSharedByDefault = 65536;
 // Collective. What only this rank's node can tell is what its clock shows; on one node all have the
 // same.
 Status Container::set_clock() {
-  if (node_.groups > 1) {
+  if (node_.several) {
     BENTO_ASSIGN(clock_, measure_clock(*comm_, node_, clock_base_ns_, &GrowingClock::steady_ns));
     state_.clock.follow_steady(clock_.offset_ns);
     return {};
@@ -55,12 +55,16 @@ Status Container::doubt_clock() {
   return {};
 }
 
+bool Container::too_many() const {
+  return !state_.options.must_share && comm_->size() > kSharedByDefault;
+}
+
 // Why ranks on several nodes do not even try to see what others have written; empty: they try.
 std::string Container::too_far_apart() const {
-  if (node_.groups <= 1) return {};
-  if (!state_.options.must_share && comm_->size() > kSharedByDefault)
-    return fmt::format("{} ranks are on {} nodes, and visible=write was not asked for",
-                       comm_->size(), node_.groups);
+  if (!node_.several) return {};
+  if (too_many())
+    return fmt::format("{} ranks are on several nodes, and visible=write was not asked for",
+                       comm_->size());
   if (state_.options.spread)
     return "the ranks are on several nodes, each of which has files of its own";
   return {};
@@ -68,12 +72,12 @@ std::string Container::too_far_apart() const {
 
 // Collective. Between nodes what is in the files must be seen at once, too.
 Result<Boards::Opened> Container::boards_of_ranks(const RankGroups& nodes) {
-  if (node_.groups > 1) {
+  if (node_.several) {
     Boards::Opened none;
     Status seen = nodes_see_writes(*comm_, nodes, state_.options.opener, state_.path);
     if (!seen && seen.error().code != Code::kUnsupported) return fail(std::move(seen).error());
     if (!seen) {
-      none.why = fmt::format("the ranks are on {} nodes: {}", node_.groups, seen.error().text);
+      none.why = fmt::format("the ranks are on {} nodes: {}", nodes.count(), seen.error().text);
       return none;
     }
   }
@@ -91,20 +95,32 @@ Status Container::without_boards(Status failed) {
   return failed;
 }
 
+// Which ranks share this one's node. All nodes are returned where ranks will try to see what others
+// have written, else none: with a million ranks the list would take 94 KB on each. Collective.
+Result<RankGroups> Container::find_node() {
+  const std::string name = comm_->node();
+  const Hash128 key = hash128(std::as_bytes(std::span(name)));
+  const bool share = state_.options.share_uncommitted;
+  if (share && !too_many() && !state_.options.spread) {
+    BENTO_ASSIGN(RankGroups nodes, RankGroups::make(*comm_, key));
+    node_ = nodes.own(my_rank());
+    return nodes;
+  }
+  BENTO_ASSIGN(node_, find_own_group(*comm_, key));
+  if (!share || node_.several) return RankGroups();
+  return RankGroups::of_one(node_.ranks, key);
+}
+
 // Collective.
 Status Container::open_boards() {
   if (!state_.writable || comm_->size() == 1) return {};
-  const std::string node = comm_->node();
-  BENTO_ASSIGN(RankGroups nodes, RankGroups::make(*comm_, hash128(std::as_bytes(std::span(node)))));
-  node_ = nodes.own(static_cast<std::uint32_t>(comm_->rank()));
+  BENTO_ASSIGN(const RankGroups nodes, find_node());
   Boards::Opened opened;
   opened.why = too_far_apart();
-  const bool tries = state_.options.share_uncommitted && opened.why.empty();
-  if (!tries) nodes = {};  // with a million ranks, 94 KB on each
   clock_base_ns_ = GrowingClock::steady_offset_ns();
   BENTO_TRY(set_clock());
   if (!state_.options.share_uncommitted) return {};
-  if (tries) {
+  if (opened.why.empty()) {
     BENTO_ASSIGN(opened, boards_of_ranks(nodes));
   }
   not_shared_because_ = std::move(opened.why);
@@ -125,7 +141,7 @@ Status Container::open_boards() {
 // their node's clock is ahead. The program may have heard of it in any way. Once a call of
 // H5Dwrite.
 Status Container::order_behind_others() {
-  if (boards_ == nullptr || node_.groups == 1 || boards_->ordered()) return {};
+  if (boards_ == nullptr || !node_.several || boards_->ordered()) return {};
   BENTO_ASSIGN(const std::uint64_t latest, boards_->latest_time());
   state_.clock.pass(latest);
   boards_->set_ordered(true);
@@ -137,7 +153,7 @@ Status Container::order_behind_others() {
 // later.
 Result<std::uint64_t> Container::seen_until() {
   BENTO_TRY(await_meeting());
-  if (boards_ == nullptr || node_.groups == 1) return state_.clock.now_ns();
+  if (boards_ == nullptr || !node_.several) return state_.clock.now_ns();
   BENTO_TRY(order_behind_others());
   const std::uint64_t now = state_.clock.now_ns();
   boards_->mine().set_time(now);
@@ -148,7 +164,7 @@ Result<std::uint64_t> Container::seen_until() {
 
 Status Container::tell_of_members() {
   if (!member_writes_.any_untold()) return {};
-  if (node_.groups > 1) {
+  if (node_.several) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     BENTO_ASSIGN(const std::uint64_t latest, boards_->latest_time());
     state_.clock.pass(latest);
@@ -163,7 +179,7 @@ Status Container::tell_of_members() {
 Status Container::publish() {
   if (boards_ == nullptr || inherited()) return {};
   boards_->set_ordered(false);
-  if (node_.groups > 1) boards_->mine().set_time(state_.clock.now_ns());
+  if (node_.several) boards_->mine().set_time(state_.clock.now_ns());
   BENTO_TRY(boards_->mine().publish());
   if (boards_->mine().unshown()) {
     BENTO_TRY(boards_->show());  // if it fails, the next call tries again
@@ -204,10 +220,11 @@ Status Container::await_meeting() {
 // Ranks that have nothing to write together, or nobody to read beside, are always atomic. Only
 // ranks of one node have a lock for it.
 Status Container::set_atomic(bool atomic) {
-  if (atomic && boards_ != nullptr && node_.groups > 1)
-    return fail(Code::kUnsupported,
-                fmt::format("'{}': MPI atomic mode is not available: the ranks are on {} nodes",
-                            state_.path, node_.groups));
+  if (atomic && boards_ != nullptr && node_.several)
+    return fail(
+        Code::kUnsupported,
+        fmt::format("'{}': MPI atomic mode is not available: the ranks are on several nodes",
+                    state_.path));
   if (atomic && boards_ == nullptr && state_.writable && comm_->size() > 1)
     return fail(
         Code::kUnsupported,

@@ -91,7 +91,7 @@ Result<Bytes> Container::contribution(const Status& mine, const SecondRound& sec
   for (const auto& old : retired_) message.fills.push_back({old.writer, 1, old.fill});
   if (!stream_.fill().empty()) message.fills.push_back({stream_.writer(), 1, stream_.fill()});
   if (!second.exact_times.empty() && clocks_decide())
-    message.clocks.push_back({rank, 1, node_.group, clock_doubt_ns_});
+    message.clocks.push_back({rank, 1, node_.leader, clock_doubt_ns_});
   // With keep=0 nothing is ever dead.
   if (state_.options.keep != 0) message.new_bytes = stream_.new_bytes();
   message.unreachable = unreachable_;
@@ -159,7 +159,7 @@ Status Container::commit_impl(bool closing, const ViewBuilder& view) {
     if (answer == static_cast<std::uint8_t>(CommitAnswer::kVerdict)) {
       if (owner_) owner_->count_unordered(second.exact_times.size());
       // Clocks of nodes drift. Who misses it now finds out in the next call of all.
-      if (!closing && node_.groups > 1) (void)set_clock();
+      if (!closing && node_.several) (void)set_clock();
       return accept_commit(std::span<const std::byte>(blob).subspan(in.offset()), closing);
     }
     BENTO_ASSIGN(second.exact_times, get_datasets(in));

@@ -123,7 +123,7 @@ Status ContainerFiles::take_lock(File& first) {
   return {};
 }
 
-Status ContainerFiles::share_lock(Communicator& comm, const Status& mine) {
+Status ContainerFiles::share_lock(Communicator& comm, const OwnGroup& node, const Status& mine) {
   if (!state_->writable) return mine;
   LockSharing sharing;
   sharing.locking = state_->options.lock;
@@ -137,7 +137,7 @@ Status ContainerFiles::share_lock(Communicator& comm, const Status& mine) {
     out.bytes(std::as_bytes(std::span(note)));
     return hash128(out.view());
   };
-  BENTO_ASSIGN(std::string warning, bento::share_lock(comm, mine, sharing, lock_));
+  BENTO_ASSIGN(std::string warning, bento::share_lock(comm, node, mine, sharing, lock_));
   // Of a spread container each node locks its own file.
   if (!warning.empty() && !state_->options.spread) lock_warning_ = std::move(warning);
   return {};

@@ -14,6 +14,7 @@
 
 #include "core/base/error.hpp"
 #include "core/comm/communicator.hpp"
+#include "core/comm/own_group.hpp"
 #include "core/container/container_state.hpp"
 #include "core/container/session_failures.hpp"
 #include "core/io/file.hpp"
@@ -77,7 +78,7 @@ class ContainerFiles {
   /// Shares the owner's lock among all ranks, if the container is open for writing. `mine`: how
   /// this rank's part of the open went so far. Collective. Errors, equal on all ranks: as bento's
   /// share_lock(); without its lock a rank must write nothing.
-  Status share_lock(Communicator& comm, const Status& mine);
+  Status share_lock(Communicator& comm, const OwnGroup& node, const Status& mine);
   /// What the user should know of the lock on rank 0, empty if it does all that it can.
   [[nodiscard]] const std::string& lock_warning() const { return lock_warning_; }
 

@@ -26,7 +26,7 @@ Result<std::unique_ptr<Container>> Container::create(const std::string& path, bo
   Bytes blob = std::move(*brought);
   const Status accepted = container->accept_created(blob);
   blob = Bytes();  // what all ranks of a node got is no longer there while they wait for the lock
-  Status locked = container->files_.share_lock(*container->comm_, accepted);
+  Status locked = container->files_.share_lock(*container->comm_, container->node_, accepted);
   if (!locked) return fail(container->without_boards(std::move(locked)).error());
   return container;
 }
@@ -71,7 +71,7 @@ Result<std::unique_ptr<Container>> Container::open(const std::string& path, bool
   Bytes blob = std::move(*brought);
   const Status accepted = container->accept_opened(blob);
   blob = Bytes();
-  Status locked = container->files_.share_lock(*container->comm_, accepted);
+  Status locked = container->files_.share_lock(*container->comm_, container->node_, accepted);
   if (!locked) return fail(container->without_boards(std::move(locked)).error());
   if (container->left_behind_ && writable) BENTO_TRY(container->mark_left_streams());
   return container;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -23,63 +22,18 @@ namespace {
 /// Ranks of one node come at the same time, and what they wait for costs microseconds.
 constexpr auto kHandOver = std::chrono::seconds(5);
 
-struct Node {
-  std::uint32_t leader = 0;  ///< its lowest rank
-  std::uint32_t ranks = 0;
-};
-using Nodes = std::map<Hash128, Node>;
-
 /// What goes up: of one rank, or of several merged.
 struct Report {
   Status status;             ///< of the lowest rank that failed
-  Nodes nodes;               ///< first round
   std::uint64_t others = 0;  ///< second round: nodes that took a lock of their own,
   std::uint64_t blind = 0;   ///< and those of them that did not see the owner's
 };
-
-/// Sorted by name, of one size each: a rank finds its own without reading all.
-constexpr std::size_t kNodeBytes = sizeof(Hash128) + 4 + 4;
-
-void put_nodes(ByteWriter& out, const Nodes& nodes) {
-  for (const auto& [name, node] : nodes) {
-    out.bytes(name);
-    out.u32(node.leader);
-    out.u32(node.ranks);
-  }
-}
-
-Result<std::pair<Hash128, Node>> get_node(ByteReader& in) {
-  std::pair<Hash128, Node> one;
-  BENTO_ASSIGN(const auto name, in.bytes(one.first.size()));
-  std::copy(name.begin(), name.end(), one.first.begin());
-  BENTO_ASSIGN(one.second.leader, in.u32());
-  BENTO_ASSIGN(one.second.ranks, in.u32());
-  return one;
-}
-
-/// Nothing if there is none of this name.
-Result<std::optional<Node>> find_node(std::span<const std::byte> nodes, const Hash128& name) {
-  std::size_t first = 0;
-  std::size_t behind = nodes.size() / kNodeBytes;
-  while (first < behind) {
-    const std::size_t middle = first + (behind - first) / 2;
-    ByteReader in(nodes.subspan(middle * kNodeBytes), std::endian::little, "lock message");
-    BENTO_ASSIGN(const auto one, get_node(in));
-    if (one.first == name) return std::optional<Node>(one.second);
-    if (one.first < name)
-      first = middle + 1;
-    else
-      behind = middle;
-  }
-  return std::optional<Node>{};
-}
 
 Bytes encode(const Report& report) {
   ByteWriter out;
   put_status(out, report.status);
   out.varint(report.others);
   out.varint(report.blind);
-  put_nodes(out, report.nodes);
   return std::move(out).take();
 }
 
@@ -89,10 +43,6 @@ Result<Report> decode(std::span<const std::byte> bytes) {
   report.status = get_status(in);
   BENTO_ASSIGN(report.others, in.varint());
   BENTO_ASSIGN(report.blind, in.varint());
-  while (in.remaining() > 0) {
-    BENTO_ASSIGN(const auto one, get_node(in));
-    report.nodes.insert(one);
-  }
   return report;
 }
 
@@ -107,16 +57,7 @@ Bytes merge(std::span<const std::byte> lower, std::span<const std::byte> higher)
   if (a->status) a->status = std::move(b->status);
   a->others += b->others;
   a->blind += b->blind;
-  for (const auto& [name, node] : b->nodes) {
-    const auto [known, added] = a->nodes.try_emplace(name, node);
-    if (!added) known->second.ranks += node.ranks;
-  }
   return encode(*a);
-}
-
-Hash128 hash_of_node(const Communicator& comm) {
-  const std::string name = comm.node();
-  return hash128(std::as_bytes(std::span(name)));
 }
 
 /// What comes down after the first round.
@@ -124,19 +65,18 @@ struct Order {
   Locking locking = Locking::kOff;  ///< that of rank 0
   MeetingPlace place;
   Hash128 session{};
-  Node node;  ///< that of this rank
 };
 
 class Sharing {
  public:
-  Sharing(Communicator& comm, const LockSharing& how, std::unique_ptr<FileLock>& lock)
-      : comm_(comm), how_(how), lock_(lock) {}
+  Sharing(Communicator& comm, const OwnGroup& node, const LockSharing& how,
+          std::unique_ptr<FileLock>& lock)
+      : comm_(comm), node_(node), how_(how), lock_(lock) {}
 
-  /// Who is where? Nothing if no lock is needed.
+  /// Is all well so far, and where do ranks of a node meet? Nothing if no lock is needed.
   Result<std::optional<Order>> first_round(const Status& mine) {
     Report report;
     if (!mine) report.status = fail(named(mine.error()));
-    report.nodes[hash_of_node(comm_)] = {my_rank(), 1};
     BENTO_ASSIGN(const Bytes merged, comm_.combine(encode(report), &merge));
     ByteWriter out;
     if (comm_.rank() == 0) {
@@ -158,7 +98,6 @@ class Sharing {
       out.bytes(random_id());
       out.bytes(random_id());
       out.bytes(session);
-      if (done && lock_) put_nodes(out, all->nodes);
     }
     BENTO_ASSIGN(const Bytes blob, comm_.broadcast(out.view()));
     return read_order(blob);
@@ -166,9 +105,9 @@ class Sharing {
 
   /// This rank's lock.
   Status take(const Order& order, Report& report) {
-    if (!how_.hand_over && order.node.leader != my_rank()) return {};
+    if (!how_.hand_over && node_.leader != my_rank()) return {};
     const auto until = std::chrono::steady_clock::now() + kHandOver;
-    if (order.node.leader != my_rank()) {
+    if (node_.leader != my_rank()) {
       auto taken = take_descriptor(order.place, until);
       if (taken) {
         lock_ = FileLock::handed_over(std::move(*taken));
@@ -176,7 +115,7 @@ class Sharing {
       }
       return take_own(order, report);
     }
-    const auto takers = how_.hand_over ? static_cast<int>(order.node.ranks) - 1 : 0;
+    const auto takers = how_.hand_over ? static_cast<int>(node_.ranks) - 1 : 0;
     auto giver = takers == 0 ? Result<DescriptorGiver>(fail(Code::kNotFound, {}))
                              : DescriptorGiver::open(order.place);
     const Status own = my_rank() == 0 ? Status{} : take_own(order, report);
@@ -219,10 +158,7 @@ class Sharing {
     BENTO_TRY(copy(order.place.name));
     BENTO_TRY(copy(order.place.token));
     BENTO_TRY(copy(order.session));
-    BENTO_ASSIGN(const auto found, find_node(blob.subspan(in.offset()), hash_of_node(comm_)));
-    if (!found) return fail(Code::kInternal, "a node has changed its name");
-    order.node = *found;
-    order.place.number = static_cast<int>(order.node.leader);
+    order.place.number = static_cast<int>(node_.leader);
     return std::optional<Order>(order);
   }
 
@@ -243,19 +179,20 @@ class Sharing {
   }
 
   Communicator& comm_;
+  OwnGroup node_;
   const LockSharing& how_;
   std::unique_ptr<FileLock>& lock_;
 };
 
 }  // namespace
 
-Result<std::string> share_lock(Communicator& comm, const Status& mine, const LockSharing& sharing,
-                               std::unique_ptr<FileLock>& lock) {
+Result<std::string> share_lock(Communicator& comm, const OwnGroup& node, const Status& mine,
+                               const LockSharing& sharing, std::unique_ptr<FileLock>& lock) {
   if (comm.size() == 1) {
     BENTO_TRY(mine);
     return std::string{};
   }
-  Sharing part(comm, sharing, lock);
+  Sharing part(comm, node, sharing, lock);
   BENTO_ASSIGN(const auto order, part.first_round(mine));
   if (!order) return std::string{};
   Report report;

@@ -13,6 +13,7 @@
 #include "core/base/error.hpp"
 #include "core/base/hash.hpp"
 #include "core/comm/communicator.hpp"
+#include "core/comm/own_group.hpp"
 #include "core/io/file_lock.hpp"
 
 namespace bento {
@@ -29,12 +30,12 @@ struct LockSharing {
 };
 
 /// Shares rank 0's exclusive `lock` among all ranks, each of which has one of its own afterwards;
-/// where rank 0 has none, nobody needs one. `mine` is how the rank's part of the open went so far:
-/// if that or anything here fails on any rank, all ranks get that error and hold no lock. Returns
-/// a warning for the user on rank 0, empty if all is well. Collective: two rounds up and down the
-/// tree. Errors, equal on all ranks: kBusy (another program took the file meanwhile), kIo, kPeer,
-/// and those of `mine`.
-Result<std::string> share_lock(Communicator& comm, const Status& mine, const LockSharing& sharing,
-                               std::unique_ptr<FileLock>& lock);
+/// where rank 0 has none, nobody needs one. `node`: those of this rank's node. `mine` is how the
+/// rank's part of the open went so far: if that or anything here fails on any rank, all ranks get
+/// that error and hold no lock. Returns a warning for the user on rank 0, empty if all is well.
+/// Collective: two rounds up and down the tree. Errors, equal on all ranks: kBusy (another program
+/// took the file meanwhile), kIo, kPeer, and those of `mine`.
+Result<std::string> share_lock(Communicator& comm, const OwnGroup& node, const Status& mine,
+                               const LockSharing& sharing, std::unique_ptr<FileLock>& lock);
 
 }  // namespace bento

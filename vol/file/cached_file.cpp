@@ -92,8 +92,8 @@ Result<std::shared_ptr<transfer::CachedCopy>> owner_place(const FileRequest& req
 Status count_nodes(AgreedFile& file) {
   Config& config = file.settings.requested.config;
   if (config.files != 0) return {};
-  BENTO_ASSIGN(const RankGroups nodes, nodes_of(*file.comm, config.cache));
-  config.files = nodes.count();
+  BENTO_ASSIGN(const OwnGroup own, find_own_group(*file.comm, node_key(*file.comm, config.cache)));
+  BENTO_ASSIGN(config.files, count_groups(*file.comm, own));
   return {};
 }
 

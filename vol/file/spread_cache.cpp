@@ -64,8 +64,8 @@ Result<std::string> find_share(const BegunCopy& begun, bool seen, const Config& 
 
 }  // namespace
 
-Result<RankGroups> nodes_of(Communicator& comm, const std::string& cache) {
-  return RankGroups::make(comm, hash_of(fmt::format("{} {}", comm.node(), place_of(cache))));
+Hash128 node_key(const Communicator& comm, const std::string& cache) {
+  return hash_of(fmt::format("{} {}", comm.node(), place_of(cache)));
 }
 
 Status spread_over_nodes(const BegunCopy& begun, bool seen, const Config& config,
@@ -73,9 +73,7 @@ Status spread_over_nodes(const BegunCopy& begun, bool seen, const Config& config
   const auto rank = static_cast<std::uint32_t>(comm.rank());
   // A folder that several nodes see is that of rank 0 for all who see it.
   BENTO_ASSIGN(RankGroups nodes,
-               RankGroups::make(comm, seen ? hash_of("rank 0")
-                                           : hash_of(fmt::format("{} {}", comm.node(),
-                                                                 place_of(config.cache)))));
+               RankGroups::make(comm, seen ? hash_of("rank 0") : node_key(comm, config.cache)));
   const std::uint32_t node = nodes.group_of(rank);
   const bool leads = nodes.leader_of(node) == rank;
   const auto begin = [&]() -> Status {

@@ -25,9 +25,9 @@ struct SpreadCache {
   std::shared_ptr<SpreadFiles> files;
 };
 
-/// Which ranks are on one node, and see one folder under the name `cache` there; empty: no cache.
-/// The folder is made if only its last part is missing. Collective. Errors: kPeer.
-Result<RankGroups> nodes_of(Communicator& comm, const std::string& cache);
+/// Equal on ranks that are on one node, and see one folder under the name `cache` there; empty: no
+/// cache. The folder is made if only its last part is missing. Task-local.
+Hash128 node_key(const Communicator& comm, const std::string& cache);
 
 /// What rank 0 has begun in the cache of its node.
 struct BegunCopy {

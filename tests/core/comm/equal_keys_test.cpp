@@ -17,6 +17,8 @@
 #include "core/bytes/byte_reader.hpp"
 #include "core/bytes/byte_writer.hpp"
 #include "core/comm/equal_keys.hpp"
+#include "core/comm/own_group.hpp"
+#include "core/comm/rank_groups.hpp"
 #include "core/comm/rank_tree.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/thread_comm.hpp"
@@ -177,4 +179,37 @@ TEST_CASE("equal keys: a payload may be empty, or long", "[core][comm]") {
     return {};
   });
   for (const auto& result : results) require_ok(result);
+}
+
+TEST_CASE("own group: the same as in the list of all groups", "[core][comm]") {
+  std::mt19937 random(7);
+  for (std::uint32_t size = 1; size <= 40; size += size < 9 ? 1 : 5) {
+    const auto all = patterns(size, random);
+    const auto results = run_ranks(static_cast<int>(size), [&](Communicator& comm) -> Status {
+      const auto rank = static_cast<std::uint32_t>(comm.rank());
+      for (const Keys& keys : all) {
+        const Hash128 key = key_of(keys[rank]);
+        BENTO_ASSIGN(const OwnGroup own, find_own_group(comm, key));
+        BENTO_ASSIGN(const std::uint32_t count, count_groups(comm, own));
+        BENTO_ASSIGN(const RankGroups groups, RankGroups::make(comm, key));
+        const OwnGroup listed = groups.own(rank);
+        if (own.leader != listed.leader || own.ranks != listed.ranks ||
+            own.several != listed.several || count != groups.count())
+          return fail(Code::kInternal, fmt::format("rank {} of {}: leader {}, {} ranks, {} groups",
+                                                   rank, size, own.leader, own.ranks, count));
+        if (own.ranks != static_cast<std::uint32_t>(std::ranges::count(keys, keys[rank])) ||
+            keys[own.leader] != keys[rank] ||
+            std::find(keys.begin(), keys.end(), keys[rank]) - keys.begin() !=
+                static_cast<std::ptrdiff_t>(own.leader))
+          return fail(Code::kInternal, "not what the keys say");
+        if (own.several) continue;
+        const RankGroups one = RankGroups::of_one(size, key);
+        if (one.identity() != groups.identity() || one.groups() != groups.groups() ||
+            one.count() != 1 || one.leader_of(0) != 0)
+          return fail(Code::kInternal, "one group is another one without messages");
+      }
+      return {};
+    });
+    for (const auto& result : results) require_ok(result);
+  }
 }

@@ -33,10 +33,9 @@ TEST_CASE("comm: the clocks of nodes are held against rank 0's", "[core][comm]")
   const auto results = test::run_ranks(5, [&](Communicator& comm) -> Status {
     const auto rank = static_cast<std::size_t>(comm.rank());
     const std::array node{std::byte(std::array{0, 1, 0, 1, 2}[rank])};
-    BENTO_ASSIGN(const RankGroups nodes, RankGroups::make(comm, hash128(node)));
+    BENTO_ASSIGN(const OwnGroup own, find_own_group(comm, hash128(node)));
     const auto clock = [&] { return true_ns() + kSkew[rank]; };
-    BENTO_ASSIGN(found[rank],
-                 measure_clock(comm, nodes.own(static_cast<std::uint32_t>(rank)), kBase, clock));
+    BENTO_ASSIGN(found[rank], measure_clock(comm, own, kBase, clock));
     return {};
   });
   for (const auto& result : results) test::require_ok(result);
@@ -49,6 +48,7 @@ TEST_CASE("comm: the clocks of nodes are held against rank 0's", "[core][comm]")
   CHECK(found[0].error_ns == 0);
   CHECK(found[2].offset_ns == kBase);
   CHECK(found[1].offset_ns == found[3].offset_ns);
+  CHECK(found[1].error_ns == found[3].error_ns);
 }
 
 }  // namespace bento

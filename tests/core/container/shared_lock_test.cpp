@@ -56,7 +56,9 @@ std::vector<Status> share(const std::function<std::string(int rank)>& path_of,
     sharing.locking = Locking::kRequired;
     sharing.first = [&] { return Result<File*>(file.get()); };
     sharing.session = [&](File&) { return Result<Hash128>(session_of(comm.rank())); };
-    auto shared = share_lock(comm, {}, sharing, lock);
+    const std::string node = comm.node();
+    BENTO_ASSIGN(const OwnGroup own, find_own_group(comm, hash128(std::as_bytes(std::span(node)))));
+    auto shared = share_lock(comm, own, {}, sharing, lock);
     const std::scoped_lock hold(ending.mutex);
     if (!shared) {
       CHECK_FALSE(lock);
