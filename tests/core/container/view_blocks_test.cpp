@@ -14,7 +14,9 @@
 
 #include "core/layout/superblock.hpp"
 #include "core/sion/reader.hpp"
+#include "tests/core/container/fake_view.hpp"
 #include "tests/core/container/liveness_support.hpp"
+#include "tests/support/matchers.hpp"
 
 namespace bento {
 namespace {
@@ -193,6 +195,40 @@ TEST_CASE("view: a builder that throws leaves a complete container", "[container
   for (const auto& status : statuses) REQUIRE(status);
   check_data(box, {3});
   CHECK(SionReader::open(box.disk.opener(), "box"));
+}
+
+TEST_CASE("view: one that has to be made and cannot be leaves the one that is there",
+          "[container][view]") {
+  const MemoryFileSystem disk;
+  ContainerOptions options = test::small_options(disk.opener());
+  {
+    const auto made =
+        test::must(Container::create("box", false, options, make_self_communicator()));
+    const auto dataset = made->declare({}, 8, 2, 0);
+    test::require_ok(test::write_step(*made, dataset, 1));
+    test::require_ok(made->close(test::fake_view(3)));
+  }
+  const auto before = test::look_at_view(disk);
+  REQUIRE(before.id);
+  options.view_required = true;
+  const auto again = test::must(Container::open("box", true, options, make_self_communicator()));
+  again->complete_again();
+  const auto fails = [](ViewJob&) -> Result<NativeView> {
+    return fail(Code::kInternal, "it cannot be made");
+  };
+  test::require_error(again->close(fails), Code::kInternal, {"cannot be made"});
+  const auto after = test::look_at_view(disk);
+  CHECK(after.id == before.id);
+  CHECK(after.pages == before.pages);
+  CHECK(after.wrong.empty());
+  // Without that it is a note, and there is no view.
+  options.view_required = false;
+  const auto last = test::must(Container::open("box", true, options, make_self_communicator()));
+  CHECK(test::must(test::read_all(*last, 0)) == test::whole_values(1));
+  last->complete_again();
+  test::require_ok(last->close(fails));
+  CHECK(last->notes().size() == 1);
+  CHECK_FALSE(test::look_at_view(disk).id);
 }
 
 TEST_CASE("view: what the ranks wrote is committed before it is begun", "[container][view]") {
