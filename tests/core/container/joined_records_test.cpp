@@ -121,7 +121,8 @@ class Writer {
     container->note_collective("create", {});
     Model model;
     model.number = container->declare({std::byte(models.size() + 1)}, 8, extent.rank(), 0);
-    model.resize(extent);
+    model.extent = extent;
+    model.values.resize(extent.product());
     models.push_back(std::move(model));
     return models.back();
   }
