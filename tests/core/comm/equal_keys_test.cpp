@@ -149,7 +149,7 @@ TEST_CASE("communicator: shifts of different distances are found out", "[core][c
 }
 
 TEST_CASE("equal keys: each rank has what all with its key have brought", "[core][comm]") {
-  std::mt19937 random(20261129);
+  std::mt19937 random(20261129);  // NOLINT: the same each time
   for (std::uint32_t size = 1; size <= 40; ++size) {
     const auto all = patterns(size, random);
     const auto results = run_ranks(static_cast<int>(size), [&](Communicator& comm) -> Status {
@@ -182,7 +182,7 @@ TEST_CASE("equal keys: a payload may be empty, or long", "[core][comm]") {
 }
 
 TEST_CASE("own group: the same as in the list of all groups", "[core][comm]") {
-  std::mt19937 random(7);
+  std::mt19937 random(7);  // NOLINT: the same each time
   for (std::uint32_t size = 1; size <= 40; size += size < 9 ? 1 : 5) {
     const auto all = patterns(size, random);
     const auto results = run_ranks(static_cast<int>(size), [&](Communicator& comm) -> Status {
