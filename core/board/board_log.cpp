@@ -192,24 +192,27 @@ void LogWriter::gone(std::uint64_t number) {
   out_.varint(number);
 }
 
+Status LogReader::buffered(ByteReader& in, LogEntry& entry) {
+  entry.record = {};
+  BENTO_TRY(get_what(in, entry.record));
+  BENTO_ASSIGN(entry.record.order.time_ns, time(in));
+  BENTO_ASSIGN(entry.record.stored_bytes, in.varint());
+  BENTO_ASSIGN(const std::uint8_t area, in.u8());
+  entry.place.area = area & 1u;
+  BENTO_ASSIGN(entry.place.generation, in.varint());
+  BENTO_ASSIGN(entry.place.offset, in.varint());
+  BENTO_ASSIGN(entry.times, WriteTimes::decode(in));
+  return {};
+}
+
 Status LogReader::read(ByteReader& in, LogEntry& entry) {
   BENTO_ASSIGN(const std::uint8_t kind, in.u8());
   entry.kind = static_cast<LogEntryKind>(kind);
   switch (entry.kind) {
     case LogEntryKind::kRestart:
       return {};
-    case LogEntryKind::kBuffered: {
-      entry.record = {};
-      BENTO_TRY(get_what(in, entry.record));
-      BENTO_ASSIGN(entry.record.order.time_ns, time(in));
-      BENTO_ASSIGN(entry.record.stored_bytes, in.varint());
-      BENTO_ASSIGN(const std::uint8_t area, in.u8());
-      entry.place.area = area & 1u;
-      BENTO_ASSIGN(entry.place.generation, in.varint());
-      BENTO_ASSIGN(entry.place.offset, in.varint());
-      BENTO_ASSIGN(entry.times, WriteTimes::decode(in));
-      return {};
-    }
+    case LogEntryKind::kBuffered:
+      return buffered(in, entry);
     case LogEntryKind::kGrew: {
       BENTO_ASSIGN(entry.number, in.varint());
       BENTO_ASSIGN(const std::uint64_t dimension, in.varint());

@@ -93,6 +93,7 @@ class LogReader {
  private:
   Result<std::uint64_t> time(ByteReader& in);
   Result<Order> order(ByteReader& in);
+  Status buffered(ByteReader& in, LogEntry& entry);
   std::uint64_t last_ns_ = 0;
 };
 

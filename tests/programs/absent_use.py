@@ -82,8 +82,8 @@ def make_files():
 
 
 def timeless(text):
-    """Without what differs from run to run: addresses, the time of day, times and rates."""
-    return re.sub(r"0x[0-9a-f]+|time = [^,]*,|[0-9.]+ s\b|[0-9.]+ MiB/s", "_", text)
+    """Without what differs from run to run: addresses, processes, the time of day, times and rates."""
+    return re.sub(r"0x[0-9a-f]+|^\[[^\s:]+:\d+\]|time = [^,]*,|[0-9.]+ s\b|[0-9.]+ MiB/s", "_", text, flags=re.M)
 
 
 def check_same(command, ranks=0):
