@@ -16,21 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ranks.h"
+
 enum { kMostDatasets = 64 };
-
-static int rank, ranks;
-
-static void check(long long result, const char* what) {
-  if (result >= 0) return;
-  fprintf(stderr, "rank %d: %s failed\n", rank, what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-// Now, on all ranks: what one of them still has to do for one phase is no part of the next.
-static double together(void) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  return MPI_Wtime();
-}
 
 static double value_of(int dataset, int row, int of_rank) {
   return dataset * 1e6 + row + of_rank * 1e-3;

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "ranks.h"
+
 enum {
   kElements = 128,  // of each rank in each dataset
   kAgain = 10       // datasets that are written a second time, each with a flush
@@ -20,20 +22,6 @@ typedef struct {
   double create, write, flush, one, close;  // seconds, on the slowest rank
   double reopen, open, read;
 } Times;
-
-static int rank, ranks;
-
-static void check(long long result, const char* what) {
-  if (result >= 0) return;
-  fprintf(stderr, "rank %d: %s failed\n", rank, what);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-// Now, on all ranks: what one of them still has to do for one phase is no part of the next.
-static double together(void) {
-  MPI_Barrier(MPI_COMM_WORLD);
-  return MPI_Wtime();
-}
 
 static double value_of(int dataset, int element) {
   return dataset + 1000.0 * rank + element;

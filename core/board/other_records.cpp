@@ -262,10 +262,7 @@ Status OtherRecords::move(Other& other, LogEntry& entry) {
 
 // The record stays where it is in the index, but nothing of it is seen.
 void OtherRecords::hide(const Known& one) {
-  Record record = index_.record(one.dataset, one.position);
-  for (unsigned d = 0; d < record.box.rank(); ++d) record.box.count[d] = 0;
-  record.order = {};
-  index_.replace(one.dataset, one.position, record);
+  index_.hide(one.dataset, one.position);
   times_.erase({one.dataset, one.position});
   gaps_.erase({one.dataset, one.position});
 }

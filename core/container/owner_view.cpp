@@ -95,14 +95,24 @@ Status Owner::complete(const ViewBuilder& view, Root& next) {
   return show_view(built, before, after);
 }
 
-// On the owner's node a file that is spread over nodes ends where that node's ranks have written.
-Status Owner::make_whole_length(File& handle, const FilePlan& part,
-                                std::span<const ChunkFill> writers) {
-  if (!state_.options.spread) return {};
+namespace {
+
+/// Where the last record of these writers ends in their physical file; 0 if there is none.
+std::uint64_t end_of_records(const FilePlan& part, std::span<const ChunkFill> writers) {
   std::uint64_t end = 0;
   for (std::uint32_t task = 0; task < writers.size(); ++task)
     if (const ChunkFill& fill = writers[task]; !fill.empty())
       end = std::max(end, part.address(task, (fill.size() - 1) * part.chunk_bytes) + fill.back());
+  return end;
+}
+
+}  // namespace
+
+// On the owner's node a file that is spread over nodes ends where that node's ranks have written.
+Status Owner::make_whole_length(File& handle, const FilePlan& part,
+                                std::span<const ChunkFill> writers) {
+  if (!state_.options.spread) return {};
+  const std::uint64_t end = end_of_records(part, writers);
   BENTO_ASSIGN(const std::uint64_t bytes, handle.size());
   return bytes < end ? handle.truncate(end) : Status{};
 }
@@ -112,12 +122,8 @@ Status Owner::make_whole_length(File& handle, const FilePlan& part,
 Status Owner::end_behind_records(File& handle, const FilePlan& part,
                                  std::span<const ChunkFill> writers) {
   BENTO_ASSIGN(const std::uint64_t bytes, handle.size());
-  for (std::uint32_t task = 0; task < writers.size(); ++task)
-    if (const ChunkFill& fill = writers[task];
-        !fill.empty() &&
-        part.address(task, (fill.size() - 1) * part.chunk_bytes) + fill.back() == bytes)
-      return handle.write_at(bytes, std::array{std::byte{0}});
-  return {};
+  if (end_of_records(part, writers) != bytes) return {};
+  return handle.write_at(bytes, std::array{std::byte{0}});
 }
 
 // A view that cannot be made is a note: the container is whole without it. Only a failing file is

@@ -266,6 +266,7 @@ bool Index::sees_all_of(DatasetNumber dataset, std::size_t position) const {
 void Index::hide(DatasetNumber dataset, std::size_t position) {
   Record hidden = record(dataset, position);
   for (unsigned d = 0; d < hidden.box.rank(); ++d) hidden.box.count[d] = 0;
+  hidden.order = {};
   replace(dataset, position, hidden);
 }
 

@@ -50,8 +50,8 @@ class Index {
   [[nodiscard]] Order order(DatasetNumber dataset, std::size_t position) const;
   /// Is all of it seen that was written, as far as its extents tell?
   [[nodiscard]] bool sees_all_of(DatasetNumber dataset, std::size_t position) const;
-  /// Nothing of a record that has dimensions is seen any more. Its place stays, since others count
-  /// from there.
+  /// Nothing of the record is seen any more; of a scalar's, every other one is later. Its place
+  /// stays, since others count from there.
   void hide(DatasetNumber dataset, std::size_t position);
   [[nodiscard]] bool is_hidden(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] std::size_t size(DatasetNumber dataset) const;

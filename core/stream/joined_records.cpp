@@ -53,6 +53,7 @@ void RecordBuffer::join_dataset(const std::vector<std::size_t>& entries, std::ui
   const bool alone = board_ == nullptr && !keep_times_;
   const std::uint64_t most = most_bytes / element_bytes;
   for (Joined& joined : alone ? join_in_any_order(entries, most) : join_in_turn(entries, most)) {
+    if (joined.parts.size() < 2) continue;
     Record& record = joined.record;
     record.stored_bytes = record.box.elements() * element_bytes;
     joined.element_bytes = element_bytes;
@@ -85,7 +86,6 @@ std::vector<RecordBuffer::Joined> RecordBuffer::join_in_any_order(
     joined.parts.push_back(entries[i]);
   }
   for (std::size_t i = 0; i < all.size(); ++i) all[i].record.box = std::move(found->boxes[i]);
-  std::erase_if(all, [](const Joined& joined) { return joined.parts.size() < 2; });
   return all;
 }
 
@@ -117,7 +117,6 @@ std::vector<RecordBuffer::Joined> RecordBuffer::join_in_turn(
     }
     all.back().parts.push_back(at);
   }
-  std::erase_if(all, [](const Joined& joined) { return joined.parts.size() < 2; });
   return all;
 }
 
@@ -140,31 +139,32 @@ Status StreamWriter::flush_joined() {
 
 Status StreamWriter::write_joined(const RecordBuffer::JoinedRecords& joined,
                                   std::vector<bool>& gone) {
-  const auto small = [&](const RecordBuffer::Joined& one) {
-    return BlockWriter::SmallRecord{one.record.dataset, one.record.stored_bytes};
+  const auto& all = joined.records;
+  const auto small = [&](std::size_t i) {
+    return BlockWriter::SmallRecord{all[i].record.dataset, all[i].record.stored_bytes};
   };
-  for (std::size_t done = 0; done < joined.records.size();) {
-    const RecordBuffer::Joined& next = joined.records[done];
-    const auto data = std::span(joined.data).subspan(static_cast<std::size_t>(next.offset));
-    if (!blocks_.is_small(small(next))) {
-      SpanSource source(data);
-      BENTO_ASSIGN(auto placed, blocks_.write_large(next.record, next.element_bytes, source,
-                                                    next.record.stored_bytes));
-      BENTO_TRY(settle_joined(next, std::move(placed), gone));
-      ++done;
-      continue;
-    }
+  const auto data_from = [&](std::size_t i) {
+    return std::span(joined.data).subspan(static_cast<std::size_t>(all[i].offset));
+  };
+  for (std::size_t done = 0; done < all.size();) {
     std::vector<BlockWriter::SmallRecord> records;
-    for (std::size_t i = done; i < joined.records.size(); ++i) {
-      records.push_back(small(joined.records[i]));
-      if (!blocks_.is_small(records.back())) break;
+    while (done + records.size() < all.size() && blocks_.is_small(small(done + records.size())))
+      records.push_back(small(done + records.size()));
+    for (std::span<const BlockWriter::SmallRecord> left = records; !left.empty();) {
+      BENTO_ASSIGN(const auto placed, blocks_.write_small(left, data_from(done)));
+      left = left.subspan(placed.size());
+      for (const auto& place : placed) {
+        BENTO_TRY(settle_joined(all[done], {placed_at(all[done].record, place)}, gone));
+        ++done;
+      }
     }
-    if (!blocks_.is_small(records.back())) records.pop_back();
-    BENTO_ASSIGN(const auto placed, blocks_.write_small(records, data));
-    for (const auto& place : placed) {
-      const RecordBuffer::Joined& one = joined.records[done++];
-      BENTO_TRY(settle_joined(one, {placed_at(one.record, place)}, gone));
-    }
+    if (done == all.size()) break;
+    const RecordBuffer::Joined& large = all[done];
+    SpanSource source(data_from(done));
+    BENTO_ASSIGN(auto placed, blocks_.write_large(large.record, large.element_bytes, source,
+                                                  large.record.stored_bytes));
+    BENTO_TRY(settle_joined(large, std::move(placed), gone));
+    ++done;
   }
   return {};
 }
@@ -175,19 +175,19 @@ Status StreamWriter::settle_joined(const RecordBuffer::Joined& joined, std::vect
                                    std::vector<bool>& gone) {
   const auto& entries = buffer_.entries();
   const RecordBuffer::Entry& first = entries[joined.parts.front()];
+  const auto others = std::span(joined.parts).subspan(1);
   ValueRange range = range_of(first.slot);
-  for (const std::size_t at : joined.parts) range = range.joined(range_of(entries[at].slot));
+  for (const std::size_t at : others) range = range.joined(range_of(entries[at].slot));
   note_range(first.slot, range);
   if (board_ != nullptr) {
     board_->joined(first.number, joined.record.box, joined.times);
-    for (const std::size_t at : joined.parts)
-      if (at != joined.parts.front()) board_->gone(entries[at].number);
+    for (const std::size_t at : others) board_->gone(entries[at].number);
     board_->moved(first.number, placed);
   }
   BENTO_TRY(settle(first.slot, joined.times, std::move(placed)));
-  for (const std::size_t at : joined.parts) {
+  gone[joined.parts.front()] = true;
+  for (const std::size_t at : others) {
     gone[at] = true;
-    if (at == joined.parts.front()) continue;
     const Slot& slot = entries[at].slot;
     note_range(slot, ValueRange::everything());
     index_.hide(slot.dataset, slot.position);

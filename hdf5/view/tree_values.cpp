@@ -80,8 +80,7 @@ class AttributesInOrder {
     if (!order_) {
       order_ = H5_INDEX_NAME;
       if (count_ == 1) return {};
-      const auto any = open(at, kind);
-      if (!any) return fail(Error(any.error()));
+      BENTO_ASSIGN(const AttributeHandle any, open(at, kind));
       if (kind.corder_valid) order_ = H5_INDEX_CRT_ORDER;
     }
     if (count_ <= kFew) return {};

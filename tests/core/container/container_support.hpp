@@ -53,14 +53,19 @@ inline Status write_step(Container& container, DatasetNumber dataset, std::uint6
   return container.write(dataset, box, 8, bytes_of(band_values(box, step)));
 }
 
-inline Result<std::vector<std::uint64_t>> read_all(Container& container, DatasetNumber dataset) {
-  const Box box = Box::whole(Dims{kRows, kColumns});
-  std::vector<std::uint64_t> values(kRows * kColumns, 0);
+/// 0 where nobody wrote.
+inline Result<std::vector<std::uint64_t>> read_box(Container& container, DatasetNumber dataset,
+                                                   const Box& box) {
+  std::vector<std::uint64_t> values(box.elements(), 0);
   BENTO_ASSIGN(const RecordLookup lookup, container.find(dataset, box));
   for (const auto& piece : lookup.pieces)
     BENTO_TRY(container.read(lookup.records[piece.record], piece.part, 8, box,
                              reinterpret_cast<std::byte*>(values.data())));
   return values;
+}
+
+inline Result<std::vector<std::uint64_t>> read_all(Container& container, DatasetNumber dataset) {
+  return read_box(container, dataset, Box::whole(Dims{kRows, kColumns}));
 }
 
 inline std::vector<std::uint64_t> whole_values(std::uint64_t step) {

@@ -80,14 +80,7 @@ struct Model {
 };
 
 std::vector<std::uint64_t> values_in(Container& container, const Model& model) {
-  const Box box = Box::whole(model.extent);
-  std::vector<std::uint64_t> values(model.values.size(), 0);
-  if (box.empty()) return values;
-  const RecordLookup found = must(container.find(model.number, box));
-  for (const auto& piece : found.pieces)
-    require_ok(container.read(found.records[piece.record], piece.part, 8, box,
-                              reinterpret_cast<std::byte*>(values.data())));
-  return values;
+  return must(read_box(container, model.number, Box::whole(model.extent)));
 }
 
 std::size_t records_in(Container& container, const Model& model) {
@@ -442,10 +435,7 @@ TEST_CASE("joined records: ranks that write rows of several datasets in turns ha
         BENTO_ASSIGN(const RecordLookup found, container->find(number, all));
         if (found.pieces.size() != 3)
           return fail(Code::kInternal, std::to_string(found.pieces.size()) + " pieces");
-        std::vector<std::uint64_t> values(all.elements());
-        for (const auto& piece : found.pieces)
-          BENTO_TRY(container->read(found.records[piece.record], piece.part, 8, all,
-                                    reinterpret_cast<std::byte*>(values.data())));
+        BENTO_ASSIGN(const auto values, read_box(*container, number, all));
         if (values != band_values(all, number)) return fail(Code::kInternal, "wrong values");
       }
       return container->close();
@@ -479,11 +469,7 @@ TEST_CASE("joined records: of ranks that see each other, one that was replaced s
     container->skeleton().write(0, skeleton_bytes(1));
     BENTO_TRY(container->commit());
     for (DatasetNumber number = 0; number < 2; ++number) {
-      BENTO_ASSIGN(const RecordLookup found, container->find(number, all));
-      std::vector<std::uint64_t> values(all.elements());
-      for (const auto& piece : found.pieces)
-        BENTO_TRY(container->read(found.records[piece.record], piece.part, 8, all,
-                                  reinterpret_cast<std::byte*>(values.data())));
+      BENTO_ASSIGN(const auto values, read_box(*container, number, all));
       auto wanted = band_values(all, 1);
       const Box again{Dims{8, 0}, Dims{8, 8}};
       const auto later = band_values(again, 3);
