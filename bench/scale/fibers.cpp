@@ -17,6 +17,9 @@ constexpr std::size_t kGuardBytes = 4096;
 constexpr std::size_t kStackBytes = 8u << 20;
 // Below the frame of wait(): what the switch itself puts there, and the red zone.
 constexpr std::size_t kBelowFrame = 1024;
+// What a waiting fiber is given at first. It keeps it until it ends: pieces of other sizes that
+// come and go would leave gaps in memory, half as much again.
+constexpr std::size_t kRoom = 6144;
 
 Fibers* running = nullptr;  // makecontext() passes on nothing but ints
 
@@ -53,25 +56,28 @@ void Fibers::resume(std::size_t number) {
     fiber.context->uc_link = &scheduler_;
     ::makecontext(fiber.context.get(), &Fibers::enter, 0);
   } else {
-    std::memcpy(top - fiber.stack.size(), fiber.stack.data(), fiber.stack.size());
-    std::vector<std::byte>().swap(fiber.stack);
+    std::memcpy(top - fiber.used, fiber.stack.get(), fiber.used);
   }
   ::swapcontext(&scheduler_, fiber.context.get());
-  if (fiber.done) fiber.context.reset();
+  if (!fiber.done) return;
+  fiber.context.reset();
+  fiber.stack.reset();
 }
 
-// The copy is made here, while the fiber still runs, so nothing that belongs to the fiber may lie
-// below it; what copies it lies below and is not needed again.
+// run() copies the stack from this frame on, when the fiber does not run any more. Nothing that
+// belongs to the fiber lies below the frame but what the switch puts there.
 __attribute__((noinline)) void Fibers::wait() {
   Fiber& fiber = fibers_[current_];
   fiber.waits = true;
   ucontext_t* const mine = fiber.context.get();
   std::byte* const top = memory_ + kGuardBytes + kStackBytes;
   auto* const frame = static_cast<std::byte*>(__builtin_frame_address(0));
-  const auto used = static_cast<std::size_t>(top - frame) + kBelowFrame;
-  largest_ = std::max(largest_, used);
-  // Copied by the scheduler's side: see run().
-  fiber.stack.resize(used);
+  fiber.used = static_cast<std::size_t>(top - frame) + kBelowFrame;
+  largest_ = std::max(largest_, fiber.used);
+  if (fiber.used > fiber.room) {
+    fiber.room = std::max(fiber.used, kRoom);
+    fiber.stack = std::make_unique_for_overwrite<std::byte[]>(fiber.room);
+  }
   ::swapcontext(mine, &scheduler_);
 }
 
@@ -97,7 +103,7 @@ bool Fibers::run(std::size_t count, const std::function<void(std::size_t)>& body
     if (fiber.done) {
       --left;
     } else {
-      std::memcpy(fiber.stack.data(), top - fiber.stack.size(), fiber.stack.size());
+      std::memcpy(fiber.stack.get(), top - fiber.used, fiber.used);
     }
   };
   const auto drain = [&] {

@@ -42,7 +42,9 @@ class Fibers {
  private:
   struct Fiber {
     std::unique_ptr<ucontext_t> context;
-    std::vector<std::byte> stack;  ///< while it waits
+    std::unique_ptr<std::byte[]> stack;  ///< what it has on the stack, while it waits
+    std::size_t used = 0;
+    std::size_t room = 0;
     bool begun = false;
     bool waits = false;
     bool done = false;
