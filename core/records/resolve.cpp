@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/records/middle_cut.hpp"
+#include "core/records/resolve_along.hpp"
 
 namespace bento {
 
@@ -13,6 +14,8 @@ namespace {
 
 /// A candidate takes half a kilobyte: what is halved are lists of where they are.
 using Candidates = std::vector<const Candidate*>;
+
+constexpr std::size_t kFew = 16;
 
 /// Newest first, pieces subtracted one by one. For few candidates.
 Status resolve_greedily(const Box& selection, const Candidates& newest_first, QueryBudget& budget,
@@ -47,7 +50,6 @@ std::optional<MiddleCut> cut_of(const Box& selection, const Candidates& candidat
 /// Subtracting many pieces from one box would cost their number squared, so the selection is halved
 /// until few candidates are left. `candidates` come newest first.
 Status resolve(const Box& selection, Candidates candidates, QueryBudget& budget, Lookup& out) {
-  constexpr std::size_t kFew = 16;
   // Nothing older than a candidate that covers everything is seen.
   const auto cover = std::find_if(
       candidates.begin(), candidates.end(),
@@ -77,6 +79,9 @@ Status resolve_latest(const Box& selection, std::vector<const Candidate*> candid
                       QueryBudget& budget, Lookup& out) {
   std::sort(candidates.begin(), candidates.end(),
             [](const Candidate* a, const Candidate* b) { return is_newer(*a, *b); });
+  if (candidates.size() > kFew)
+    if (const auto dimension = only_dimension(selection, candidates))
+      return resolve_along(*dimension, selection, candidates, budget, out);
   return resolve(selection, std::move(candidates), budget, out);
 }
 
