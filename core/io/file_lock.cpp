@@ -88,6 +88,17 @@ Result<std::unique_ptr<FileLock>> FileLock::take_shared(const File& file, Lockin
   return std::unique_ptr<FileLock>{};
 }
 
+Result<std::unique_ptr<FileLock>> FileLock::keep_writers_out(const File& file, Locking locking) {
+  if (locking == Locking::kOff || file.descriptor() < 0) return std::unique_ptr<FileLock>{};
+  BENTO_ASSIGN(PrivateDescriptor own, open_again(file, O_RDONLY));
+  std::unique_ptr<FileLock> lock(new FileLock(std::move(own), file.path()));
+  const int failed = set_range(lock->descriptor(), F_RDLCK);
+  if (failed == 0) return lock;
+  if (says_held(failed)) return held(file.path(), "process");
+  BENTO_TRY(no_locks(failed, file.path(), locking));
+  return std::unique_ptr<FileLock>{};
+}
+
 std::unique_ptr<FileLock> FileLock::handed_over(PrivateDescriptor descriptor) {
   return std::unique_ptr<FileLock>(new FileLock(std::move(descriptor), {}));
 }

@@ -44,6 +44,10 @@ class FileLock {
   /// locks of its own. Null and errors as take_alone().
   static Result<std::unique_ptr<FileLock>> take_shared(const File& file, Locking locking,
                                                        bool& sees_owner);
+  /// Keeps writers of h5bento from beginning, as long as it lives, while HDF5 itself opens the file
+  /// for writing: the range lock alone, shared, since HDF5 wants flock. Null as take_alone().
+  /// Errors: kBusy (one has begun), kUnsupported, kPermission, kIo.
+  static Result<std::unique_ptr<FileLock>> keep_writers_out(const File& file, Locking locking);
   /// A lock that another process of this node holds and has handed over.
   static std::unique_ptr<FileLock> handed_over(PrivateDescriptor descriptor);
 

@@ -3,6 +3,7 @@
 /// \file
 /// File callbacks. Decides for each file whether it is a container of ours or passes straight
 /// through to the native connector.
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -27,6 +28,7 @@
 #include "vol/file/flush.hpp"
 #include "vol/file/found_by_search.hpp"
 #include "vol/file/native_of_ranks.hpp"
+#include "vol/file/native_writing.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/own_connector.hpp"
 #include "vol/file/reference_call.hpp"
@@ -181,8 +183,10 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
                           void** req) {
   const auto native = native_because(fcpl, fapl);
   // Ranks that create a file together must agree on this, too.
-  if (!native.empty() && !is_mpio(H5Pget_driver(fapl)))
+  if (!native.empty() && !is_mpio(H5Pget_driver(fapl))) {
+    BENTO_TRY(check_nobody_writes(name));
     return pass_create(name, flags, fcpl, fapl, dxpl, req);
+  }
   const PlistHandle changed = skeleton_creation_list(fcpl);
   const auto native_create = [&](hid_t list) {
     return H5VLfile_create(name, skeleton_flags(flags), changed.valid() ? changed.get() : fcpl,
@@ -220,18 +224,24 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   return opened;
 }
 
-Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
-  const auto native = native_because(H5I_INVALID_HID, fapl);
-  if (!native.empty() && !is_mpio(H5Pget_driver(fapl))) {
-    BENTO_TRY(check_pass_to_write(name, flags, fapl));
-    return pass_open(name, flags, fapl, dxpl, req);
-  }
+/// Nothing if the file has become a container.
+Result<std::optional<void*>> pass_open_to_write(const char* name, unsigned flags, hid_t fapl,
+                                                hid_t dxpl, void** req, const AgreedFile& file) {
+  const NativeCalls native{[&](unsigned asked) { return pass_open(name, asked, fapl, dxpl, req); },
+                           [&](void* opened) {
+                             (void)close_object(static_cast<Object*>(opened), H5VLfile_close, dxpl,
+                                                nullptr);
+                           }};
+  return open_to_write(name, flags, file, native);
+}
+
+Result<void*> open_container(const FileRequest& request, AgreedFile file, hid_t dxpl, void** req) {
+  const char* const name = request.name;
+  const unsigned flags = request.flags;
+  const hid_t fapl = request.fapl;
   const auto native_open = [&](hid_t list) {
     return H5VLfile_open(name, skeleton_flags(flags), list, dxpl, req);
   };
-  const FileRequest request{"H5Fopen", name, flags, fapl, native};
-  BENTO_ASSIGN(AgreedFile file, agree_on_open(request));
-  if (file.passes()) return pass_open(name, flags, fapl, dxpl, req);
   if (file.open) {
     BENTO_TRY(check_swmr_again(name, flags, *file.open));
     return open_skeleton(name, fapl, file.open->access(), file.open, native_open);
@@ -255,6 +265,28 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
                                     std::move(container), std::move(place.cached));
   context->set_swmr(swmr_of(flags));
   return open_skeleton(name, fapl, file.access, context, native_open);
+}
+
+Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void** req) {
+  const auto native = native_because(H5I_INVALID_HID, fapl);
+  if (!native.empty() && !is_mpio(H5Pget_driver(fapl))) {
+    BENTO_TRY(check_pass_to_write(name, flags, fapl));
+    return pass_open(name, flags, fapl, dxpl, req);
+  }
+  const FileRequest request{"H5Fopen", name, flags, fapl, native};
+  constexpr int kAttempts = 5;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    BENTO_ASSIGN(AgreedFile file, agree_on_open(request));
+    if (!file.passes()) return open_container(request, std::move(file), dxpl, req);
+    if ((flags & H5F_ACC_RDWR) == 0 || !native.empty())
+      return pass_open(name, flags, fapl, dxpl, req);
+    BENTO_ASSIGN(const auto opened, pass_open_to_write(name, flags, fapl, dxpl, req, file));
+    if (opened) return *opened;
+  }
+  return fail(Code::kBusy,
+              fmt::format("'{}' is created anew by another process again and again (errno = {})",
+                          name, EWOULDBLOCK),
+              EWOULDBLOCK);
 }
 
 void* file_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,

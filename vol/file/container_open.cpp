@@ -139,8 +139,16 @@ Result<bool> is_ours(const char* name) {
   const auto seen = probe(**file);
   if (!seen && seen.error().code == Code::kUnsupported) return fail(seen.error());
   if (!seen || seen->kind == FileKind::kContainer) return seen.has_value();
-  BENTO_TRY(refuse_damaged(**file, *seen));
-  return false;
+  const auto sound = refuse_damaged(**file, *seen);
+  if (sound) return false;
+  // What looks like damage is a file that another process is creating just now.
+  if (sound.error().code == Code::kCorrupt && is_locked(**file))
+    return fail(Code::kBusy,
+                fmt::format("'{}' is being created by another process; wait for it to finish "
+                            "(errno = {})",
+                            name, EWOULDBLOCK),
+                EWOULDBLOCK);
+  return fail(sound.error());
 }
 
 void await_unlocked(const std::string& path) {
@@ -159,6 +167,16 @@ bool is_container(const char* name) {
   const auto copy = transfer::newest_copy(name);
   return !copy ||
          (*copy && transfer::state_of_copy((*copy)->path) != transfer::CopyState::kNothing);
+}
+
+Status check_nobody_writes(const char* name) {
+  const auto there = open_posix_file(name, OpenMode::kRead);
+  if (!there || !is_container(name) || !is_locked(**there)) return {};
+  return fail(Code::kBusy,
+              fmt::format("'{}' is a container that is open for writing, in this process or "
+                          "another: close it first (errno = {})",
+                          name, EWOULDBLOCK),
+              EWOULDBLOCK);
 }
 
 namespace {

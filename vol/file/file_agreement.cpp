@@ -163,7 +163,10 @@ std::uint64_t new_session() {
 Result<AgreedFile> agree_on_create(const FileRequest& request) {
   return agree_on(
       request, true, [&](std::span<const std::uint64_t> everywhere) -> Result<FileDecision> {
-        if (!request.native_because.empty()) return FileDecision{};
+        if (!request.native_because.empty()) {
+          BENTO_TRY(check_nobody_writes(request.name));
+          return FileDecision{};
+        }
         // Open already, as of whichever step: the native library refuses to truncate it.
         const FileIdentity there = identity_of_name(place_of_open(request.name).c_str());
         for (const auto& open : open_files()) {
