@@ -178,13 +178,16 @@ Status ReferenceTranslator::translate_new_style(std::byte* element) {
   if (kind == H5R_OBJECT2 || kind == H5R_DATASET_REGION2 || kind == H5R_ATTR) {
     const ObjectHandle target(H5Ropen_object(&old, H5P_DEFAULT, H5P_DEFAULT));
     const ObjectHandle copy(open_copy(target.get()));
+    SpaceHandle region;
+    if (copy.valid() && kind == H5R_DATASET_REGION2) {
+      BENTO_ASSIGN(region, regions_.open(old));
+    }
     herr_t made = 0;
-    if (!copy.valid()) {
+    if (!copy.valid() || (kind == H5R_DATASET_REGION2 && !region.valid())) {
       ++dropped_;
     } else if (kind == H5R_OBJECT2) {
       made = H5Rcreate_object(copy.get(), ".", H5P_DEFAULT, &fresh);
     } else if (kind == H5R_DATASET_REGION2) {
-      const SpaceHandle region(H5Ropen_region(&old, H5P_DEFAULT, H5P_DEFAULT));
       made = H5Rcreate_region(copy.get(), ".", region.get(), H5P_DEFAULT, &fresh);
     } else {
       const auto name = library_text(

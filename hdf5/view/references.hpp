@@ -15,6 +15,7 @@
 
 #include "core/base/error.hpp"
 #include "hdf5/base/handle.hpp"
+#include "hdf5/data/reference_region.hpp"
 #include "hdf5/data/region_values.hpp"
 
 namespace bento::vol {
@@ -88,6 +89,7 @@ class ReferenceTranslator final : public RegionValues {
   hid_t from_;
   hid_t to_;
   const ObjectMap& objects_;
+  ReferenceRegions regions_;
   std::size_t dropped_ = 0;
 };
 

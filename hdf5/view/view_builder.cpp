@@ -47,7 +47,8 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
   view.notes = datasets.notes();
   if (tree.dropped_references() > 0)
     view.notes.push_back(
-        fmt::format("{} references lead to objects without a path and are null in the native view",
+        fmt::format("{} references lead to objects without a path, or to regions that their "
+                    "objects do not have, and are null in the native view",
                     tree.dropped_references()));
   BENTO_TRY(files.write_notes(view.notes));
   BENTO_ASSIGN(view.superblocks, files.finish([&whole] { return whole.link_all(); }));

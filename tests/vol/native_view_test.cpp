@@ -6,8 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstring>
 #include <fstream>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include <catch2/catch_test_macros.hpp>
@@ -484,6 +487,100 @@ TEST_CASE("native view: its group's name is reserved at the root only", "[vol][v
     CHECK(H5Lmove(file.get(), "g", file.get(), ".h5bento", H5P_DEFAULT, H5P_DEFAULT) < 0);
   }
   H5E_END_TRY
+}
+
+// HDF5 makes such a reference, and dies of asking for its region.
+TEST_CASE("native view: a region of a group is null in it", "[vol][view]") {
+  const WorkFolder folder;
+  const hsize_t one = 1;
+  const SpaceHandle space(H5Screate_simple(1, &one, nullptr));
+  {
+    const FileHandle file(H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access().get()));
+    const GroupHandle group(H5Gcreate2(file.get(), "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    const DatasetHandle dataset(H5Dcreate2(file.get(), "d", H5T_STD_REF, space.get(), H5P_DEFAULT,
+                                           H5P_DEFAULT, H5P_DEFAULT));
+    H5R_ref_t reference;
+    REQUIRE(H5Rcreate_region(file.get(), "g", space.get(), H5P_DEFAULT, &reference) >= 0);
+    REQUIRE(H5Dwrite(dataset.get(), H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+    H5Rdestroy(&reference);
+  }
+  const FileHandle file = open_native(H5F_ACC_RDONLY);
+  const DatasetHandle dataset(H5Dopen2(file.get(), "d", H5P_DEFAULT));
+  H5R_ref_t read;
+  std::memset(&read, 1, sizeof read);
+  REQUIRE(H5Dread(dataset.get(), H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &read) >= 0);
+  const H5R_ref_t null{};
+  CHECK(std::memcmp(&read, &null, sizeof null) == 0);
+}
+
+// A reference outlives its dataset, whose place another one takes.
+TEST_CASE("native view: a region of a dataset with other dimensions is null in it", "[vol][view]") {
+  const WorkFolder folder;
+  const hsize_t one = 1;
+  const hsize_t dims[3] = {4, 5, 6};
+  const SpaceHandle space(H5Screate_simple(1, &one, nullptr));
+  const SpaceHandle plane(H5Screate_simple(2, dims, nullptr));
+  const SpaceHandle body(H5Screate_simple(3, dims, nullptr));
+  const int wanted = GENERATE(2, 3);
+  {
+    const FileHandle file(H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access().get()));
+    const DatasetHandle dataset(H5Dcreate2(file.get(), "d", H5T_STD_REF, space.get(), H5P_DEFAULT,
+                                           H5P_DEFAULT, H5P_DEFAULT));
+    DatasetHandle(H5Dcreate2(file.get(), "target", H5T_STD_I32LE,
+                             wanted == 2 ? plane.get() : body.get(), H5P_DEFAULT, H5P_DEFAULT,
+                             H5P_DEFAULT));
+    const hsize_t count[2] = {2, 3};
+    REQUIRE(H5Sselect_hyperslab(plane.get(), H5S_SELECT_SET, std::array<hsize_t, 2>{1, 1}.data(),
+                                nullptr, count, nullptr) >= 0);
+    H5R_ref_t reference;
+    REQUIRE(H5Rcreate_region(file.get(), "target", plane.get(), H5P_DEFAULT, &reference) >= 0);
+    REQUIRE(H5Dwrite(dataset.get(), H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) >= 0);
+    H5Rdestroy(&reference);
+  }
+  const FileHandle file = open_native(H5F_ACC_RDONLY);
+  const DatasetHandle dataset(H5Dopen2(file.get(), "d", H5P_DEFAULT));
+  H5R_ref_t read{};
+  REQUIRE(H5Dread(dataset.get(), H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &read) >= 0);
+  const H5R_ref_t null{};
+  CHECK((std::memcmp(&read, &null, sizeof null) == 0) == (wanted == 3));
+  if (wanted != 2) return;
+  const SpaceHandle region(H5Ropen_region(&read, H5P_DEFAULT, H5P_DEFAULT));
+  CHECK(H5Sget_select_npoints(region.get()) == 6);
+  H5Rdestroy(&read);
+}
+
+// HDF5 leaves the type of the dataset at the file that was read last, which is closed by then, and
+// converts the fill value with it when it is asked for the creation list.
+TEST_CASE("a dataset of variable length that was read through another open of its file", "[vol]") {
+  const WorkFolder folder;
+  const FileHandle file(H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access().get()));
+  const TypeHandle text(H5Tcopy(H5T_C_S1));
+  REQUIRE(H5Tset_size(text.get(), H5T_VARIABLE) >= 0);
+  const char* const fill = "fill";
+  const PlistHandle list(H5Pcreate(H5P_DATASET_CREATE));
+  REQUIRE(H5Pset_fill_value(list.get(), text.get(), &fill) >= 0);
+  const hsize_t two = 2;
+  const SpaceHandle space(H5Screate_simple(1, &two, nullptr));
+  const DatasetHandle first(
+      H5Dcreate2(file.get(), "d", text.get(), space.get(), H5P_DEFAULT, list.get(), H5P_DEFAULT));
+  const auto read_texts = [&](const DatasetHandle& dataset) {
+    std::array<char*, 2> values{};
+    REQUIRE(H5Dread(dataset.get(), text.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >= 0);
+    const std::vector<std::string> texts(values.begin(), values.end());
+    H5Dvlen_reclaim(text.get(), space.get(), H5P_DEFAULT, values.data());
+    return texts;
+  };
+  const std::vector<std::string> expected{"fill", "fill"};
+  {
+    const FileHandle again(H5Freopen(file.get()));
+    const DatasetHandle second(H5Dopen2(again.get(), "d", H5P_DEFAULT));
+    CHECK(read_texts(second) == expected);
+  }
+  const GroupHandle takes_the_memory(
+      H5Gcreate2(file.get(), "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  const SpaceHandle asked(H5Dget_space(first.get()));
+  CHECK(H5Sget_simple_extent_npoints(asked.get()) == 2);
+  CHECK(read_texts(first) == expected);
 }
 
 }  // namespace

@@ -100,10 +100,12 @@ Result<StoredReference> ProgramReferences::taken(H5R_ref_t& reference) {
           Code::kInvalidArgument,
           "a reference to a region of an object that is no dataset: it was made for another "
           "object, or that dataset is gone and this object has its place");
-    const QuietErrors quiet;
-    found.region = SpaceHandle(H5Ropen_region(&reference, H5P_DEFAULT, H5P_DEFAULT));
+    BENTO_ASSIGN(found.region, regions_.open(reference));
     if (!found.region.valid())
-      return fail(Code::kInvalidArgument, "a reference to a region of a dataset that is gone");
+      return fail(
+          Code::kInvalidArgument,
+          "a reference to a region of a dataset that is gone, or whose place a dataset with "
+          "another number of dimensions has");
   } else if (kind == H5R_ATTR) {
     found.kind = Kind::kAttribute;
     BENTO_ASSIGN(found.attribute, attribute_of(reference));

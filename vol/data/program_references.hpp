@@ -14,6 +14,7 @@
 #include "core/base/error.hpp"
 #include "hdf5/data/held_references.hpp"
 #include "hdf5/data/reference_places.hpp"
+#include "hdf5/data/reference_region.hpp"
 #include "hdf5/data/stored_reference.hpp"
 #include "vol/file/object.hpp"
 
@@ -55,6 +56,7 @@ class ProgramReferences {
   const Object* dataset_;
   FileContext& file_;
   hid_t location_ = H5I_INVALID_HID;
+  ReferenceRegions regions_;
   std::map<std::uint64_t, std::optional<int>>
       dimensions_;  ///< of targets; -1: no dataset; nothing: no object
 };

@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "hdf5/base/quiet_errors.hpp"
+#include "hdf5/base/types.hpp"
+#include "vol/file/dataset_state.hpp"
 #include "vol/file/object.hpp"
 
 namespace bento::vol {
@@ -20,9 +23,36 @@ Result<H5VL_dataset_get_args_t> ask(const Object* dataset, H5VL_dataset_get_t qu
   return args;
 }
 
+/// The library converts the fill value for the creation list, and for elements of variable length
+/// it asks the file for which it last read or wrote the dataset. Where that was through another
+/// H5Fopen of the same file, closed since, it asks memory that was given back (HDF5 1.14.5). To
+/// read nothing makes it this file again.
+Status renew_variable_type(const Object* dataset) {
+  TypeHandle asked;
+  hid_t type = H5I_INVALID_HID;
+  if (dataset->dataset && dataset->dataset->type) {
+    type = dataset->dataset->type->id();
+  } else {
+    BENTO_ASSIGN(asked, native_type(dataset));
+    type = asked.get();
+  }
+  if (!has_variable_length(type)) return {};
+  BENTO_ASSIGN(const SpaceHandle none, native_space(dataset));
+  H5Sselect_none(none.get());
+  void* under = dataset->under;
+  hid_t space = none.get();
+  std::byte nowhere{};
+  void* data = &nowhere;
+  const QuietErrors quiet;  // whoever reads more than nothing hears of it
+  H5VLdataset_read(1, &under, dataset->under_vol_id, &type, &space, &space,
+                   H5P_DATASET_XFER_DEFAULT, &data, nullptr);
+  return {};
+}
+
 }  // namespace
 
 Result<PlistHandle> native_dcpl(const Object* dataset) {
+  BENTO_TRY(renew_variable_type(dataset));
   BENTO_ASSIGN(const auto said, ask(dataset, H5VL_DATASET_GET_DCPL, "dataset creation list"));
   return PlistHandle(said.args.get_dcpl.dcpl_id);
 }
