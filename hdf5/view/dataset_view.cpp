@@ -281,7 +281,7 @@ Result<MadeDataset> DatasetViews::make_small_copy(
   std::vector<std::byte> elements(static_cast<std::size_t>(box.elements() * given->element_bytes));
   if (auto read = read_found(records_, *given, seen, box, elements.data(), decoded_); !read) {
     if (read.error().code != Code::kCorrupt) return fail(std::move(read).error());
-    return left_out(given->path, "its data is damaged: " + read.error().text);
+    return left_out(given->path, "its data cannot be read: " + read.error().text);
   }
   MadeDataset made;
   made.dataset = create_unnamed(main_, given->type.get(), given->space.get(), given->dcpl.get());

@@ -125,7 +125,13 @@ Status TreeCopy::run() {
         continue;
       }
     }
-    if (object.fill) BENTO_TRY(object.fill(to.get(), translator_));
+    if (object.fill) {
+      if (Status filled = object.fill(to.get(), translator_); !filled) {
+        BENTO_TRY(go_on_());
+        BENTO_TRY(leave_out(object, filled.error()));
+        continue;
+      }
+    }
     if (!object.comment) BENTO_TRY(copy_comment(from.get(), to.get()));
     BENTO_TRY(copy_attributes(from.get(), to.get(), object.attributes, Until::kEnd));
   }
@@ -161,6 +167,16 @@ Status TreeCopy::leave_out(const Pending& object, const Error& why) {
       return copy_failure(path, "its link cannot be replaced");
   }
   left_out_(first, why.text);
+  return {};
+}
+
+Status TreeCopy::leave_out_made(const std::string& path, const Error& why) {
+  BENTO_TRY(go_on_());
+  Pending& object = pending_[*std::exchange(made_, std::nullopt)];
+  object.done = true;
+  object.paths = {path};
+  BENTO_TRY(leave_out(object, why));
+  absent_[bytes_of(object.from)] = why.text;
   return {};
 }
 
@@ -265,7 +281,8 @@ Status TreeCopy::copy_hard_link(const HardLink& link, const Destination& to, hid
         note_path(token, path);
         BENTO_TRY(link_to(made.get()));
         const auto fill = std::exchange(fill_, {});
-        if (fill) BENTO_TRY(fill(made.get()));
+        if (const Status filled = fill ? fill(made.get()) : Status{}; !filled)
+          return leave_out_made(path, filled.error());
         return copy_what_is_known(old.get(), made.get());
       }
     }
@@ -333,6 +350,7 @@ Result<ObjectHandle> TreeCopy::make_object(hid_t from, const H5O_token_t& token,
   if (!made.valid())
     return fail(Code::kInternal, fmt::format("native view: '{}' cannot be made", path));
   BENTO_TRY(note(token, made.get(), data));
+  if (fill_last) with_data_[bytes_of(token)] = pending_.size() - 1;
   pending_.back().fill = std::move(fill_last);
   made_ = pending_.size() - 1;
   return made;

@@ -116,7 +116,7 @@ class TreeCopy {
     AttributePlace attributes;
     bool comment = false;            ///< it is, too
     bool done = false;               ///< all is
-    std::vector<std::string> paths;  ///< of its links, where `data` says that it may be left out
+    std::vector<std::string> paths;  ///< of its links, where its data may tell to leave it out
   };
   /// Attributes are copied up to the first that holds references, or all.
   enum class Until : std::uint8_t { kReference, kEnd };
@@ -137,6 +137,8 @@ class TreeCopy {
   Status note(const H5O_token_t& from, hid_t copy, bool data);
   void note_path(const H5O_token_t& from, const std::string& path);
   Status leave_out(const Pending& object, const Error& why);
+  /// The object just made, which one link leads to.
+  Status leave_out_made(const std::string& path, const Error& why);
   /// An object that cannot be opened now or, if it is to be left out, at a second try.
   Status leave_out_unopened(const HardLink& link, const std::string& path);
   Status copy_comment(hid_t from, hid_t to);
@@ -162,9 +164,10 @@ class TreeCopy {
   ObjectMap objects_;
   ReferenceTranslator translator_;
   std::vector<Pending> pending_;
-  std::optional<std::size_t> made_;               ///< in pending_: the object just made
-  std::map<std::string, std::size_t> with_data_;  ///< token bytes -> in pending_, if `data`
-  std::map<std::string, std::string> absent_;     ///< token bytes -> why an object is not there
+  std::optional<std::size_t> made_;  ///< in pending_: the object just made
+  std::map<std::string, std::size_t>
+      with_data_;                              ///< token bytes -> in pending_, if its data follows
+  std::map<std::string, std::string> absent_;  ///< token bytes -> why an object is not there
   struct Group {
     H5O_token_t from;
     H5O_token_t to;

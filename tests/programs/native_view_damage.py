@@ -39,7 +39,7 @@ with h5py.File("a.h5", "r") as f:
         assert np.array_equal(f["chunked"][...], np.arange(300.0) + 0.25)
     for name in damaged:
         link = f.get(name, getlink=True)
-        assert isinstance(link, h5py.SoftLink) and "damaged" in link.path, link
+        assert isinstance(link, h5py.SoftLink) and "cannot be read" in link.path, link
         assert f.get(name) is None
 """
 
@@ -130,14 +130,43 @@ def damage(value):
         file.write(bytes([data[at] ^ 4]))
 
 
+# HDF5 1.14.5 stores integers that use all their bits so that it cannot read them back. In pieces that overlap, and larger
+# than what is copied at once; view_maps=1 makes the view a copy of it.
+SCALED = '''
+import h5py, numpy as np
+with h5py.File("scaled.h5", "w") as f:
+    values = np.random.default_rng(1).integers(0, 256, (400, 735))
+    scaled = f.create_dataset("scaled", values.shape, "u1", chunks=(20, 105), scaleoffset=0)
+    scaled[:] = values
+    f.flush()
+    scaled[17:33, 50:120] = 7
+    f["a/again"] = f["z"] = scaled
+    f["other"] = np.arange(100000)
+'''
+READ_SCALED = '''
+import h5py, numpy as np
+with h5py.File("scaled.h5", "r") as f:
+    assert np.array_equal(f["other"][...], np.arange(100000))
+    for name in ("scaled", "a/again", "z"):
+        assert isinstance(f.get(name, getlink=True), h5py.SoftLink) and f.get(name) is None, name
+'''
+
+
+def unreadable_pieces():
+    said = run([python(), "-c", SCALED], bento_env(string="bento view_maps=1"))
+    check("is not in the native view" in said.text and "do not pass the dataset's filters" in said.text, said.text)
+    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ_SCALED], native_env())
+
+
 def main():
+    unreadable_pieces()
     refused_again()
     unreadable()
     for damaged, value in ((["d5"], 5000.5), (["chunked"], 0.25)):
         run([python(), "-c", WRITE], bento_env())
         damage(value)
         said = run([python(), "-c", APPEND], bento_env())
-        check(f"'/{damaged[0]}' is not in the native view" in said.text and "damaged" in said.text, said.text)
+        check(f"'/{damaged[0]}' is not in the native view" in said.text and "cannot be read" in said.text, said.text)
         run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ, *damaged], native_env())
         found = run([built("bin", "h5bento"), "verify", "a.h5"], native_env(), ok=ANY)
         check(found.status == 1, found.text)
@@ -146,4 +175,4 @@ def main():
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    run_test(main, *sys.argv[1:], containers=2)
+    run_test(main, *sys.argv[1:], containers=3)
