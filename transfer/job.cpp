@@ -233,8 +233,7 @@ Result<JobEnd> Job::copy_one(std::size_t index, const Source& source, WorkFolder
     return fail(std::move(changed).error());
   }
   if (!whole) return JobEnd::kStopped;
-  if (::fchmod(target.get(), source.mode(index)) != 0)
-    return fail(os_error(errno, "setting the mode of", work.copy_path(name)));
+  BENTO_TRY(work.set_permissions(target.get(), name, names().front(), source.mode(index)));
   return JobEnd::kDone;
 }
 

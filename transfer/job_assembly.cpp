@@ -132,8 +132,7 @@ Result<JobEnd> Job::assemble_whole(Arrive arrive, AssemblyJournal* journal, cons
   if (made && files.failure()) made = fail(*files.failure());
   if (made && changed) {
     BENTO_ASSIGN(const Descriptor target, work.open_copy(name));
-    if (::fchmod(target.get(), source.mode(0)) != 0)
-      return fail(os_error(errno, "setting the mode of", work.copy_path(name)));
+    BENTO_TRY(work.set_permissions(target.get(), name, name, source.mode(0)));
     BENTO_TRY(sync(target.get(), work.copy_path(name)));
     return JobEnd::kDone;
   }

@@ -60,8 +60,7 @@ Result<JobEnd> Job::bring_streams(const OneFileContainer& one, const Source& sou
   if (auto finished = one.finish(*file, name); !finished)
     return fail(readable(std::move(finished).error(), at, work.copy_path(name)));
   BENTO_TRY(file->close());
-  if (::fchmod(target.get(), source.mode(0)) != 0)
-    return fail(os_error(errno, "setting the mode of", work.copy_path(name)));
+  BENTO_TRY(work.set_permissions(target.get(), name, name, source.mode(0)));
   BENTO_TRY(make_view(work, is_shared() ? share_of_copy(entries_.front().source).view
                                         : ViewWish{one.has_view(), 0, 0}));
   // Only what is named arrives: a part that the view was put into would be lost.

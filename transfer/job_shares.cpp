@@ -66,9 +66,9 @@ Status Job::set_lengths(PartsFolder& parts, WorkFolder& work, const Source& sour
     // Longer it is if an earlier job has begun to build a view.
     if (::fstat(file.get(), &about) != 0 || bytes == lengths.end() ||
         (static_cast<std::uint64_t>(about.st_size) < bytes->second &&
-         ::ftruncate(file.get(), static_cast<off_t>(bytes->second)) != 0) ||
-        ::fchmod(file.get(), source.mode(index)) != 0)
-      return fail(os_error(errno, "setting length and mode of", shown));
+         ::ftruncate(file.get(), static_cast<off_t>(bytes->second)) != 0))
+      return fail(os_error(errno, "setting length of", shown));
+    BENTO_TRY(work.set_permissions(file.get(), names[index], names.front(), source.mode(index)));
     BENTO_TRY(sync(file.get(), shown));
   }
   return {};

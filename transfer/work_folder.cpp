@@ -17,6 +17,7 @@
 #include "core/base/hex.hpp"
 #include "core/io/file.hpp"
 #include "core/io/file_lock.hpp"
+#include "core/io/permissions.hpp"
 #include "transfer/file_stamp.hpp"
 #include "transfer/kvtree.hpp"
 #include "transfer/own_folder.hpp"
@@ -239,6 +240,14 @@ Status WorkFolder::check_named() const {
                   fmt::format("'{}/{}' was removed by somebody else while '{}' was half named; "
                               "submit it again",
                               path_, name, names_.front().name));
+  return {};
+}
+
+Status WorkFolder::set_permissions(int copy, const std::string& name, const std::string& first,
+                                   unsigned mode) const {
+  if (::fchmod(copy, mode) != 0)
+    return fail(os_error(errno, "setting the mode of", copy_path(name)));
+  take_permissions_of(folder_.get(), first, copy);
   return {};
 }
 

@@ -31,6 +31,10 @@ class WorkFolder {
 
   /// Opens or makes a copy for writing.
   Result<Descriptor> open_copy(const std::string& name);
+  /// Gives the open copy of `name` the permissions `mode`; or, if a file is to be replaced, owner
+  /// and permissions of `first`, the first one of those that are. Errors: kIo, kPermission.
+  Status set_permissions(int copy, const std::string& name, const std::string& first,
+                         unsigned mode) const;
   /// Is there a copy of this name?
   [[nodiscard]] bool has_copy(const std::string& name) const;
   /// Where a copy can be opened by others in this process.

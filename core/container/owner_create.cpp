@@ -9,11 +9,11 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "core/catalogue/sion_view.hpp"
 #include "core/container/owner.hpp"
 #include "core/io/host.hpp"
+#include "core/io/permissions.hpp"
 #include "core/layout/holder.hpp"
 #include "core/layout/identity.hpp"
 #include "core/layout/replace.hpp"
@@ -130,6 +130,7 @@ Result<std::unique_ptr<File>> Owner::create_physical(const ContainerPlan& plan, 
   // Files of memory have no names that could be removed.
   if (there == InTheWay::kOurs && !remove_file(name)) mode = OpenMode::kCreate;
   BENTO_ASSIGN(auto created, state_.options.opener(name, mode));
+  take_permissions(files_.opened(0)->descriptor(), created->descriptor());
   BENTO_TRY(begin_physical(*created, plan, index));
   return created;
 }
@@ -175,12 +176,10 @@ Status Owner::leave_to_readers(std::unique_ptr<File>& first, std::size_t old_fil
   std::error_code unresolved;
   const std::string target = std::filesystem::canonical(state_.path, unresolved).string();
   if (unresolved) return failed(unresolved.message());
-  struct stat old{};
-  if (::fstat(first->descriptor(), &old) != 0)
-    return fail(os_error(errno, "fstat of", first->path()));
   if (auto removed = remove_file(target); !removed) return failed(removed.error().text);
-  BENTO_ASSIGN(first, state_.options.opener(target, OpenMode::kCreateExclusive));
-  (void)::fchmod(first->descriptor(), old.st_mode & 07777);
+  BENTO_ASSIGN(auto fresh, state_.options.opener(target, OpenMode::kCreateExclusive));
+  take_permissions(first->descriptor(), fresh->descriptor());
+  first = std::move(fresh);
   files_.drop_lock();
   return files_.take_lock(*first);
 }

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "core/io/permissions.hpp"
 #include "core/io/posix_file.hpp"
 
 namespace bento {
@@ -62,6 +63,7 @@ Result<std::unique_ptr<NewFile>> NewFile::create(const std::string& path, bool r
     made->hidden_.clear();
     return fail(os_error(error, "creation of", path));
   }
+  if (replace) take_permissions_of(path, fd);
   made->file_ = take_descriptor(path, fd);
   return made;
 }

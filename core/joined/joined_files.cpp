@@ -9,6 +9,7 @@
 
 #include "core/catalogue/sion_view.hpp"
 #include "core/io/host.hpp"
+#include "core/io/permissions.hpp"
 #include "core/joined/placeholder.hpp"
 #include "core/layout/chunk_fill.hpp"
 #include "core/layout/identity.hpp"
@@ -164,6 +165,7 @@ Status JoinedFiles::make_others(const std::optional<FileId>& replaced) {
     const std::string name = names_.of_new(index);
     if (there == InTheWay::kOurs) BENTO_TRY(remove_file(name));
     BENTO_ASSIGN(files_[index], open_posix_file(name, OpenMode::kCreateExclusive));
+    take_permissions(files_[0]->descriptor(), files_[index]->descriptor());
     BENTO_TRY(begin_file(index));
     BENTO_TRY(complete_file(index));
   }

@@ -111,8 +111,10 @@ Result<ExitStatus> tell(Output& out, const Options& options, const vol::CopyRepo
   constexpr std::uint64_t kUnit = 512;
   const std::uint64_t bytes = static_cast<std::uint64_t>(about.st_blocks) * kUnit;
   if (report.dropped > 0)
-    out.note(fmt::format("{} references lead to objects without a path and are null now",
-                         report.dropped));
+    out.note(
+        fmt::format("{} references lead to objects without a path, or to regions that their "
+                    "objects do not have, and are null now",
+                    report.dropped));
   if (report.kept > 0)
     out.note(fmt::format("'{}' holds the newest step only; {} older ones were not copied",
                          options.to, report.kept));
@@ -175,9 +177,12 @@ Result<ExitStatus> defrag_in_place(Output& out, Options options) {
   BENTO_ASSIGN(const auto parts,
                parts_to_remove(ContainerNames::of(*first), root, true, &open_posix_file));
   Unfinished made(options.to);
-  BENTO_ASSIGN(const auto report, copy(out, options, "defrag", made.hidden()));
   struct stat about{};
-  if (::stat(options.from.c_str(), &about) == 0) {
+  const bool known = ::stat(options.from.c_str(), &about) == 0;
+  // Not even on the way may others read what they must not read in the old file.
+  if (known) (void)::umask(~about.st_mode & 0777);
+  BENTO_ASSIGN(const auto report, copy(out, options, "defrag", made.hidden()));
+  if (known) {
     (void)::chmod(made.hidden().c_str(), about.st_mode & 07777);
     if (::chown(made.hidden().c_str(), about.st_uid, about.st_gid) != 0)
       out.note(fmt::format("'{}' belongs to you now", options.to));

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "core/container/container.hpp"
+#include "core/io/permissions.hpp"
+#include "core/io/posix_file.hpp"
 #include "core/joined/joined_report.hpp"
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
@@ -244,6 +246,9 @@ Status take_over_view(const std::string& path, TakeOver how) {
     if (made) (void)std::remove(fresh.c_str());
     return copied;
   }
+  BENTO_ASSIGN(const auto copy, open_posix_file(fresh, OpenMode::kReadWrite));
+  take_permissions_of(old, copy->descriptor());
+  BENTO_TRY(copy->close());
   if (std::rename(fresh.c_str(), old.c_str()) != 0)
     return fail(os_error(errno, "renaming to", old));
   for (const auto& part : parts) (void)std::remove(part.c_str());
