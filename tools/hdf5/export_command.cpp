@@ -123,6 +123,7 @@ class NewFolder {
       BENTO_ASSIGN(const auto file, open_posix_file(rank.path, OpenMode::kReadWrite));
       BENTO_TRY(file->sync());
     }
+    const auto whole = removed_->before_rename();
     if (::renameat2(AT_FDCWD, unfinished_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0)
       return fail(os_error(errno, "naming of", path_));
     there_ = false;

@@ -51,6 +51,7 @@ void RemoveOnSignal::wait() {
                          ::read(source, &came, sizeof came) == static_cast<ssize_t>(sizeof came);
   ::close(source);
   if (!signalled) return;
+  renames_.lock();  // and never unlocked: what has no name yet gets none any more
   // The other threads go on writing for this moment, and may make one more file in a folder.
   constexpr int kTries = 10;
   std::error_code failed;

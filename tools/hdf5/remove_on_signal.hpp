@@ -5,6 +5,7 @@
 #pragma once
 
 #include <csignal>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -20,6 +21,10 @@ class RemoveOnSignal {
   RemoveOnSignal(const RemoveOnSignal&) = delete;
   RemoveOnSignal& operator=(const RemoveOnSignal&) = delete;
 
+  /// While this lives, a folder may be renamed: its files are not being removed meanwhile. Does not
+  /// come back if they are.
+  [[nodiscard]] std::unique_lock<std::mutex> before_rename() { return std::unique_lock(renames_); }
+
  private:
   void wait();
 
@@ -27,6 +32,7 @@ class RemoveOnSignal {
   sigset_t signals_{};
   sigset_t before_{};
   int end_ = -1;  ///< an eventfd: the thread may end
+  std::mutex renames_;
   std::thread thread_;
 };
 

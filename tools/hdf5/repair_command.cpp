@@ -80,8 +80,9 @@ Result<ExitStatus> repair_streams(Output& out, const std::string& path) {
   std::vector<std::string> notes;
   BENTO_ASSIGN(const JoinedReport report, or_refusal(vol::repair_streams(path, notes), path));
   print_joined(out, path, report);
-  out.print("  {}; its native view shows all files\n",
-            before.finished ? "it was finished" : "it is finished now, for SION readers, too");
+  out.print("  {}; its native view shows {}\n",
+            before.finished ? "it was finished" : "it is finished now, for SION readers, too",
+            notes.empty() ? "all files" : "the files, but for what the notes say");
   for (const auto& note : notes) out.print("  note: {}\n", note);
   out.answer()["was_closed"] = before.finished;
   out.answer()["notes"] = notes;
