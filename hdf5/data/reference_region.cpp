@@ -17,7 +17,6 @@
 #include "core/bytes/byte_reader.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/quiet_errors.hpp"
-#include "hdf5/data/stored_reference.hpp"
 
 namespace bento::vol {
 
@@ -69,7 +68,7 @@ Status ReferenceRegions::begin() {
   return {};
 }
 
-Result<int> ReferenceRegions::dimensions(const H5R_ref_t& reference) {
+Result<int> ReferenceRegions::dimensions_of_region(const H5R_ref_t& reference) {
   BENTO_TRY(begin());
   const auto unreadable = [] { return fail(Code::kInternal, "a reference is unreadable"); };
   if (H5Dwrite(one_.get(), H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, &reference) < 0 ||
@@ -94,13 +93,11 @@ Result<int> ReferenceRegions::dimensions(const H5R_ref_t& reference) {
   return dimensions_in(rest, flags);
 }
 
-Result<SpaceHandle> ReferenceRegions::open(H5R_ref_t& reference) {
+Result<SpaceHandle> ReferenceRegions::open(H5R_ref_t& reference, int dimensions) {
+  if (dimensions < 0) return SpaceHandle();
   const QuietErrors quiet;
-  const ObjectHandle target(H5Ropen_object(&reference, H5P_DEFAULT, H5P_DEFAULT));
-  const int wanted = target.valid() ? dimensions_of(target.get()) : -1;
-  if (wanted < 0) return SpaceHandle();
-  BENTO_ASSIGN(const int found, dimensions(reference));
-  if (found != wanted) return SpaceHandle();
+  BENTO_ASSIGN(const int found, dimensions_of_region(reference));
+  if (found != dimensions) return SpaceHandle();
   return SpaceHandle(H5Ropen_region(&reference, H5P_DEFAULT, H5P_DEFAULT));
 }
 

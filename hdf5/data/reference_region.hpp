@@ -18,14 +18,15 @@ namespace bento::vol {
 /// read how many dimensions its region has. Nothing else tells.
 class ReferenceRegions {
  public:
-  /// The dataspace of the reference's dataset, with the region selected. No handle if the object
-  /// is no dataset, or one with another number of dimensions, or gone. `reference` is of the type
-  /// H5R_DATASET_REGION2. Errors: kInternal (no file in memory).
-  Result<SpaceHandle> open(H5R_ref_t& reference);
+  /// The dataspace of the reference's dataset, with the region selected. `reference` is of the type
+  /// H5R_DATASET_REGION2, and its object has so many dimensions (dimensions_of(); below 0: it is
+  /// no dataset, or gone). No handle if the region has another number. Errors: kInternal (no file
+  /// in memory).
+  Result<SpaceHandle> open(H5R_ref_t& reference, int dimensions);
 
  private:
   Status begin();
-  Result<int> dimensions(const H5R_ref_t& reference);
+  Result<int> dimensions_of_region(const H5R_ref_t& reference);
 
   FileHandle file_;
   DatasetHandle one_;  ///< holds one reference

@@ -180,7 +180,7 @@ Status ReferenceTranslator::translate_new_style(std::byte* element) {
     const ObjectHandle copy(open_copy(target.get()));
     SpaceHandle region;
     if (copy.valid() && kind == H5R_DATASET_REGION2) {
-      BENTO_ASSIGN(region, regions_.open(old));
+      BENTO_ASSIGN(region, regions_.open(old, dimensions_of(target.get())));
     }
     herr_t made = 0;
     if (!copy.valid() || (kind == H5R_DATASET_REGION2 && !region.valid())) {

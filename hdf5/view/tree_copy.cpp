@@ -118,19 +118,12 @@ Status TreeCopy::run() {
     const ObjectHandle from(H5Oopen_by_token(from_, object.from));
     const ObjectHandle to(H5Oopen_by_token(to_, object.to));
     if (!from.valid() || !to.valid()) return copy_failure("object", "cannot be opened again");
-    if (object.data) {
-      if (Status data = copy_data(from.get(), to.get()); !data) {
-        BENTO_TRY(go_on_());
-        BENTO_TRY(leave_out(object, data.error()));
-        continue;
-      }
-    }
-    if (object.fill) {
-      if (Status filled = object.fill(to.get(), translator_); !filled) {
-        BENTO_TRY(go_on_());
-        BENTO_TRY(leave_out(object, filled.error()));
-        continue;
-      }
+    Status filled = object.data ? copy_data(from.get(), to.get()) : Status{};
+    if (filled && object.fill) filled = object.fill(to.get(), translator_);
+    if (!filled) {
+      BENTO_TRY(go_on_());
+      BENTO_TRY(leave_out(object, filled.error()));
+      continue;
     }
     if (!object.comment) BENTO_TRY(copy_comment(from.get(), to.get()));
     BENTO_TRY(copy_attributes(from.get(), to.get(), object.attributes, Until::kEnd));

@@ -100,7 +100,7 @@ Result<StoredReference> ProgramReferences::taken(H5R_ref_t& reference) {
           Code::kInvalidArgument,
           "a reference to a region of an object that is no dataset: it was made for another "
           "object, or that dataset is gone and this object has its place");
-    BENTO_ASSIGN(found.region, regions_.open(reference));
+    BENTO_ASSIGN(found.region, regions_.open(reference, dimensions.value_or(kNoDataset)));
     if (!found.region.valid())
       return fail(
           Code::kInvalidArgument,
