@@ -9,7 +9,7 @@ endif()
 include(Catch)
 
 # What scripts/env says, also for whoever runs ctest by itself.
-set(H5BENTO_TEST_LAUNCHER "${CMAKE_COMMAND}" -E env "H5BENTO_BUILD=${PROJECT_BINARY_DIR}"
+set(H5BENTO_TEST_LAUNCHER env "H5BENTO_BUILD=${PROJECT_BINARY_DIR}"
   "H5BENTO_SOURCE=${PROJECT_SOURCE_DIR}")
 # What costs each process time and changes nothing that is tested: Open MPI looks for network adapters (0.2 s) and starts
 # a daemon for a program without mpirun (0.1 s), and numpy starts threads.
