@@ -12,6 +12,7 @@
 #include "core/catalogue/sion_view.hpp"
 #include "core/container/newest_root.hpp"
 #include "core/container/owner.hpp"
+#include "core/stream/granule_table.hpp"
 
 namespace bento {
 
@@ -239,16 +240,10 @@ Status Container::write_variable(DatasetNumber dataset, const Box& box,
 
 Status Container::write_uncut(Record record, std::span<const std::byte> stored,
                               const ValueRange& range, const WrittenMembers* written) {
-  // Known now and not only at the commit, while data still gathers in memory.
   if (state_.writable && stored.size() > largest_record())
-    return fail(Code::kNoSpace,
-                fmt::format("'{}': a {} of {} bytes fits no chunk, which holds {}; use "
-                            "a larger chunk= (errno = {})",
-                            state_.path,
-                            record.encoding == Encoding::kFiltered ? "filtered piece"
-                                                                   : "variable-length element",
-                            stored.size(), largest_record(), EFBIG),
-                EFBIG);
+    return fits_no_chunk(
+        record.encoding == Encoding::kFiltered ? "a filtered piece" : "a variable-length element",
+        stored.size());
   SpanSource source(stored);
   return write_record(record, 0, source, stored.size(), range, written);
 }
@@ -263,9 +258,20 @@ std::uint64_t Container::largest_record() const {
   return chunk > in_front ? chunk - in_front : 0;
 }
 
-Status Container::may_write(const Record& record) {
+tl::unexpected<Error> Container::fits_no_chunk(std::string_view what, std::uint64_t bytes) const {
+  return fail(Code::kNoSpace,
+              fmt::format("'{}': {} of {} bytes fits no chunk, which holds {}; use "
+                          "a larger chunk= (errno = {})",
+                          state_.path, what, bytes, largest_record(), EFBIG),
+              EFBIG);
+}
+
+Status Container::may_write(const Record& record, std::uint64_t element_bytes) {
   if (!state_.writable)
     return fail(Code::kPermission, fmt::format("'{}' is open for reading only", state_.path));
+  // Known now and not only at the commit, which would fail with all that was written besides.
+  const std::uint64_t hashes = granule_table_bytes(state_.root.stream_rules(), element_bytes);
+  if (element_bytes + hashes > largest_record()) return fits_no_chunk("an element", element_bytes);
   for (unsigned d = 0; d < record.box.rank(); ++d)
     if (record.box.start[d] + record.box.count[d] > kMostElements)
       return fail(
@@ -280,7 +286,7 @@ Status Container::write_record(Record& record, std::uint64_t element_bytes, Byte
                                std::uint64_t bytes, const ValueRange& range,
                                const WrittenMembers* written) {
   if (comm_->size() == 1) written = nullptr;  // what the only rank sees is all there is
-  BENTO_TRY(may_write(record));
+  BENTO_TRY(may_write(record, element_bytes));
   Status done = order_behind_others();
   if (done && layout_fixed_) done = attach();
   if (done) {

@@ -128,7 +128,8 @@ class Container {
   /// Writes one box of a dataset. Task-local. `data` holds the elements in row-major order; `range`
   /// is kept with minmax only. `written`: for elements that have members, which of them the program
   /// writes; the others are what find() gave. Errors at once on this rank (kNoSpace, kIo, ...), and
-  /// again on every rank at the next commit.
+  /// again on every rank at the next commit; kNoSpace naming chunk= for an element that no chunk
+  /// has room for, which does not count there.
   Status write(DatasetNumber dataset, const Box& box, std::uint64_t element_bytes,
                std::span<const std::byte> data, const ValueRange& range = ValueRange::everything(),
                const WrittenMembers* written = nullptr);
@@ -318,7 +319,10 @@ class Container {
   Status fix_layout(std::uint64_t declared);
   Status store_layout();
   Status attach();
-  [[nodiscard]] Status may_write(const Record& record);
+  /// `element_bytes`: of an element that must lie in one piece; 0 if a caller knows that all fits.
+  [[nodiscard]] Status may_write(const Record& record, std::uint64_t element_bytes);
+  [[nodiscard]] tl::unexpected<Error> fits_no_chunk(std::string_view what,
+                                                    std::uint64_t bytes) const;
   /// This rank has come to one more call of all ranks, and others see that.
   void count_collective();
   /// The same for a call that no rank leaves before all have come to it, here too.

@@ -24,7 +24,7 @@ Status Container::write_with_gaps(DatasetNumber dataset, const Box& box,
   Record record;
   record.dataset = dataset;
   record.box = box;
-  BENTO_TRY(may_write(record));
+  BENTO_TRY(may_write(record, element_bytes));
   Status done = order_behind_others();
   if (done) done = attach();
   if (done) {

@@ -9,6 +9,11 @@
 
 namespace bento {
 
+void Dims::copy_many(const Dims& other) {
+  take_room(other.held_.rank);
+  std::copy_n(other.held_.many, held_.rank, held_.many);
+}
+
 std::uint64_t Dims::bytes(std::uint64_t element_bytes) const {
   std::uint64_t product = element_bytes;
   bool fits = true;

@@ -78,13 +78,12 @@ class Dims {
   };
 
   Dims(const Dims& other, bool many) {
-    if (!many) {
+    if (many)
+      copy_many(other);
+    else
       held_ = other.held_;
-      return;
-    }
-    take_room(other.held_.rank);
-    for (unsigned d = 0; d < held_.rank; ++d) held_.many[d] = other.held_.many[d];
   }
+  void copy_many(const Dims& other);
   [[nodiscard]] bool many() const { return held_.rank > kUsualRank; }
   [[nodiscard]] std::uint64_t* at() { return many() ? held_.many : held_.few; }
   [[nodiscard]] const std::uint64_t* at() const { return many() ? held_.many : held_.few; }

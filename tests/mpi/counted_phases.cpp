@@ -73,7 +73,7 @@ int run(const std::string& path, bool irregular) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   MPI_Comm ours = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &ours);
-  auto taken = vol::MpiCommunicator::take(ours, 60);
+  auto taken = vol::MpiCommunicator::take(ours, 60, "box.h5");
   if (!taken) return 1;
   scale::Scenario scenario;
   scenario.path = path;

@@ -82,7 +82,7 @@ bool right_gather(const bento::Result<std::vector<Bytes>>& gathered, int round) 
 std::unique_ptr<MpiCommunicator> make(double timeout_s) {
   MPI_Comm mine = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &mine);
-  auto made = MpiCommunicator::take(mine, timeout_s);
+  auto made = MpiCommunicator::take(mine, timeout_s, "box.h5");
   if (!made) std::abort();
   return std::move(*made);
 }
@@ -258,8 +258,8 @@ void untaken() {
   check(gathered, "all ranks gather");
   if (comm->rank() == last) std::this_thread::sleep_for(std::chrono::seconds(11));
   const auto told = comm->broadcast(Bytes(comm->rank() == 0 ? std::size_t{1} << 20 : 0));
-  const bool names = !told && told.error().text.find(fmt::format("rank {} did not answer", last)) !=
-                                  std::string::npos;
+  const bool names = !told && told.error().text.find(fmt::format("'box.h5': rank {} did not answer",
+                                                                 last)) != std::string::npos;
   check(comm->rank() != 0 || names, "names the rank that did not take it",
         told ? "success" : told.error().text);
   comm.reset();
@@ -269,7 +269,7 @@ void finalised() {
   auto group = make(2);
   MPI_Comm self = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_SELF, &self);
-  auto alone = MpiCommunicator::take(self, 2);
+  auto alone = MpiCommunicator::take(self, 2, "box.h5");
   const int rank = world_rank();
   const int size = world_size();
   MPI_Finalize();
@@ -280,7 +280,7 @@ void finalised() {
       alone && (*alone)->gather(some).has_value() && (*alone)->broadcast(some).has_value();
   group.reset();
   alone->reset();
-  const bool none = !MpiCommunicator::take(MPI_COMM_WORLD, 2);
+  const bool none = !MpiCommunicator::take(MPI_COMM_WORLD, 2, "box.h5");
   if (rank == 0) {
     std::printf("%s after MPI_Finalize a group fails: %s\n", refused ? "ok  " : "FAIL",
                 late ? "(size 1)" : late.error().text.c_str());

@@ -68,10 +68,10 @@ Result<UserAccess> user_access(hid_t fapl) {
   return access;
 }
 
-Result<std::shared_ptr<Communicator>> make_communicator(const UserAccess& access,
-                                                        double timeout_s) {
+Result<std::shared_ptr<Communicator>> make_communicator(const UserAccess& access, double timeout_s,
+                                                        const std::string& path) {
   if (!access.parallel) return std::shared_ptr<Communicator>(make_self_communicator());
-  return mpi_communicator(*access.mpi, timeout_s);
+  return mpi_communicator(*access.mpi, timeout_s, path);
 }
 
 PlistHandle native_fapl(hid_t fapl) {

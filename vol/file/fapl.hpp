@@ -33,8 +33,10 @@ Status check_parallel_settings(hid_t fapl, int ranks);
 
 /// Reads driver and communicator; the communicator is our own duplicate. Collective for mpio.
 Result<UserAccess> user_access(hid_t fapl);
-/// The communicator to speak over: MPI for mpio, a group of one otherwise. Collective for mpio.
-Result<std::shared_ptr<Communicator>> make_communicator(const UserAccess& access, double timeout_s);
+/// The communicator to speak over of the file `path`, which errors name: MPI for mpio, a group of
+/// one otherwise. Collective for mpio.
+Result<std::shared_ptr<Communicator>> make_communicator(const UserAccess& access, double timeout_s,
+                                                        const std::string& path);
 
 /// A copy of the user's list with the native connector: for files that pass through.
 PlistHandle native_fapl(hid_t fapl);

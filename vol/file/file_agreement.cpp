@@ -134,8 +134,9 @@ Result<AgreedFile> agree_on(const FileRequest& request, bool creates, const File
       request.native_because.empty() ? config_of(request.fapl) : RequestedConfig{};
   if (requested)
     if (auto free = check_no_linked_reader(request); !free) requested = fail(free.error());
-  BENTO_ASSIGN(file.comm, make_communicator(file.access, requested ? requested->config.timeout
-                                                                   : Config{}.timeout));
+  BENTO_ASSIGN(file.comm, make_communicator(
+                              file.access, requested ? requested->config.timeout : Config{}.timeout,
+                              request.name));
   if (requested && file.access.parallel && request.native_because.empty())
     if (auto fit = check_parallel_settings(request.fapl, file.comm->size()); !fit)
       requested = fail(fit.error());

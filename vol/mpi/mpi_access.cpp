@@ -44,8 +44,9 @@ Result<std::shared_ptr<const MpiAccess>> mpi_access(hid_t fapl) {
   return std::make_shared<const MpiAccess>(comm, info, fapl);
 }
 
-Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, double timeout_s) {
-  BENTO_ASSIGN(auto comm, MpiCommunicator::take(access.comm(), timeout_s));
+Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, double timeout_s,
+                                                       const std::string& path) {
+  BENTO_ASSIGN(auto comm, MpiCommunicator::take(access.comm(), timeout_s, path));
   return std::shared_ptr<Communicator>(std::move(comm));
 }
 

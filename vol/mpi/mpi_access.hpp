@@ -24,9 +24,10 @@ class MpiAccess;
 bool is_mpio(hid_t driver);
 /// What an access list with mpio says. Collective over its communicator. Errors: kInvalidArgument.
 Result<std::shared_ptr<const MpiAccess>> mpi_access(hid_t fapl);
-/// The communicator to speak over. Takes over the one of `access`, so it is asked for once.
-/// Collective. Errors: kPeer (MPI is not running).
-Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, double timeout_s);
+/// The communicator to speak over of the file `path`. Takes over the one of `access`, so it is
+/// asked for once. Collective. Errors: kPeer (MPI is not running).
+Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, double timeout_s,
+                                                       const std::string& path);
 /// What the info object says under this key; empty if nothing.
 std::string hint_of(const MpiAccess& access, const std::string& key);
 /// A hint, and what is in use of it: empty if it is not.

@@ -88,12 +88,14 @@ void leave_to_mpi(std::shared_ptr<const Bytes> message) {
 
 }  // namespace
 
-MpiCommunicator::MpiCommunicator(MPI_Comm comm, double timeout_s)
-    : comm_(comm), timeout_s_(timeout_s) {}
+MpiCommunicator::MpiCommunicator(MPI_Comm comm, double timeout_s, std::string path)
+    : comm_(comm), timeout_s_(timeout_s), path_(std::move(path)) {}
 
-Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::take(MPI_Comm comm, double timeout_s) {
+Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::take(MPI_Comm comm, double timeout_s,
+                                                               std::string path) {
   if (!mpi_alive()) return fail(Code::kPeer, "MPI is not initialised, or finalised already");
-  auto made = std::unique_ptr<MpiCommunicator>(new MpiCommunicator(comm, timeout_s));
+  auto made =
+      std::unique_ptr<MpiCommunicator>(new MpiCommunicator(comm, timeout_s, std::move(path)));
   MPI_Comm_set_errhandler(comm, mpi_constants().errors_return);
   MPI_Comm_rank(comm, &made->rank_);
   MPI_Comm_size(comm, &made->size_);
@@ -115,22 +117,26 @@ MpiCommunicator::~MpiCommunicator() {
 }
 
 Status MpiCommunicator::usable() const {
-  if (!broken_.empty()) return fail(Code::kPeer, broken_);
+  if (!broken_.empty()) return failure(broken_);
   if (home_.elsewhere())
-    return fail(Code::kPeer,
-                fmt::format("this is a forked child of process {}, the rank that opened the file: "
-                            "only that can talk to the other ranks",
-                            home_.id()));
+    return failure(
+        fmt::format("this is a forked child of process {}, the rank that opened the file: only "
+                    "that can talk to the other ranks",
+                    home_.id()));
   if (size_ > 1 && !mpi_alive())
-    return fail(Code::kPeer,
-                "MPI is finalised: the ranks of this file can no longer agree; close files before "
-                "MPI_Finalize");
+    return failure(
+        "MPI is finalised: the ranks of this file can no longer agree; close files before "
+        "MPI_Finalize");
   return {};
+}
+
+tl::unexpected<Error> MpiCommunicator::failure(std::string_view why) const {
+  return fail(Code::kPeer, fmt::format("'{}': {}", path_, why));
 }
 
 tl::unexpected<Error> MpiCommunicator::broken(std::string why) {
   broken_ = std::move(why);
-  return fail(Code::kPeer, broken_);
+  return failure(broken_);
 }
 
 tl::unexpected<Error> MpiCommunicator::give_up(std::string why, bool as_rank_0) {

@@ -25,8 +25,10 @@ namespace bento::vol {
 class MpiCommunicator final : public Communicator {
  public:
   /// Takes over `comm`, a duplicate of the caller's that nobody else sends on. `timeout_s` 0 waits
-  /// for ever. Not collective. Errors: kPeer (MPI is not running).
-  static Result<std::unique_ptr<MpiCommunicator>> take(MPI_Comm comm, double timeout_s);
+  /// for ever. `path`: of the file that the ranks speak of, for errors. Not collective. Errors:
+  /// kPeer (MPI is not running).
+  static Result<std::unique_ptr<MpiCommunicator>> take(MPI_Comm comm, double timeout_s,
+                                                       std::string path);
   /// Frees the communicator, collectively. A broken one, or one with messages that nobody takes, is
   /// left alone: the missing rank would be waited for, without a deadline.
   ~MpiCommunicator() override;
@@ -51,7 +53,7 @@ class MpiCommunicator final : public Communicator {
     std::vector<MPI_Request> requests;
     bool is_done();
   };
-  MpiCommunicator(MPI_Comm comm, double timeout_s);
+  MpiCommunicator(MPI_Comm comm, double timeout_s, std::string path);
 
   Status usable() const;
   /// Ranks on this machine, with the numbers of their processes. Collective.
@@ -73,6 +75,8 @@ class MpiCommunicator final : public Communicator {
   bool reap();
   /// Ranks to which something was sent that they have not taken, ascending.
   std::vector<int> who_has_not_taken();
+  /// Names the file.
+  [[nodiscard]] tl::unexpected<Error> failure(std::string_view why) const;
   /// Fails for good without a word to anybody; what the others do not know they find out at their
   /// deadline.
   tl::unexpected<Error> broken(std::string why);
@@ -82,6 +86,7 @@ class MpiCommunicator final : public Communicator {
   HomeProcess home_;  ///< a forked child makes no MPI call
   MPI_Comm comm_;
   double timeout_s_;
+  std::string path_;
   int rank_ = 0;
   int size_ = 1;
   std::uint64_t sequence_ =

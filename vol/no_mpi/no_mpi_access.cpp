@@ -31,9 +31,11 @@ Result<std::shared_ptr<const MpiAccess>> mpi_access(hid_t fapl) {
   return no_mpi();
 }
 
-Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, double timeout_s) {
+Result<std::shared_ptr<Communicator>> mpi_communicator(const MpiAccess& access, double timeout_s,
+                                                       const std::string& path) {
   (void)access;
   (void)timeout_s;
+  (void)path;
   return no_mpi();
 }
 

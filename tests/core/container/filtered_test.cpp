@@ -117,6 +117,42 @@ TEST_CASE("filtered: a record fills a chunk to its last byte, and is refused bey
   REQUIRE(elements_of(*again, dataset, extent) == wanted);
 }
 
+TEST_CASE("an element that fits no chunk is refused, and the rest of the session is kept",
+          "[core][container]") {
+  const MemoryFileSystem disk;
+  ContainerOptions options = small_options(disk.opener());
+  // More than a granule: such an element has a table of hashes behind it.
+  options.chunk_bytes = GENERATE(64u << 10, 3u << 20);
+  const bool fixed = GENERATE(false, true);
+  const std::uint64_t below = GENERATE(0u, 1u, 16u, 100u, 2000u);
+  auto container = create(options);
+  const DatasetNumber dataset = container->declare({}, 8, 2, 0);
+  if (fixed) container->declared(1u << 20);
+  const std::uint64_t most = container->largest_record();
+  const std::vector<std::byte> element = pack(7, most - below);
+  const Box box{Dims{2}, Dims{1}};
+  const DatasetNumber large = container->declare({}, element.size(), 1, 0);
+  REQUIRE(write_step(*container, dataset, 1));
+  const std::vector<std::byte> more = pack(7, most + 1);
+  const auto refused = container->write(large, box, more.size(), more);
+  REQUIRE(!refused);
+  REQUIRE(refused.error().code == Code::kNoSpace);
+  REQUIRE(refused.error().text.find("chunk=") != std::string::npos);
+  // Near the limit it may be refused, but then at once.
+  const auto written = container->write(large, box, element.size(), element);
+  REQUIRE((written || below < 100));
+  REQUIRE(container->close());
+  auto again = open(options);
+  REQUIRE(read_all(*again, dataset) == whole_values(1));
+  const auto lookup = again->find(large, box);
+  REQUIRE(lookup);
+  REQUIRE(lookup->pieces.size() == (written ? 1 : 0));
+  if (!written) return;
+  std::vector<std::byte> found(element.size());
+  REQUIRE(again->read(lookup->records[0], box, element.size(), box, found.data()));
+  REQUIRE(found == element);
+}
+
 TEST_CASE("filtered: elements are refused, stored bytes are held against their hash",
           "[core][container][damage]") {
   const MemoryFileSystem disk;
