@@ -15,6 +15,7 @@
 #include <H5VLconnector_passthru.h>
 
 #include "core/bytes/byte_reader.hpp"
+#include "hdf5/base/library_state.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 
@@ -87,6 +88,7 @@ Result<int> ReferenceRegions::dimensions_of_region(const H5R_ref_t& reference) {
   BENTO_ASSIGN(const std::uint32_t rest_bytes, in.u32());
   BENTO_ASSIGN(const auto where, in.bytes(in.remaining()));
   std::vector<std::byte> rest(rest_bytes);
+  const LibraryState state;  // a program of ours makes no call through the connector here
   if (H5VLblob_get(H5VLobject(file_.get()), native_connector(), where.data(), rest.data(),
                    rest.size(), nullptr) < 0)
     return unreadable();

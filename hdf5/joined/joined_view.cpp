@@ -217,10 +217,8 @@ class Builder {
     if (!copied) return set_aside(open.id(), path, slot, copied.error().text);
     notes_.insert(notes_.end(), datasets.notes().begin(), datasets.notes().end());
     if (tree.dropped_references() > 0)
-      notes_.push_back(
-          fmt::format("{} references in '{}' lead to objects without a path and are "
-                      "null in the native view",
-                      tree.dropped_references(), slot.name));
+      notes_.push_back(fmt::format("'{}': {}, and are null in the native view", slot.name,
+                                   tree.about_dropped_references()));
     return {};
   }
 

@@ -144,10 +144,7 @@ Status NativeFile::assemble_once() {
   bytes_ = place.end();
   if (memory_ != nullptr) BENTO_TRY(write_metadata());
   if (tree.dropped_references() > 0)
-    notes_.push_back(
-        fmt::format("{} references lead to objects without a path, or to regions that their "
-                    "objects do not have, and are null",
-                    tree.dropped_references()));
+    notes_.push_back(tree.about_dropped_references() + ", and are null");
   datasets_ = std::move(datasets.datasets());
   extents_ = std::move(datasets.extents());
   return follow_journal();

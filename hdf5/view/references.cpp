@@ -169,6 +169,16 @@ Status ReferenceTranslator::make_new(std::span<const std::byte> stored, std::byt
   return {};
 }
 
+bool ReferenceTranslator::leads_elsewhere(const H5R_ref_t& reference) {
+  const auto name = library_text(
+      [&](char* room, std::size_t bytes) { return H5Rget_file_name(&reference, room, bytes); });
+  if (!from_name_)
+    from_name_ = library_text([&](char* room, std::size_t bytes) {
+                   return H5Fget_name(from_, room, bytes);
+                 }).value_or("");
+  return name != from_name_;
+}
+
 Status ReferenceTranslator::translate_new_style(std::byte* element) {
   H5R_ref_t old;
   std::memcpy(&old, element, sizeof old);
@@ -176,7 +186,9 @@ Status ReferenceTranslator::translate_new_style(std::byte* element) {
   std::memset(&fresh, 0, sizeof fresh);
   const H5R_type_t kind = H5Rget_type(&old);
   if (kind == H5R_OBJECT2 || kind == H5R_DATASET_REGION2 || kind == H5R_ATTR) {
-    const ObjectHandle target(H5Ropen_object(&old, H5P_DEFAULT, H5P_DEFAULT));
+    // The object of another file would be looked for among those of this one, by its place there.
+    const ObjectHandle target(
+        leads_elsewhere(old) ? H5I_INVALID_HID : H5Ropen_object(&old, H5P_DEFAULT, H5P_DEFAULT));
     const ObjectHandle copy(open_copy(target.get()));
     SpaceHandle region;
     if (copy.valid() && kind == H5R_DATASET_REGION2) {

@@ -83,12 +83,15 @@ class ReferenceTranslator final : public RegionValues {
   Status translate_object(std::byte* element);
   Status translate_region(std::byte* element);
   Status translate_new_style(std::byte* element);
+  /// Does it lead out of the old file? Opens nothing, as the library does when it follows one.
+  bool leads_elsewhere(const H5R_ref_t& reference);
   /// Opens the copy of an open object; invalid if there is none.
   hid_t open_copy(hid_t object) const;
 
   hid_t from_;
   hid_t to_;
   const ObjectMap& objects_;
+  std::optional<std::string> from_name_;  ///< as the library says it of a reference's file
   ReferenceRegions regions_;
   std::size_t dropped_ = 0;
 };

@@ -46,10 +46,7 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
   NativeView view;
   view.notes = datasets.notes();
   if (tree.dropped_references() > 0)
-    view.notes.push_back(
-        fmt::format("{} references lead to objects without a path, or to regions that their "
-                    "objects do not have, and are null in the native view",
-                    tree.dropped_references()));
+    view.notes.push_back(tree.about_dropped_references() + ", and are null in the native view");
   BENTO_TRY(files.write_notes(view.notes));
   BENTO_ASSIGN(view.superblocks, files.finish([&whole] { return whole.link_all(); }));
   return view;

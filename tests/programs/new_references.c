@@ -12,6 +12,8 @@
      new_references read-deleted FILE WRITERS
      new_references other FILE WRITERS                what is refused: references to another file
      new_references fill FILE WRITERS                 and fill values that are references
+     new_references elsewhere FILE WRITERS            serially: to objects of another file and of
+   its own new_references read-elsewhere FILE WRITERS
 */
 #include <hdf5.h>
 #include <mpi.h>
@@ -649,13 +651,62 @@ static void fill(const char* name) {
   CHECK(H5Fclose(file) >= 0);
 }
 
+/* To the object and a region of another file, which lies there where the dataset of the references
+   lies in this one, and to the file itself. A serial program. */
+static void lead_elsewhere(const char* name) {
+  const hsize_t count = 3;
+  const hsize_t rows = 20;
+  const hsize_t one = 1;
+  const hid_t space = H5Screate_simple(1, &rows, NULL);
+  const hid_t row = H5Screate_simple(1, &count, NULL);
+  const hid_t second = H5Fcreate("second.h5", H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Dclose(H5Dcreate2(second, "far", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  const hid_t file = opened(name, 1, 0);
+  const hid_t set =
+      H5Dcreate2(file, "lead", H5T_STD_REF, row, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  H5R_ref_t to[3];
+  CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &one, NULL, &count, NULL) >= 0);
+  CHECK(H5Rcreate_object(second, "far", H5P_DEFAULT, &to[0]) >= 0);
+  CHECK(H5Rcreate_region(second, "far", space, H5P_DEFAULT, &to[1]) >= 0);
+  CHECK(H5Rcreate_object(file, "lead", H5P_DEFAULT, &to[2]) >= 0);
+  CHECK(H5Dwrite(set, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) >= 0);
+  for (int i = 0; i < 3; ++i) destroy(&to[i]);
+  CHECK(H5Dclose(set) >= 0 && H5Sclose(space) >= 0 && H5Sclose(row) >= 0);
+  CHECK(H5Fclose(second) >= 0 && H5Fclose(file) >= 0);
+}
+
+static void tell_elsewhere(const char* name) {
+  const hid_t file = opened(name, 0, H5F_ACC_RDONLY);
+  const hid_t set = H5Dopen2(file, "lead", H5P_DEFAULT);
+  H5R_ref_t to[3];
+  CHECK(H5Dread(set, H5T_STD_REF, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) >= 0);
+  for (int i = 0; i < 3; ++i) {
+    char where[256] = "nowhere";
+    char object[256] = "";
+    if (!is_null(&to[i])) {
+      CHECK(H5Rget_file_name(&to[i], where, sizeof where) >= 0);
+      CHECK(H5Rget_obj_name(&to[i], H5P_DEFAULT, object, sizeof object) > 0);
+    }
+    printf("%s %s\n", strcmp(where, name) == 0 ? "here" : where, object);
+    destroy(&to[i]);
+  }
+  CHECK(H5Dclose(set) >= 0 && H5Fclose(file) >= 0);
+}
+
 int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*run)(const char* file);
-  } modes[] = {{"write", make},  {"read", tell_all},      {"convert", convert},
-               {"swap", swap},   {"delete", delete_some}, {"read-deleted", tell_deleted},
-               {"other", other}, {"fill", fill}};
+  } modes[] = {{"write", make},
+               {"read", tell_all},
+               {"convert", convert},
+               {"swap", swap},
+               {"delete", delete_some},
+               {"read-deleted", tell_deleted},
+               {"other", other},
+               {"fill", fill},
+               {"elsewhere", lead_elsewhere},
+               {"read-elsewhere", tell_elsewhere}};
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);

@@ -7,6 +7,7 @@ numbers of ranks, a serial program and HDF5 without the connector read as what H
     new_references.py written      elements, members, arrays, sequences; overwritten, converted, copied, exported
     new_references.py refused      references to other files, fill values
     new_references.py deleted      references to what is gone
+    new_references.py elsewhere    what a serial program stores to objects of another file
 """
 
 import os
@@ -70,9 +71,15 @@ def test_written():
             check(dumped(path, env) == dumped("ordinary.h5", native_env()), f"h5dump says something else of {path}")
     run([built("bin", "h5bento"), "export", "3.h5", "exported.h5"], bento_env())
     check(told(stock("read", "exported.h5")) == wanted, "something else is exported")
+    for command, source, to in (("defrag", "3.h5", "packed.h5"), ("import", "ordinary.h5", "imported.h5")):
+        run([built("bin", "h5bento"), command, source, to], bento_env())
+        # The copy holds them as a serial program's file does, so the library reads them by itself.
+        found = run([program(), "read", to, WRITERS], bento_env(NEW_REFERENCES_SERIAL="1", NEW_REFERENCES_NATIVE="1"))
+        check(told(found.out) == wanted, f"{command} makes something else")
+        check(told(stock("read", to)) == wanted, f"{command}: without the connector something else is read")
     ranks_do(3, "write", "arrived.h5", bento_env(string="bento arrive=native;cache=" + os.path.abspath("cache")))
     check(told(stock("read", "arrived.h5")) == wanted, "arrive=native: something else")
-    say("h5dump, export and arrive=native: the same")
+    say("h5dump, export, defrag, import and arrive=native: the same")
     for mode in ("convert", "swap"):
         stock(mode, "ordinary.h5")
         ranks_do(2, mode, "3.h5")
@@ -106,7 +113,30 @@ def test_deleted():
     say("a deleted target: through the connector as natively, null in the native view")
 
 
-TESTS = {"written": test_written, "refused": test_refused, "deleted": test_deleted}
+def said_of_elsewhere(text):
+    return [line.strip() for line in text.splitlines() if line != "right"]
+
+
+def test_elsewhere():
+    """The other file is neither opened nor changed by what copies the reference, which cannot know what it holds by then."""
+    whole = ["second.h5 /far", "second.h5 /far", "here /lead"]
+    null = ["nowhere", "nowhere", "here /lead"]
+    stock("elsewhere", "ordinary.h5")
+    check(said_of_elsewhere(stock("read-elsewhere", "ordinary.h5")) == whole, "HDF5 itself")
+    result = run([program(), "elsewhere", "x.h5", WRITERS], bento_env(NEW_REFERENCES_SERIAL="1"))
+    check("2 references lead to" in result.err and "null in the native view" in result.err, f"nothing is said: {result.err}")
+    check(said_of_elsewhere(serial("read-elsewhere", "x.h5")) == whole, "through the connector")
+    before = open("second.h5", "rb").read()
+    check(said_of_elsewhere(stock("read-elsewhere", "x.h5")) == null, "in the native view")
+    for command, source, read in (("export", "x.h5", stock), ("defrag", "x.h5", serial), ("import", "ordinary.h5", serial)):
+        result = run([built("bin", "h5bento"), command, source, f"{command}.h5"], bento_env())
+        check("2 references lead to" in result.text, f"{command} says nothing: {result.text}")
+        check(said_of_elsewhere(read("read-elsewhere", f"{command}.h5")) == null, command)
+    check(open("second.h5", "rb").read() == before, "the other file was changed")
+    say("references to another file: through the connector as natively, null and counted in view, export, defrag and import")
+
+
+TESTS = {"written": test_written, "refused": test_refused, "deleted": test_deleted, "elsewhere": test_elsewhere}
 
 
 if __name__ == "__main__":

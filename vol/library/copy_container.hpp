@@ -27,7 +27,7 @@ struct CopySettings {
 struct CopyReport {
   std::uint64_t step = 0;   ///< of the container that was copied; 0: it is none
   std::uint64_t kept = 0;   ///< older steps that could be read there and are not in the copy
-  std::size_t dropped = 0;  ///< references that lead to objects without a path, and are null
+  std::size_t dropped = 0;  ///< references that lead to no object of the copy, and are null
 };
 
 /// Bytes that are about to be copied: of a container, what its newest step shows and its catalogue;
