@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "core/io/permissions.hpp"
 #include "transfer/descriptor.hpp"
 #include "transfer/outdated_parts.hpp"
 #include "transfer/source.hpp"
@@ -83,10 +84,7 @@ Status bring_file(const std::string& path, const SpillNames& names, const FileOp
   }
   BENTO_ASSIGN(const auto beside, open_posix_file(data, OpenMode::kReadWrite));
   BENTO_TRY(bring_together(*whole, whole->descriptor(), *beside, tick));
-  struct stat about{};
-  if (::fstat(whole->descriptor(), &about) != 0) return fail(os_error(errno, "fstat of", path));
-  if (::fchmod(beside->descriptor(), about.st_mode & 0777) != 0)
-    return fail(os_error(errno, "setting the mode of", data));
+  take_permissions(whole->descriptor(), beside->descriptor());
   return beside->close();
 }
 

@@ -2,8 +2,15 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/io/permissions.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace bento {
@@ -11,25 +18,58 @@ namespace bento {
 namespace {
 
 constexpr auto kUnchanged = static_cast<uid_t>(-1);
+// Linux, include/uapi/linux/posix_acl_xattr.h and posix_acl.h.
+constexpr const char* kList = "system.posix_acl_access";
+constexpr std::size_t kEntryBytes = 8;
+constexpr std::byte kGroupOfFile{0x04};
 
-void give(const struct stat& wanted, int to) {
+/// The access control list as the kernel stores it; nothing if the file has none but its mode.
+std::optional<std::vector<std::byte>> list_of(const std::string& open_file) {
+  const ssize_t bytes = ::getxattr(open_file.c_str(), kList, nullptr, 0);
+  if (bytes <= 0) return std::nullopt;
+  std::vector<std::byte> list(static_cast<std::size_t>(bytes));
+  if (::getxattr(open_file.c_str(), kList, list.data(), list.size()) != bytes) return std::nullopt;
+  return list;
+}
+
+/// What the list gives to the file's group. (Beside a list the mode says there how much anybody but
+/// the owner can have at most.)
+mode_t group_in(const std::vector<std::byte>& list) {
+  // A number for the version, then entries: tag, permissions, and who. All little-endian.
+  for (std::size_t at = sizeof(std::uint32_t); at + kEntryBytes <= list.size(); at += kEntryBytes)
+    if (list[at] == kGroupOfFile && list[at + 1] == std::byte{0})
+      return (static_cast<mode_t>(list[at + 2]) & 07) << 3;
+  return 0;
+}
+
+void give(const struct stat& wanted, const std::optional<std::vector<std::byte>>& list, int to) {
   struct stat now{};
   if (::fstat(to, &now) != 0) return;
   mode_t mode = wanted.st_mode & 07777;
+  bool keeps_group = true;
   // Owner and group each by itself: to a group of his own anybody can give what is his. Before the
   // mode, of which a change of owner takes set-user-id away.
-  if (now.st_gid != wanted.st_gid && ::fchown(to, kUnchanged, wanted.st_gid) != 0)
+  if (now.st_gid != wanted.st_gid && ::fchown(to, kUnchanged, wanted.st_gid) != 0) {
+    keeps_group = false;
     mode &= ~static_cast<mode_t>(S_IRWXG | S_ISGID);
+  }
   if (now.st_uid != wanted.st_uid && ::fchown(to, wanted.st_uid, kUnchanged) != 0)
     mode &= ~static_cast<mode_t>(S_ISUID);
-  if ((now.st_mode & 07777) != mode) (void)::fchmod(to, mode);
+  if (list && keeps_group) {
+    if (::fsetxattr(to, kList, list->data(), list->size(), 0) != 0)
+      mode &= ~static_cast<mode_t>(S_IRWXG) | group_in(*list);
+  } else {
+    (void)::fremovexattr(to, kList);  // of a folder that gives one to what is made in it
+    if (list) mode &= ~static_cast<mode_t>(S_IRWXG);
+  }
+  if (::fstat(to, &now) != 0 || (now.st_mode & 07777) != mode) (void)::fchmod(to, mode);
 }
 
 }  // namespace
 
 void take_permissions(int from, int to) {
   struct stat wanted{};
-  if (::fstat(from, &wanted) == 0) give(wanted, to);
+  if (::fstat(from, &wanted) == 0) give(wanted, list_of(fmt::format("/proc/self/fd/{}", from)), to);
 }
 
 void take_permissions_of(const std::string& path, int to) {
@@ -37,9 +77,12 @@ void take_permissions_of(const std::string& path, int to) {
 }
 
 void take_permissions_of(int folder, const std::string& name, int to) {
-  struct stat wanted{};
-  if (::fstatat(folder, name.c_str(), &wanted, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(wanted.st_mode))
-    give(wanted, to);
+  // Nothing is read, so that it need not be readable; and nobody waits for a pipe.
+  const int from = ::openat(folder, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (from < 0) return;
+  struct stat about{};
+  if (::fstat(from, &about) == 0 && S_ISREG(about.st_mode)) take_permissions(from, to);
+  ::close(from);
 }
 
 }  // namespace bento

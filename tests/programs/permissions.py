@@ -4,7 +4,9 @@
 """A file that takes another one's place has its permissions, and so has each further physical file of a container."""
 
 import os
+import shutil
 import stat
+import struct
 
 from harness import (
     bento_env,
@@ -55,6 +57,42 @@ def h5bento(*arguments):
     run([built("bin", "h5bento"), *arguments], native_env())
 
 
+# Of the owner, of user 1001, of the group (nothing), the most that others may have, and all others.
+LIST = ((0x01, 6, 0xFFFFFFFF), (0x02, 6, 1001), (0x04, 0, 0xFFFFFFFF), (0x10, 6, 0xFFFFFFFF), (0x20, 0, 0xFFFFFFFF))
+
+
+def test_lists():
+    """Where a file has an access control list, its mode shows the list's mask as what its group may."""
+    wanted = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in LIST)
+    serial("listed.h5", "w", "d")
+    try:
+        os.setxattr("listed.h5", "system.posix_acl_access", wanted)
+    except OSError as error:
+        say(f"no access control lists in this folder: {error}")
+        return
+
+    def has_list(what, name):
+        check(os.getxattr(name, "system.posix_acl_access") == wanted and mode_of(name) == 0o660, f"{what}: not the list")
+
+    parallel("listed.h5", "r+", "e", "")
+    has_list("opened by more ranks", "listed.h5.000001")
+    h5bento("defrag", "listed.h5")
+    has_list("defrag in place", "listed.h5")
+    serial("source.h5", "w", "d")
+    for name in ("listed.h5", "plain.h5"):
+        shutil.copy("source.h5", name)
+    os.chmod("plain.h5", 0o660)
+    os.setxattr("listed.h5", "system.posix_acl_access", wanted)
+    # A folder that gives such a list to what is made in it.
+    os.setxattr(".", "system.posix_acl_default", wanted)
+    h5bento("defrag", "--force", "source.h5", "listed.h5")
+    has_list("defrag --force", "listed.h5")
+    h5bento("defrag", "--force", "source.h5", "plain.h5")
+    check("system.posix_acl_access" not in os.listxattr("plain.h5") and mode_of("plain.h5") == 0o660, "a list that the old file had not")
+    os.removexattr(".", "system.posix_acl_default")
+    say("so it has its access control list")
+
+
 def test_permissions():
     os.umask(0o022)
     parallel("two.h5", "w", "d", "files=2")
@@ -70,6 +108,13 @@ def test_permissions():
 
     h5bento("defrag", "more.h5")
     is_private("defrag in place", "more.h5")
+    serial("source.h5", "w", "d")
+    os.chmod("source.h5", 0o644)
+    h5bento("defrag", "--force", "source.h5", "more.h5")
+    is_private("defrag --force", "more.h5")
+    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", SERIAL, "native.h5", "w", "d"], native_env())
+    h5bento("import", "--force", "native.h5", "more.h5")
+    is_private("import --force", "more.h5")
     h5bento("export", "more.h5", "plain.h5")
     os.chmod("plain.h5", 0o600)
     h5bento("export", "--force", "more.h5", "plain.h5")
@@ -86,6 +131,7 @@ def test_permissions():
         h5bento("transfer", "run", "--until-done", *transfer)
         is_private(f"arrived as {arrive}", f"{arrive}.h5")
     say("what is replaced, and what is added, keeps its permissions")
+    test_lists()
 
 
 if __name__ == "__main__":

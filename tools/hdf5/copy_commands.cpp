@@ -14,6 +14,7 @@
 
 #include "core/config/config.hpp"
 #include "core/io/file_lock.hpp"
+#include "core/io/permissions.hpp"
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
 #include "core/sion/meta1.hpp"
@@ -112,8 +113,8 @@ Result<ExitStatus> tell(Output& out, const Options& options, const vol::CopyRepo
   const std::uint64_t bytes = static_cast<std::uint64_t>(about.st_blocks) * kUnit;
   if (report.dropped > 0)
     out.note(
-        fmt::format("{} references lead to objects without a path, or to regions that their "
-                    "objects do not have, and are null now",
+        fmt::format("{} references lead to objects without a path, to other files, or to regions "
+                    "that their objects do not have, and are null now",
                     report.dropped));
   if (report.kept > 0)
     out.note(fmt::format("'{}' holds the newest step only; {} older ones were not copied",
@@ -137,11 +138,29 @@ Status must_not_be_there(const Options& options) {
   return fail(Code::kExists, fmt::format("'{}' is there already", options.to));
 }
 
+/// Copies to a file that takes the place of what is at `options.to`, and has its permissions; not
+/// even on the way may others read what they must not read there.
+Result<vol::CopyReport> copy_in_place_of(Output& out, const Options& options,
+                                         const std::string& what, const Unfinished& made) {
+  struct stat old{};
+  if (::lstat(options.to.c_str(), &old) != 0 || !S_ISREG(old.st_mode))
+    return copy(out, options, what, made.hidden());
+  (void)::umask(~mode_t{S_IRUSR | S_IWUSR} & 0777);
+  BENTO_ASSIGN(auto report, copy(out, options, what, made.hidden()));
+  BENTO_ASSIGN(const auto fresh, open_posix_file(made.hidden(), OpenMode::kReadWrite));
+  take_permissions_of(options.to, fresh->descriptor());
+  struct stat now{};
+  if (::fstat(fresh->descriptor(), &now) == 0 && now.st_uid != old.st_uid)
+    out.note(fmt::format("'{}' belongs to you now", options.to));
+  BENTO_TRY(fresh->close());
+  return report;
+}
+
 Result<ExitStatus> copy_to_new(Output& out, const Options& options, const std::string& what) {
   BENTO_TRY(check_may_be_replaced(options.to, options.from));
   BENTO_TRY(must_not_be_there(options));
   Unfinished made(options.to);
-  BENTO_ASSIGN(const auto report, copy(out, options, what, made.hidden()));
+  BENTO_ASSIGN(const auto report, copy_in_place_of(out, options, what, made));
   BENTO_TRY(made.publish(options.force, options.to));
   return tell(out, options, report);
 }
@@ -177,16 +196,7 @@ Result<ExitStatus> defrag_in_place(Output& out, Options options) {
   BENTO_ASSIGN(const auto parts,
                parts_to_remove(ContainerNames::of(*first), root, true, &open_posix_file));
   Unfinished made(options.to);
-  struct stat about{};
-  const bool known = ::stat(options.from.c_str(), &about) == 0;
-  // Not even on the way may others read what they must not read in the old file.
-  if (known) (void)::umask(~about.st_mode & 0777);
-  BENTO_ASSIGN(const auto report, copy(out, options, "defrag", made.hidden()));
-  if (known) {
-    (void)::chmod(made.hidden().c_str(), about.st_mode & 07777);
-    if (::chown(made.hidden().c_str(), about.st_uid, about.st_gid) != 0)
-      out.note(fmt::format("'{}' belongs to you now", options.to));
-  }
+  BENTO_ASSIGN(const auto report, copy_in_place_of(out, options, "defrag", made));
   BENTO_TRY(made.publish(true, head.prefix));
   for (const auto& part : parts)
     if (std::remove(part.c_str()) != 0) out.note(os_error(errno, "removing of", part).text);

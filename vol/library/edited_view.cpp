@@ -2,6 +2,11 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/library/edited_view.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -83,7 +88,16 @@ PlistHandle creation_list(hid_t committed, const std::string& path, hid_t from, 
 }
 
 /// `fresh` is a name that was not there before; `there` says that it is now.
-Status copy_tree(const std::string& path, const std::string& fresh, bool& there) {
+/// An empty file that nobody else may read, whatever the umask: it is opened and filled later.
+Status make_private(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (fd < 0) return fail(os_error(errno, "creation of", path));
+  ::close(fd);
+  return {};
+}
+
+/// Into `fresh`, an empty file.
+Status copy_tree(const std::string& path, const std::string& fresh) {
   BENTO_ASSIGN(const PlistHandle list, bento_list());
   BENTO_TRY(allow_all_formats(list.get()));
   const FileHandle from = open_stock(path);
@@ -92,8 +106,7 @@ Status copy_tree(const std::string& path, const std::string& fresh, bool& there)
   const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
   const GroupHandle root(H5Gopen2(from.get(), "/", H5P_DEFAULT));
   BENTO_TRY(copy_group_properties(root.get(), creation.get()));
-  FileHandle to(H5Fcreate(fresh.c_str(), H5F_ACC_EXCL, creation.get(), list.get()));
-  there = to.valid();
+  FileHandle to(H5Fcreate(fresh.c_str(), H5F_ACC_TRUNC, creation.get(), list.get()));
   if (!committed.valid() || !to.valid())
     return fail(Code::kIo, fmt::format("'{}' cannot be copied to '{}'", path, fresh));
   const auto make = [&](hid_t dataset, const H5O_token_t&, hid_t type,
@@ -240,10 +253,10 @@ Status take_over_view(const std::string& path, TakeOver how) {
     parts = std::move(*found);
   }
   const std::string fresh = old + ".taken-over";
-  bool made = false;
-  auto copied = copy_tree(path, fresh, made);
+  BENTO_TRY(make_private(fresh));
+  auto copied = copy_tree(path, fresh);
   if (!copied) {
-    if (made) (void)std::remove(fresh.c_str());
+    (void)std::remove(fresh.c_str());
     return copied;
   }
   BENTO_ASSIGN(const auto copy, open_posix_file(fresh, OpenMode::kReadWrite));
