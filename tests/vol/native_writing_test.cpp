@@ -9,6 +9,7 @@
 #include <fstream>
 #include <vector>
 
+#include <fcntl.h>
 #include <hdf5.h>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -42,6 +43,7 @@ void make_other(const std::string& name) {
 struct Native {
   std::function<void()> first;
   bool opens = true;  ///< whether it succeeds
+  std::function<bool()> opens_if{};
   std::vector<unsigned> opened{};
   int closed = 0;
 
@@ -49,7 +51,8 @@ struct Native {
     return {[this](unsigned flags) -> Result<void*> {
               opened.push_back(flags);
               if (opened.size() == 1 && first) first();
-              if (!opens) return fail(Code::kNotFound, "the native error");
+              if (!opens || (opens_if && !opens_if()))
+                return fail(Code::kNotFound, "the native error");
               return this;
             },
             [this](void* file) {
@@ -139,6 +142,21 @@ TEST_CASE("native writing: a name that only the library understands", "[vol]") {
   CHECK(must(open_to_write(native)).has_value());
   CHECK(native.opened == std::vector<unsigned>{H5F_ACC_RDONLY, H5F_ACC_RDWR});
   CHECK(native.closed == 1);
+}
+
+TEST_CASE("native writing: where HDF5's lock is one of the whole file, ours gives way", "[vol]") {
+  const test::WorkFolder folder;
+  make_other(kFile);
+  const auto file = must(open_posix_file(kFile, OpenMode::kReadWrite));
+  // As NFS does it: flock() locks all bytes, against the range lock of another descriptor, too.
+  struct flock whole{};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  Native native;
+  native.opens_if = [&] { return ::fcntl(file->descriptor(), F_OFD_SETLK, &whole) == 0; };
+  CHECK(must(open_to_write(native)).has_value());
+  CHECK(native.opened == std::vector<unsigned>{H5F_ACC_RDWR, H5F_ACC_RDWR});
+  CHECK(native.closed == 0);
 }
 
 }  // namespace
