@@ -17,7 +17,7 @@ import sys
 import time
 
 from cache import PROGRAM, arrived, cached, daemon_pid, end_all, end_daemon, environment, fresh, holds, lives, plain, program, settings, state, tool, wait_for
-from harness import Skip, built, check, native_env, python, run, run_test, some
+from harness import Skip, built, check, mpirun, native_env, python, run, run_test, some
 
 DIRECT = "bento chunk=1M"
 DELETE = """
@@ -162,6 +162,37 @@ def recreated():
     tool("submit", "pfs/a.h5", "--wait")
     arrived("pfs/a.h5")
     check(not cached(), f"{cached()}")
+    natively()
+
+
+NATIVE = """
+import sys, h5py
+from mpi4py import MPI
+how = dict(driver="mpio", comm=MPI.COMM_WORLD) if MPI.COMM_WORLD.size > 1 else {}
+if sys.argv[2] == "block":
+    how["userblock_size"] = 512
+else:
+    how.update(driver="core", backing_store=sys.argv[2] == "core")
+with h5py.File(sys.argv[1], "w", **how) as f:
+    f["native"] = 5
+"""
+
+
+def natively():
+    """So it goes when HDF5 itself creates a file of that name; not when the core driver only keeps one in memory."""
+    fresh()
+    for ranks, how in ((1, "block"), (2, "block"), (1, "core"), (1, "memory")):
+        path = f"pfs/{how}{ranks}.h5"
+        program(1, settings(flush="off"), path, "create=1", "close")
+        command = [python(), "-c", NATIVE, path, how]
+        env = environment("bento")
+        mpirun(ranks, command, env) if ranks > 1 else run(command, env)
+        if how == "memory":
+            holds(path, 1)
+            continue
+        for string in (native_env(), env):
+            run([python(), "-c", "import h5py, sys; assert list(h5py.File(sys.argv[1])) == ['native']", path], string)
+    check(len(cached()) == 1, f"{cached()}")
 
 
 def slow_start():

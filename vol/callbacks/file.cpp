@@ -144,16 +144,18 @@ std::string_view native_because(hid_t fcpl, hid_t fapl) {
   return has_block ? "a user block" : std::string_view{};
 }
 
+/// Is it the core driver without a backing store?
+bool stays_in_memory(hid_t fapl) {
+  std::size_t increment = 0;
+  hbool_t stored = 1;
+  const QuietErrors quiet;  // it is asked of any driver: HDF5 2 has no function that names core's
+  return H5Pget_fapl_core(fapl, &increment, &stored) >= 0 && !stored;
+}
+
 /// Such a driver would change a container's native view, and what h5bento has committed would
 /// overlay that, or no longer fit it. Only what the core driver keeps to its memory may change.
 Status check_pass_to_write(const char* name, unsigned flags, hid_t fapl) {
-  if ((flags & H5F_ACC_RDWR) == 0 || !is_container(name)) return {};
-  std::size_t increment = 0;
-  hbool_t stored = 1;
-  {
-    const QuietErrors quiet;  // it is asked of any driver: HDF5 2 has no function that names core's
-    if (H5Pget_fapl_core(fapl, &increment, &stored) >= 0 && !stored) return {};
-  }
+  if ((flags & H5F_ACC_RDWR) == 0 || !is_container(name) || stays_in_memory(fapl)) return {};
   return fail(
       Code::kUnsupported,
       fmt::format("'{}' is a container of h5bento, which does not serve this driver and "
@@ -179,13 +181,25 @@ PlistHandle skeleton_creation_list(hid_t fcpl) {
   return list;
 }
 
+/// Creates it natively. It takes the place of what a cache holds of this name, too. Collective over
+/// `comm`.
+Result<void*> create_natively(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
+                              void** req, Communicator& comm) {
+  BENTO_ASSIGN(void* const made, pass_create(name, flags, fcpl, fapl, dxpl, req));
+  const auto dropped = drop_copies_of(name, comm);
+  if (dropped) return made;
+  (void)close_object(static_cast<Object*>(made), H5VLfile_close, dxpl, nullptr);
+  return fail(dropped.error());
+}
+
 Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
                           void** req) {
   const auto native = native_because(fcpl, fapl);
   // Ranks that create a file together must agree on this, too.
   if (!native.empty() && !is_mpio(H5Pget_driver(fapl))) {
-    BENTO_TRY(check_nobody_writes(name));
-    return pass_create(name, flags, fcpl, fapl, dxpl, req);
+    if (stays_in_memory(fapl)) return pass_create(name, flags, fcpl, fapl, dxpl, req);
+    BENTO_TRY(check_may_replace(name, flags));
+    return create_natively(name, flags, fcpl, fapl, dxpl, req, *make_self_communicator());
   }
   const PlistHandle changed = skeleton_creation_list(fcpl);
   const auto native_create = [&](hid_t list) {
@@ -194,7 +208,7 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   };
   const FileRequest request{"H5Fcreate", name, flags, fapl, native};
   BENTO_ASSIGN(AgreedFile file, agree_on_create(request));
-  if (file.passes()) return pass_create(name, flags, fcpl, fapl, dxpl, req);
+  if (file.passes()) return create_natively(name, flags, fcpl, fapl, dxpl, req, *file.comm);
   BENTO_TRY(check_swmr(name, flags, file.access));
   if (file.open) return open_skeleton(name, fapl, file.access, file.open, native_create);
   BENTO_TRY(check_timed_commits(name, file));

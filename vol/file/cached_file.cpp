@@ -165,8 +165,11 @@ Result<CachePlace> place_to_create(const FileRequest& request, AgreedFile& file)
 Status take_place_of_copies(const CachePlace& place, const FileRequest& request,
                             const AgreedFile& file) {
   if (place.cached || file.decision.place.empty()) return {};
-  return agree(*file.comm,
-               file.comm->rank() == 0 ? transfer::discard_copies(request.name) : Status{});
+  return drop_copies_of(request.name, *file.comm);
+}
+
+Status drop_copies_of(const char* name, Communicator& comm) {
+  return agree(comm, comm.rank() == 0 ? transfer::discard_copies(name) : Status{});
 }
 
 FileOpener opener_in(const CachedFile& file, const Config& config, FileOpener under) {

@@ -62,6 +62,9 @@ bool give_up_place(CachePlace& place, const FileRequest& request, const AgreedFi
 /// transfer::discard_copies().
 Status take_place_of_copies(const CachePlace& place, const FileRequest& request,
                             const AgreedFile& file);
+/// A file of this name was created, which takes the place of what would arrive later. Collective.
+/// Errors: as take_place_of_copies().
+Status drop_copies_of(const char* name, Communicator& comm);
 /// Where a container is opened, as rank 0 has found it. Collective if it is in a cache. Errors,
 /// equal on all ranks: kNotFound (a rank does not see it).
 Result<CachePlace> place_to_open(const FileRequest& request, const AgreedFile& file);

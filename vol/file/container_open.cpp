@@ -169,7 +169,8 @@ bool is_container(const char* name) {
          (*copy && transfer::state_of_copy((*copy)->path) != transfer::CopyState::kNothing);
 }
 
-Status check_nobody_writes(const char* name) {
+Status check_may_replace(const char* name, unsigned flags) {
+  BENTO_TRY(transfer::check_can_discard(name, (flags & H5F_ACC_EXCL) != 0));
   const auto there = open_posix_file(name, OpenMode::kRead);
   if (!there || !is_container(name) || !is_locked(**there)) return {};
   return fail(Code::kBusy,

@@ -39,9 +39,10 @@ void await_unlocked(const std::string& path);
 /// Is the file a container, one of which is_ours() gives an error included, or is there a newer one
 /// of this name in a cache? Task-local.
 bool is_container(const char* name);
-/// Before the native connector creates a file of this name, whatever is there. Task-local. Errors:
-/// kBusy (it is a container that a process has open for writing).
-Status check_nobody_writes(const char* name);
+/// Before the native connector creates a file of this name, whatever is there, with these flags of
+/// H5Fcreate. Task-local. Errors: kBusy (it is a container that a process has open for writing),
+/// those of transfer::check_can_discard().
+Status check_may_replace(const char* name, unsigned flags);
 /// Are files that are written locked? Task-local.
 Locking locking_wanted(hid_t fapl);
 /// H5Fdelete: removes all physical files of a container; false if the file is none. Collective for

@@ -165,7 +165,7 @@ Result<AgreedFile> agree_on_create(const FileRequest& request) {
   return agree_on(
       request, true, [&](std::span<const std::uint64_t> everywhere) -> Result<FileDecision> {
         if (!request.native_because.empty()) {
-          BENTO_TRY(check_nobody_writes(request.name));
+          BENTO_TRY(check_may_replace(request.name, request.flags));
           return FileDecision{};
         }
         // Open already, as of whichever step: the native library refuses to truncate it.
