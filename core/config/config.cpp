@@ -76,9 +76,10 @@ Result<std::vector<ConfigItem>> config_items(std::string_view text, std::string_
 }
 
 std::span<const KeyInfo> config_keys() {
-  static const auto infos = [] {
-    std::vector<KeyInfo> list;
-    for (const auto& key : config_key_table()) list.push_back(key.info);
+  // Never destroyed: files may be opened after static destructors have run.
+  static const auto& infos = *[] {
+    auto* const list = new std::vector<KeyInfo>;
+    for (const auto& key : config_key_table()) list->push_back(key.info);
     return list;
   }();
   return infos;

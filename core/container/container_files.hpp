@@ -73,6 +73,8 @@ class ContainerFiles {
   /// Locks physical file 0 as its only writer. Errors: as FileLock::take_alone().
   Status take_lock(File& first);
   void drop_lock() { lock_.reset(); }
+  /// The lock, for who locks another file first and lets this one go then.
+  std::unique_ptr<FileLock> give_lock() { return std::move(lock_); }
   /// Has a program without h5bento the locked file open for reading?
   Result<bool> others_read() { return lock_ ? lock_->others_read() : Result<bool>(false); }
   /// Shares the owner's lock among all ranks, if the container is open for writing. `mine`: how

@@ -5,10 +5,13 @@
 /// before it is known to be a file that may be.
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
+#include <string>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include "core/catalogue/sion_view.hpp"
 #include "core/container/owner.hpp"
@@ -176,12 +179,24 @@ Status Owner::leave_to_readers(std::unique_ptr<File>& first, std::size_t old_fil
   std::error_code unresolved;
   const std::string target = std::filesystem::canonical(state_.path, unresolved).string();
   if (unresolved) return failed(unresolved.message());
-  if (auto removed = remove_file(target); !removed) return failed(removed.error().text);
-  BENTO_ASSIGN(auto fresh, state_.options.opener(target, OpenMode::kCreateExclusive));
+  // It gets its name when it is locked, and the old file is let go after that: nobody finds an
+  // empty file there that nobody holds.
+  const std::filesystem::path name(target);
+  const std::string hidden =
+      name.parent_path() / fmt::format(".{}.{}.new", name.filename().string(), ::getpid());
+  (void)remove_file(hidden);  // of a process that died
+  BENTO_ASSIGN(const auto fresh, state_.options.opener(hidden, OpenMode::kCreateExclusive));
   take_permissions(first->descriptor(), fresh->descriptor());
-  first = std::move(fresh);
-  files_.drop_lock();
-  return files_.take_lock(*first);
+  const auto old_lock = files_.give_lock();
+  auto locked = files_.take_lock(*fresh);
+  if (locked && std::rename(hidden.c_str(), target.c_str()) != 0)
+    locked = fail(os_error(errno, "naming of", target));
+  if (!locked) {
+    (void)remove_file(hidden);
+    return locked;
+  }
+  BENTO_ASSIGN(first, state_.options.opener(target, OpenMode::kReadWrite));
+  return {};
 }
 
 // A chunk begins with its headers; behind them there has to be room for a record that is aligned.

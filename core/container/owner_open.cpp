@@ -13,6 +13,7 @@
 #include "core/container/fill_runs.hpp"
 #include "core/container/owner.hpp"
 #include "core/container/published_view.hpp"
+#include "core/io/file_lock.hpp"
 #include "core/io/host.hpp"
 #include "core/layout/holder.hpp"
 #include "core/layout/identity.hpp"
@@ -58,6 +59,14 @@ Result<Probe> Owner::find_root() {
   BENTO_ASSIGN(auto first, open_first());
   state_.names = ContainerNames::of(*first);
   BENTO_ASSIGN(Probe seen, probe(*first));
+  // It was one a moment ago. (A lock in the way of a writer was told before.)
+  if (seen.kind != FileKind::kContainer &&
+      (seen.problem.empty() || (!state_.writable && is_locked(*first))))
+    return fail(Code::kBusy,
+                fmt::format("'{}' is being created anew by another process; open it again "
+                            "(errno = {})",
+                            state_.path, EWOULDBLOCK),
+                EWOULDBLOCK);
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kCorrupt,
                 fmt::format("'{}' holds no valid h5bento root: {}", state_.path, seen.problem));
