@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// What a create asks of a file system: ext4 takes a file that was cut to nothing for one that
-/// replaces its old content, and each close of it waits until all of it goes to the disk.
+/// What a create asks of a file system, and what it leaves under the name meanwhile. ext4 takes a
+/// file that was cut to nothing for one that replaces its old content, and each close of it waits
+/// until all of it goes to the disk.
+#include <filesystem>
+
+#include <sys/file.h>
 #include <catch2/catch_test_macros.hpp>
 
 #include "core/container/container.hpp"
+#include "core/io/file_lock.hpp"
+#include "core/io/posix_file.hpp"
 #include "tests/support/forwarding_file.hpp"
 #include "tests/support/matchers.hpp"
 #include "tests/support/memory_file.hpp"
+#include "tests/support/scratch.hpp"
 
 using namespace bento;
 using namespace bento::test;
@@ -34,8 +41,8 @@ FileOpener watched(const FileOpener& below, int& cuts) {
   };
 }
 
-void create_and_close(const ContainerOptions& options) {
-  const auto made = must(Container::create("box", false, options, make_self_communicator()));
+void create_and_close(const ContainerOptions& options, const std::string& path = "box") {
+  const auto made = must(Container::create(path, false, options, make_self_communicator()));
   made->skeleton().write(0, std::vector<std::byte>(100));
   require_ok(made->close());
 }
@@ -53,4 +60,33 @@ TEST_CASE("container: a new file is not cut to nothing, one with content is", "[
   create_and_close(options);
   CHECK(cuts == 1);
   CHECK(disk.content("box").size() == bytes);
+}
+
+TEST_CASE("container: a file that others read keeps its name until the new one is locked",
+          "[core][container]") {
+  const Scratch folder;
+  const std::string path = folder / "box";
+  ContainerOptions options;
+  options.opener = open_posix_file;
+  create_and_close(options, path);
+  // As HDF5 locks what it reads.
+  const auto reader = must(open_posix_file(path, OpenMode::kRead));
+  REQUIRE(::flock(reader->descriptor(), LOCK_SH) == 0);
+  const auto content = must(reader->size());
+  bool empty = false;
+  options.opener = [&](const std::string& name, OpenMode mode) {
+    auto opened = open_posix_file(name, mode);
+    const auto there = open_posix_file(path, OpenMode::kRead);
+    // Empty under its name, and another could lock it.
+    empty = empty || !there || (must((*there)->size()) == 0 && !is_locked(**there));
+    return opened;
+  };
+  create_and_close(options, path);
+  CHECK_FALSE(empty);
+  CHECK(must(reader->size()) == content);
+  int files = 0;
+  for (const auto& one : std::filesystem::directory_iterator(folder.path()))
+    files += one.exists() ? 1 : 0;
+  CHECK(files == 1);
+  must(Container::open(path, false, options, make_self_communicator()));
 }
