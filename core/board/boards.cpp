@@ -54,8 +54,11 @@ Result<PrivateDescriptor> memory_of_node(const MeetingPlace& place, bool leader,
   const int came = giver ? giver->give(memory ? memory->get() : -1, takers, until) : 0;
   if (!giver) return fail(std::move(giver).error());
   if (memory && came != takers)
-    return fail(Code::kPeer,
-                fmt::format("{} of {} ranks came for the shared memory", came, takers));
+    return fail(
+        Code::kPeer,
+        fmt::format("{} of the {} other ranks of this node have taken the memory that all of "
+                    "them share: the others have died, or have no file descriptor left",
+                    came, takers));
   return memory;
 }
 
