@@ -181,16 +181,16 @@ Status Owner::leave_to_readers(std::unique_ptr<File>& first, std::size_t old_fil
   if (unresolved) return failed(unresolved.message());
   // It gets its name when it is locked, and the old file is let go after that: nobody finds an
   // empty file there that nobody holds.
-  const std::filesystem::path name(target);
   const std::string hidden =
-      name.parent_path() / fmt::format(".{}.{}.new", name.filename().string(), ::getpid());
+      std::filesystem::path(target).parent_path() / fmt::format(".h5bento.{}.new", ::getpid());
   (void)remove_file(hidden);  // of a process that died
-  BENTO_ASSIGN(const auto fresh, state_.options.opener(hidden, OpenMode::kCreateExclusive));
-  take_permissions(first->descriptor(), fresh->descriptor());
+  const auto fresh = state_.options.opener(hidden, OpenMode::kCreateExclusive);
+  if (!fresh) return failed(fresh.error().text);
+  take_permissions(first->descriptor(), (*fresh)->descriptor());
   const auto old_lock = files_.give_lock();
-  auto locked = files_.take_lock(*fresh);
+  auto locked = files_.take_lock(**fresh);
   if (locked && std::rename(hidden.c_str(), target.c_str()) != 0)
-    locked = fail(os_error(errno, "naming of", target));
+    locked = failed(os_error(errno, "naming of", target).text);
   if (!locked) {
     (void)remove_file(hidden);
     return locked;

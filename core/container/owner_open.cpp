@@ -59,9 +59,8 @@ Result<Probe> Owner::find_root() {
   BENTO_ASSIGN(auto first, open_first());
   state_.names = ContainerNames::of(*first);
   BENTO_ASSIGN(Probe seen, probe(*first));
-  // It was one a moment ago. (A lock in the way of a writer was told before.)
-  if (seen.kind != FileKind::kContainer &&
-      (seen.problem.empty() || (!state_.writable && is_locked(*first))))
+  // (A lock in the way of a writer was told before.)
+  if (seen.kind != FileKind::kContainer && !state_.writable && is_locked(*first))
     return fail(Code::kBusy,
                 fmt::format("'{}' is being created anew by another process; open it again "
                             "(errno = {})",
@@ -69,7 +68,8 @@ Result<Probe> Owner::find_root() {
                 EWOULDBLOCK);
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kCorrupt,
-                fmt::format("'{}' holds no valid h5bento root: {}", state_.path, seen.problem));
+                fmt::format("'{}' holds no valid h5bento root: {}", state_.path,
+                            seen.problem.empty() ? "it is no container" : seen.problem));
   state_.root = seen.root;
   BENTO_TRY(refuse_joined(state_.path, state_.root));
   if ((state_.root.flags & kRootProvisional) != 0)

@@ -21,7 +21,9 @@ constexpr auto kUnchanged = static_cast<uid_t>(-1);
 // Linux, include/uapi/linux/posix_acl_xattr.h and posix_acl.h.
 constexpr const char* kList = "system.posix_acl_access";
 constexpr std::size_t kEntryBytes = 8;
+constexpr std::byte kNamedUser{0x02};
 constexpr std::byte kGroupOfFile{0x04};
+constexpr std::byte kNamedGroup{0x08};
 
 /// The access control list as the kernel stores it; nothing if the file has none but its mode.
 std::optional<std::vector<std::byte>> list_of(const std::string& open_file) {
@@ -32,36 +34,55 @@ std::optional<std::vector<std::byte>> list_of(const std::string& open_file) {
   return list;
 }
 
-/// What the list gives to the file's group. (Beside a list the mode says there how much anybody but
-/// the owner can have at most.)
-mode_t group_in(const std::vector<std::byte>& list) {
+/// What a list, or a mode without one, gives to the file's group, and what it gives to each of
+/// those whom it names, the group among them.
+struct Given {
+  mode_t group = 0;
+  mode_t least = 07;
+};
+
+Given given_by(const std::vector<std::byte>& list) {
+  Given given;
   // A number for the version, then entries: tag, permissions, and who. All little-endian.
-  for (std::size_t at = sizeof(std::uint32_t); at + kEntryBytes <= list.size(); at += kEntryBytes)
-    if (list[at] == kGroupOfFile && list[at + 1] == std::byte{0})
-      return (static_cast<mode_t>(list[at + 2]) & 07) << 3;
-  return 0;
+  for (std::size_t at = sizeof(std::uint32_t); at + kEntryBytes <= list.size(); at += kEntryBytes) {
+    const std::byte tag = list[at];
+    const auto permissions = static_cast<mode_t>(list[at + 2]) & 07;
+    if (tag == kGroupOfFile) given.group = permissions;
+    if (tag == kGroupOfFile || tag == kNamedUser || tag == kNamedGroup) given.least &= permissions;
+  }
+  return given;
+}
+
+/// Owner and group each by itself: to a group of his own anybody can give what is his. Returns
+/// whether it has that group now.
+bool give_owner(const struct stat& wanted, int to, mode_t& mode) {
+  struct stat now{};
+  if (::fstat(to, &now) != 0) return false;
+  const bool keeps_group =
+      now.st_gid == wanted.st_gid || ::fchown(to, kUnchanged, wanted.st_gid) == 0;
+  if (!keeps_group) mode &= ~static_cast<mode_t>(S_ISGID);
+  if (now.st_uid != wanted.st_uid && ::fchown(to, wanted.st_uid, kUnchanged) != 0)
+    mode &= ~static_cast<mode_t>(S_ISUID);
+  return keeps_group;
 }
 
 void give(const struct stat& wanted, const std::optional<std::vector<std::byte>>& list, int to) {
-  struct stat now{};
-  if (::fstat(to, &now) != 0) return;
   mode_t mode = wanted.st_mode & 07777;
-  bool keeps_group = true;
-  // Owner and group each by itself: to a group of his own anybody can give what is his. Before the
-  // mode, of which a change of owner takes set-user-id away.
-  if (now.st_gid != wanted.st_gid && ::fchown(to, kUnchanged, wanted.st_gid) != 0) {
-    keeps_group = false;
-    mode &= ~static_cast<mode_t>(S_IRWXG | S_ISGID);
-  }
-  if (now.st_uid != wanted.st_uid && ::fchown(to, wanted.st_uid, kUnchanged) != 0)
-    mode &= ~static_cast<mode_t>(S_ISUID);
-  if (list && keeps_group) {
-    if (::fsetxattr(to, kList, list->data(), list->size(), 0) != 0)
-      mode &= ~static_cast<mode_t>(S_IRWXG) | group_in(*list);
-  } else {
+  // Before the mode, of which a change of owner takes set-user-id away.
+  const bool keeps_group = give_owner(wanted, to, mode);
+  const bool keeps_list =
+      list && keeps_group && ::fsetxattr(to, kList, list->data(), list->size(), 0) == 0;
+  if (!keeps_list) {
     (void)::fremovexattr(to, kList);  // of a folder that gives one to what is made in it
-    if (list) mode &= ~static_cast<mode_t>(S_IRWXG);
+    if (list || !keeps_group) {
+      const mode_t group = (wanted.st_mode & S_IRWXG) >> 3;
+      const Given given = list ? given_by(*list) : Given{group, group};
+      // Whom the list names, and who is in a group that is not kept, is one of all others now.
+      mode &= ~static_cast<mode_t>(S_IRWXG | S_IRWXO) | given.least;
+      if (keeps_group) mode |= given.group << 3;
+    }
   }
+  struct stat now{};
   if (::fstat(to, &now) != 0 || (now.st_mode & 07777) != mode) (void)::fchmod(to, mode);
 }
 

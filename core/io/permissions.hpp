@@ -9,9 +9,10 @@
 namespace bento {
 
 /// Gives the file `to` the owner, the group and the permissions of the file `from`, both open
-/// descriptors, access control list included. Only root can give a file away; where the group
-/// cannot be kept, the group's permissions are not given to another one. Failures are no errors:
-/// the file is usable, by its owner.
+/// descriptors, access control list included. Only root can give a file away. Where the group or
+/// the list cannot be kept, nobody gets more than he had: all others have only what each of those
+/// had too whom the list names, or who is in the group. Failures are no errors: the file is usable,
+/// by its owner.
 void take_permissions(int from, int to);
 /// The same from the regular file of this name, if there is one and it is no link.
 void take_permissions_of(const std::string& path, int to);

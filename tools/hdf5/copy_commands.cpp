@@ -157,10 +157,11 @@ Result<vol::CopyReport> copy_in_place_of(Output& out, const Options& options,
 }
 
 Result<ExitStatus> copy_to_new(Output& out, const Options& options, const std::string& what) {
-  BENTO_TRY(check_may_be_replaced(options.to, options.from));
+  BENTO_ASSIGN(const auto replaced, ReplacedFile::look(options.to, options.from));
   BENTO_TRY(must_not_be_there(options));
   Unfinished made(options.to);
   BENTO_ASSIGN(const auto report, copy_in_place_of(out, options, what, made));
+  BENTO_TRY(replaced.check_unchanged());
   BENTO_TRY(made.publish(options.force, options.to));
   return tell(out, options, report);
 }

@@ -65,7 +65,7 @@ Result<std::unique_ptr<Container>> open_container(const Options& options) {
 
 Result<ExitStatus> export_hdf5(Output& out, const Options& options) {
   BENTO_ASSIGN(auto container, open_container(options));
-  BENTO_TRY(check_may_be_replaced(options.out, options.path));
+  BENTO_ASSIGN(const auto replaced, ReplacedFile::look(options.out, options.path));
   BENTO_ASSIGN(const auto target, NewFile::create(options.out, options.force));
   BENTO_ASSIGN(const auto made, vol::NativeFile::assemble(std::move(container), &target->file()));
   const std::uint64_t step = made->container().step().number();
@@ -73,6 +73,7 @@ Result<ExitStatus> export_hdf5(Output& out, const Options& options) {
     Progress progress("export", made->data_bytes(), out.json());
     BENTO_TRY(made->write_data([&progress](std::uint64_t bytes) { progress.add(bytes); }));
   }
+  BENTO_TRY(replaced.check_unchanged());
   BENTO_TRY(target->publish());
   for (const auto& note : made->notes()) out.note(note);
   out.answer() = {{"file", options.out},

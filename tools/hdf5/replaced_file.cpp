@@ -31,8 +31,6 @@ Status not_of_source(const std::string& path, const std::string& source) {
   return {};
 }
 
-}  // namespace
-
 Status check_may_be_replaced(const std::string& path, const std::string& source) {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return {};
@@ -49,6 +47,34 @@ Status check_may_be_replaced(const std::string& path, const std::string& source)
   if (there.plan().files() < 2) return {};
   return fail(Code::kExists, fmt::format("'{}' is a container of {} files: delete it first", path,
                                          there.plan().files()));
+}
+
+bool same_state(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino && a.st_size == b.st_size &&
+         a.st_mtim.tv_sec == b.st_mtim.tv_sec && a.st_mtim.tv_nsec == b.st_mtim.tv_nsec;
+}
+
+}  // namespace
+
+Result<ReplacedFile> ReplacedFile::look(const std::string& path, const std::string& source) {
+  ReplacedFile file;
+  file.path_ = path;
+  file.source_ = source;
+  // Before the check: what is written during it counts.
+  file.there_ = ::lstat(path.c_str(), &file.state_) == 0;
+  BENTO_TRY(check_may_be_replaced(path, source));
+  return file;
+}
+
+Status ReplacedFile::check_unchanged() const {
+  BENTO_TRY(check_may_be_replaced(path_, source_));
+  struct stat now{};
+  const bool there = ::lstat(path_.c_str(), &now) == 0;
+  if (there == there_ && (!there || same_state(now, state_))) return {};
+  return fail(Code::kBusy,
+              fmt::format("'{}' was changed by another program meanwhile, and stays as "
+                          "it is now",
+                          path_));
 }
 
 }  // namespace bento::tools

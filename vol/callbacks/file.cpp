@@ -181,6 +181,14 @@ PlistHandle skeleton_creation_list(hid_t fcpl) {
   return list;
 }
 
+/// Are there files of other names only, as of the drivers family, split and multi?
+bool makes_other_names(hid_t fapl) {
+  hsize_t size = 0;
+  const QuietErrors quiet;
+  return H5Pget_fapl_family(fapl, &size, nullptr) >= 0 ||
+         H5Pget_fapl_multi(fapl, nullptr, nullptr, nullptr, nullptr, nullptr) >= 0;
+}
+
 /// Creates it natively. It takes the place of what a cache holds of this name, too. Collective over
 /// `comm`.
 Result<void*> create_natively(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
@@ -197,7 +205,8 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   const auto native = native_because(fcpl, fapl);
   // Ranks that create a file together must agree on this, too.
   if (!native.empty() && !is_mpio(H5Pget_driver(fapl))) {
-    if (stays_in_memory(fapl)) return pass_create(name, flags, fcpl, fapl, dxpl, req);
+    if (stays_in_memory(fapl) || makes_other_names(fapl))
+      return pass_create(name, flags, fcpl, fapl, dxpl, req);
     BENTO_TRY(check_may_replace(name, flags));
     return create_natively(name, flags, fcpl, fapl, dxpl, req, *make_self_communicator());
   }

@@ -91,6 +91,11 @@ PlistHandle creation_list(hid_t committed, const std::string& path, hid_t from, 
 /// An empty file that nobody else may read, whatever the umask: it is opened and filled later.
 Status make_private(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (fd < 0 && errno == EEXIST)
+    return fail(Code::kExists,
+                fmt::format("'{}' is there already: another take-over is making it, or one was "
+                            "ended and left it; remove it if none runs",
+                            path));
   if (fd < 0) return fail(os_error(errno, "creation of", path));
   ::close(fd);
   return {};
@@ -229,8 +234,6 @@ Status take_over_view(const std::string& path, TakeOver how) {
                     "into its native view belongs to none of them; 'h5bento view drop' "
                     "forgets it",
                     path));
-  std::string old;
-  std::vector<std::string> parts;
   // Who opens it for writing leaves a note, which only a close takes away.
   if (how == TakeOver::kIfChanged) {
     BENTO_ASSIGN(const bool changed, changed_by_others(path));
@@ -241,17 +244,13 @@ Status take_over_view(const std::string& path, TakeOver how) {
                       path));
     BENTO_TRY(check_view_is_newest(path));
   }
-  {
-    BENTO_ASSIGN(const auto container, open_to_write(path, true));
-    const bool edited = container->view_edited();
-    old = container->names().first();
-    auto found = parts_to_remove(container->names(), container->root(), true, &open_posix_file);
-    container->abandon();
-    if (!edited && how == TakeOver::kIfChanged)
-      return fail(Code::kBusy, fmt::format("'{}' was taken over by somebody else meanwhile", path));
-    if (!found) return fail(std::move(found).error());
-    parts = std::move(*found);
-  }
+  // Nobody else writes the file, or creates it anew, until the copy has its name.
+  BENTO_ASSIGN(const auto container, open_to_write(path, true));
+  if (!container->view_edited() && how == TakeOver::kIfChanged)
+    return fail(Code::kBusy, fmt::format("'{}' was taken over by somebody else meanwhile", path));
+  const std::string old = container->names().first();
+  BENTO_ASSIGN(const auto parts,
+               parts_to_remove(container->names(), container->root(), true, &open_posix_file));
   const std::string fresh = old + ".taken-over";
   BENTO_TRY(make_private(fresh));
   auto copied = copy_tree(path, fresh);
@@ -262,8 +261,11 @@ Status take_over_view(const std::string& path, TakeOver how) {
   BENTO_ASSIGN(const auto copy, open_posix_file(fresh, OpenMode::kReadWrite));
   take_permissions_of(old, copy->descriptor());
   BENTO_TRY(copy->close());
-  if (std::rename(fresh.c_str(), old.c_str()) != 0)
-    return fail(os_error(errno, "renaming to", old));
+  if (std::rename(fresh.c_str(), old.c_str()) != 0) {
+    const int problem = errno;
+    (void)std::remove(fresh.c_str());
+    return fail(os_error(problem, "renaming to", old));
+  }
   for (const auto& part : parts) (void)std::remove(part.c_str());
   return {};
 }
