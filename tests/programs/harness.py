@@ -331,7 +331,8 @@ def alive(pid):
 
 def mpi_leftovers(pids, mpirun):
     """What Open MPI leaves behind of these processes if they are killed: shared memory, and mpirun's folder."""
-    found = set(glob.glob(os.path.join(tempfile.gettempdir(), "ompi.*", f"pid.{mpirun}")))
+    base = os.environ.get("OMPI_MCA_orte_tmpdir_base", tempfile.gettempdir())
+    found = set(glob.glob(os.path.join(base, "ompi.*", f"pid.{mpirun}")))
     for pid in pids:
         try:
             with open(f"/proc/{pid}/maps") as file:

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The h5bento developers
+# SPDX-License-Identifier: BSD-3-Clause
+"""A tool copies a file, and another program writes what the copy is to replace. What that program has written stays, or it is told
+that the file is in use.
+
+The tool is stopped while it copies; a copy that is through before that is made again.
+"""
+
+import glob
+import os
+import signal
+import subprocess
+import time
+
+from harness import Failure, bento_env, built, check, native_env, python, run, run_test, say
+
+TRIES = 20
+SOURCE = """
+import sys, h5py, numpy as np
+with h5py.File(sys.argv[1], "w") as file:
+    for number in range(20):
+        file[f"x{number}"] = np.random.default_rng(number).random(200_000)
+"""
+EDIT = "import sys, h5py\nwith h5py.File(sys.argv[1], 'r+') as file:\n    file['new'] = 5"
+WRITE = "import sys, h5py\nwith h5py.File(sys.argv[1], sys.argv[2]) as file:\n    file['mine'] = 42"
+LOOK = "import sys, h5py\nassert h5py.File(sys.argv[1], 'r')['mine'][()] == 42"
+
+
+def stopped(command, pattern):
+    """The tool, stopped while a file of this pattern is there that holds something; None if it was through before."""
+    process = subprocess.Popen([built("bin", "h5bento"), *command], env=native_env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    while process.poll() is None:
+        if any(os.path.exists(name) and os.stat(name).st_blocks > 0 for name in glob.glob(pattern)):
+            os.kill(process.pid, signal.SIGSTOP)
+            time.sleep(0.01)
+            if glob.glob(pattern):
+                return process
+            os.kill(process.pid, signal.SIGCONT)
+    process.communicate()
+    return None
+
+
+def while_it_copies(prepare, command, pattern):
+    for _ in range(TRIES):
+        prepare()
+        process = stopped(command, pattern)
+        if process:
+            return process
+    raise Failure(f"{command}: it was through before it could be stopped, {TRIES} times")
+
+
+def go_on(process):
+    os.kill(process.pid, signal.SIGCONT)
+    text = process.communicate(timeout=60)[0].decode()
+    return process.returncode, text
+
+
+def write(path, mode):
+    return run([python(), "-c", WRITE, path, mode], bento_env(), ok=None)
+
+
+def with_force():
+    for command, source, mode in (("defrag", "source.h5", "w"), ("defrag", "source.h5", "r+"), ("import", "native.h5", "r+")):
+
+        def prepare():
+            run([python(), "-c", EDIT.replace("r+", "w"), "out.h5"], bento_env())
+
+        process = while_it_copies(prepare, [command, "--force", source, "out.h5"], ".out.h5.*.unfinished")
+        written = write("out.h5", mode)
+        check(written.status == 0, written.text)
+        status, text = go_on(process)
+        check(status != 0 and "changed by another program" in text, f"{command}, {mode}: {text}")
+        run([python(), "-c", LOOK, "out.h5"], bento_env())
+    say("--force does not replace what was written after it had looked")
+
+
+def take_over():
+    def prepare():
+        run([python(), "-c", SOURCE, "a.h5"], bento_env())
+        run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", EDIT, "a.h5"], native_env())
+
+    process = while_it_copies(prepare, ["view", "take-over", "a.h5"], "a.h5.taken-over")
+    refused = write("a.h5", "w")
+    check(refused.status != 0 and "open for writing" in refused.text, f"created over it: {refused.text}")
+    status, text = go_on(process)
+    check(status == 0, text)
+    run([python(), "-c", "import h5py; assert h5py.File('a.h5', 'r')['new'][()] == 5"], bento_env())
+    say("nobody creates a file anew while its view is taken over")
+
+
+def test():
+    run([python(), "-c", SOURCE, "source.h5"], bento_env())
+    run([python(), "-c", SOURCE, "native.h5"], native_env())
+    with_force()
+    take_over()
+
+
+if __name__ == "__main__":
+    run_test(test)
