@@ -152,6 +152,7 @@ void Container::declared(std::uint64_t bytes_per_rank) {
 Status Container::fix_layout(std::uint64_t declared) {
   state_.plan.set_chunk_bytes(state_.plan.choose_chunk(declared, state_.options.chunk_bytes));
   layout_fixed_ = true;
+  fitting_element_ = 0;
   layout_stored_ = false;
   return store_layout();
 }
@@ -270,8 +271,12 @@ Status Container::may_write(const Record& record, std::uint64_t element_bytes) {
   if (!state_.writable)
     return fail(Code::kPermission, fmt::format("'{}' is open for reading only", state_.path));
   // Known now and not only at the commit, which would fail with all that was written besides.
-  const std::uint64_t hashes = granule_table_bytes(state_.root.stream_rules(), element_bytes);
-  if (element_bytes + hashes > largest_record()) return fits_no_chunk("an element", element_bytes);
+  if (element_bytes > fitting_element_) {
+    const std::uint64_t hashes = granule_table_bytes(state_.root.stream_rules(), element_bytes);
+    if (element_bytes + hashes > largest_record())
+      return fits_no_chunk("an element", element_bytes);
+    fitting_element_ = element_bytes;
+  }
   for (unsigned d = 0; d < record.box.rank(); ++d)
     if (record.box.start[d] + record.box.count[d] > kMostElements)
       return fail(

@@ -428,6 +428,7 @@ class Container {
   };
   ByNumber<SmallCommits> small_commits_;
 
+  std::uint64_t fitting_element_ = 0;  ///< an element of so many bytes fits a chunk
   bool layout_fixed_ = false;
   bool layout_stored_ = true;     ///< META1 says so too, as far as this rank writes it
   bool layout_unsynced_ = false;  ///< this rank has written META1 since its last sync
