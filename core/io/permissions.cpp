@@ -26,11 +26,13 @@ constexpr std::byte kGroupOfFile{0x04};
 constexpr std::byte kNamedGroup{0x08};
 
 /// The access control list as the kernel stores it; nothing if the file has none but its mode.
-std::optional<std::vector<std::byte>> list_of(const std::string& open_file) {
-  const ssize_t bytes = ::getxattr(open_file.c_str(), kList, nullptr, 0);
+std::optional<std::vector<std::byte>> list_of(int open_file) {
+  // Of what is open with O_PATH, fgetxattr() says nothing.
+  const std::string name = fmt::format("/proc/self/fd/{}", open_file);
+  const ssize_t bytes = ::getxattr(name.c_str(), kList, nullptr, 0);
   if (bytes <= 0) return std::nullopt;
   std::vector<std::byte> list(static_cast<std::size_t>(bytes));
-  if (::getxattr(open_file.c_str(), kList, list.data(), list.size()) != bytes) return std::nullopt;
+  if (::getxattr(name.c_str(), kList, list.data(), list.size()) != bytes) return std::nullopt;
   return list;
 }
 
@@ -90,7 +92,7 @@ void give(const struct stat& wanted, const std::optional<std::vector<std::byte>>
 
 void take_permissions(int from, int to) {
   struct stat wanted{};
-  if (::fstat(from, &wanted) == 0) give(wanted, list_of(fmt::format("/proc/self/fd/{}", from)), to);
+  if (::fstat(from, &wanted) == 0) give(wanted, list_of(from), to);
 }
 
 void take_permissions_of(const std::string& path, int to) {
@@ -101,8 +103,8 @@ void take_permissions_of(int folder, const std::string& name, int to) {
   // Nothing is read, so that it need not be readable; and nobody waits for a pipe.
   const int from = ::openat(folder, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (from < 0) return;
-  struct stat about{};
-  if (::fstat(from, &about) == 0 && S_ISREG(about.st_mode)) take_permissions(from, to);
+  struct stat wanted{};
+  if (::fstat(from, &wanted) == 0 && S_ISREG(wanted.st_mode)) give(wanted, list_of(from), to);
   ::close(from);
 }
 

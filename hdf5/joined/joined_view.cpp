@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "hdf5/base/dropped_references.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_state.hpp"
 #include "hdf5/base/quiet_errors.hpp"
@@ -218,7 +219,7 @@ class Builder {
     notes_.insert(notes_.end(), datasets.notes().begin(), datasets.notes().end());
     if (tree.dropped_references() > 0)
       notes_.push_back(fmt::format("'{}': {}, and are null in the native view", slot.name,
-                                   tree.about_dropped_references()));
+                                   about_dropped_references(tree.dropped_references())));
     return {};
   }
 

@@ -9,6 +9,7 @@
 
 #include "core/geometry/box_run.hpp"
 #include "core/layout/superblock.hpp"
+#include "hdf5/base/dropped_references.hpp"
 #include "hdf5/base/library_state.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/native/virtual_place.hpp"
@@ -144,7 +145,7 @@ Status NativeFile::assemble_once() {
   bytes_ = place.end();
   if (memory_ != nullptr) BENTO_TRY(write_metadata());
   if (tree.dropped_references() > 0)
-    notes_.push_back(tree.about_dropped_references() + ", and are null");
+    notes_.push_back(about_dropped_references(tree.dropped_references()) + ", and are null");
   datasets_ = std::move(datasets.datasets());
   extents_ = std::move(datasets.extents());
   return follow_journal();

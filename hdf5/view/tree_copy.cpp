@@ -95,13 +95,6 @@ Status TreeCopy::check_own_messages() const {
               "copied object by object");
 }
 
-std::string TreeCopy::about_dropped_references() const {
-  return fmt::format(
-      "{} references lead to objects without a path, to other files, or to regions "
-      "that their objects do not have",
-      dropped_references());
-}
-
 Status TreeCopy::run() {
   BENTO_TRY(check_own_messages());
   const ObjectHandle root(H5Oopen(from_, "/", H5P_DEFAULT));

@@ -99,8 +99,6 @@ class TreeCopy {
   Status run();
   /// References that had no object in the copy and became null.
   [[nodiscard]] std::size_t dropped_references() const { return translator_.dropped(); }
-  /// How many these are, and why, for a note that goes on with what they are now.
-  [[nodiscard]] std::string about_dropped_references() const;
 
  private:
   /// Where the copy of one object's attributes has come to.

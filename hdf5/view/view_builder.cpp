@@ -2,8 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/view/view_builder.hpp"
 
-#include <fmt/format.h>
-
+#include "hdf5/base/dropped_references.hpp"
 #include "hdf5/base/library_state.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/skeleton/skeleton_copy.hpp"
@@ -46,7 +45,8 @@ Result<NativeView> build_native_view(const ViewSettings& settings, ViewJob& job)
   NativeView view;
   view.notes = datasets.notes();
   if (tree.dropped_references() > 0)
-    view.notes.push_back(tree.about_dropped_references() + ", and are null in the native view");
+    view.notes.push_back(about_dropped_references(tree.dropped_references()) +
+                         ", and are null in the native view");
   BENTO_TRY(files.write_notes(view.notes));
   BENTO_ASSIGN(view.superblocks, files.finish([&whole] { return whole.link_all(); }));
   return view;

@@ -12,8 +12,8 @@
      new_references read-deleted FILE WRITERS
      new_references other FILE WRITERS                what is refused: references to another file
      new_references fill FILE WRITERS                 and fill values that are references
-     new_references elsewhere FILE WRITERS            serially: to objects of another file and of
-   its own new_references read-elsewhere FILE WRITERS
+     new_references elsewhere FILE WRITERS            serially: what leads to another file
+     new_references read-elsewhere FILE WRITERS
 */
 #include <hdf5.h>
 #include <mpi.h>

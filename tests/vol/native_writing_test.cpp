@@ -42,8 +42,7 @@ void make_other(const std::string& name) {
 /// Stands for the native connector: `first` happens when it is called for the first time.
 struct Native {
   std::function<void()> first;
-  bool opens = true;  ///< whether it succeeds
-  std::function<bool()> opens_if{};
+  std::function<bool()> opens = [] { return true; };  ///< whether it succeeds
   std::vector<unsigned> opened{};
   int closed = 0;
 
@@ -51,8 +50,7 @@ struct Native {
     return {[this](unsigned flags) -> Result<void*> {
               opened.push_back(flags);
               if (opened.size() == 1 && first) first();
-              if (!opens || (opens_if && !opens_if()))
-                return fail(Code::kNotFound, "the native error");
+              if (!opens()) return fail(Code::kNotFound, "the native error");
               return this;
             },
             [this](void* file) {
@@ -129,7 +127,7 @@ TEST_CASE("native writing: a file that is being made into a container is busy", 
 TEST_CASE("native writing: the library's own error for what is not there", "[vol]") {
   const test::WorkFolder folder;
   Native native;
-  native.opens = false;
+  native.opens = [] { return false; };
   const auto opened = open_to_write(native);
   REQUIRE(!opened);
   CHECK(opened.error().text == "the native error");
@@ -153,7 +151,7 @@ TEST_CASE("native writing: where HDF5's lock is one of the whole file, ours give
   whole.l_type = F_WRLCK;
   whole.l_whence = SEEK_SET;
   Native native;
-  native.opens_if = [&] { return ::fcntl(file->descriptor(), F_OFD_SETLK, &whole) == 0; };
+  native.opens = [&] { return ::fcntl(file->descriptor(), F_OFD_SETLK, &whole) == 0; };
   CHECK(must(open_to_write(native)).has_value());
   CHECK(native.opened == std::vector<unsigned>{H5F_ACC_RDWR, H5F_ACC_RDWR});
   CHECK(native.closed == 0);

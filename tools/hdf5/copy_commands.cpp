@@ -18,6 +18,7 @@
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
 #include "core/sion/meta1.hpp"
+#include "hdf5/base/dropped_references.hpp"
 #include "tools/command.hpp"
 #include "tools/hdf5/container_name.hpp"
 #include "tools/hdf5/remove_on_signal.hpp"
@@ -112,10 +113,7 @@ Result<ExitStatus> tell(Output& out, const Options& options, const vol::CopyRepo
   constexpr std::uint64_t kUnit = 512;
   const std::uint64_t bytes = static_cast<std::uint64_t>(about.st_blocks) * kUnit;
   if (report.dropped > 0)
-    out.note(
-        fmt::format("{} references lead to objects without a path, to other files, or to regions "
-                    "that their objects do not have, and are null now",
-                    report.dropped));
+    out.note(vol::about_dropped_references(report.dropped) + ", and are null now");
   if (report.kept > 0)
     out.note(fmt::format("'{}' holds the newest step only; {} older ones were not copied",
                          options.to, report.kept));

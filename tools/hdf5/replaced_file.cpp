@@ -31,6 +31,11 @@ Status not_of_source(const std::string& path, const std::string& source) {
   return {};
 }
 
+Status nobody_writes(const std::string& path, const File& file) {
+  if (!is_locked(file) && !is_locked_by_hdf5(file)) return {};
+  return fail(Code::kBusy, fmt::format("'{}' is open for writing in another process", path));
+}
+
 Status check_may_be_replaced(const std::string& path, const std::string& source) {
   struct stat about{};
   if (::stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return {};
@@ -39,8 +44,7 @@ Status check_may_be_replaced(const std::string& path, const std::string& source)
   // Of a link the link is replaced, and not what it leads to.
   if (std::filesystem::is_symlink(path, failed)) return {};
   BENTO_ASSIGN(const auto file, open_posix_file(path, OpenMode::kRead));
-  if (is_locked(*file) || is_locked_by_hdf5(*file))
-    return fail(Code::kBusy, fmt::format("'{}' is open for writing in another process", path));
+  BENTO_TRY(nobody_writes(path, *file));
   BENTO_TRY(check_is_no_part(*file, &open_posix_file));
   if (!check_is_container(path)) return {};
   BENTO_ASSIGN(const Survey there, Survey::open(path));
@@ -59,7 +63,6 @@ bool same_state(const struct stat& a, const struct stat& b) {
 Result<ReplacedFile> ReplacedFile::look(const std::string& path, const std::string& source) {
   ReplacedFile file;
   file.path_ = path;
-  file.source_ = source;
   // Before the check: what is written during it counts.
   file.there_ = ::lstat(path.c_str(), &file.state_) == 0;
   BENTO_TRY(check_may_be_replaced(path, source));
@@ -67,7 +70,12 @@ Result<ReplacedFile> ReplacedFile::look(const std::string& path, const std::stri
 }
 
 Status ReplacedFile::check_unchanged() const {
-  BENTO_TRY(check_may_be_replaced(path_, source_));
+  // What look() found of it holds as long as its state is the same.
+  if (there_ && S_ISREG(state_.st_mode)) {
+    const auto file = open_posix_file(path_, OpenMode::kRead);
+    if (file) BENTO_TRY(nobody_writes(path_, **file));
+    if (!file && file.error().code != Code::kNotFound) return fail(file.error());
+  }
   struct stat now{};
   const bool there = ::lstat(path_.c_str(), &now) == 0;
   if (there == there_ && (!there || same_state(now, state_))) return {};

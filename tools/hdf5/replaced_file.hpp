@@ -19,13 +19,12 @@ class ReplacedFile {
   /// one of a container of several files), kBusy (a program has it open for writing), kPermission,
   /// kIo.
   static Result<ReplacedFile> look(const std::string& path, const std::string& source);
-  /// Asked again right before it is replaced. Errors: as look(), and kBusy (it was written, removed
-  /// or put there since).
+  /// Asked right before it is replaced. Errors: kBusy (a program has it open for writing; it was
+  /// written, removed or put there since look()).
   [[nodiscard]] Status check_unchanged() const;
 
  private:
   std::string path_;
-  std::string source_;
   bool there_ = false;
   struct stat state_{};
 };

@@ -87,7 +87,6 @@ PlistHandle creation_list(hid_t committed, const std::string& path, hid_t from, 
   return list;
 }
 
-/// `fresh` is a name that was not there before; `there` says that it is now.
 /// An empty file that nobody else may read, whatever the umask: it is opened and filled later.
 Status make_private(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
