@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <limits>
 
@@ -13,7 +12,7 @@
 
 #include "hdf5/base/chunk_arguments.hpp"
 #include "hdf5/base/library_state.hpp"
-#include "hdf5/base/library_version.hpp"
+#include "hdf5/base/memory_file.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/data/missing_filter.hpp"
 #include "hdf5/data/value_range.hpp"
@@ -127,22 +126,11 @@ FilterScratch::~FilterScratch() {
 // opened without an identifier, keeps it open.
 Status FilterScratch::open_file() {
   if (root_ != nullptr) return {};
-  // Open memory files are told apart by their names.
-  static std::atomic<std::uint64_t> serial{0};
-  const std::string name = fmt::format("h5bento filter scratch {}", ++serial);
-  const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
-  // The newest format indexes a single chunk without a tree.
-  if (H5Pset_vol(access.get(), native_connector(), nullptr) < 0 ||
-      H5Pset_fapl_core(access.get(), kFileIncrement, false) < 0 ||
-      H5Pset_fclose_degree(access.get(), H5F_CLOSE_WEAK) < 0 ||
-      H5Pset_libver_bounds(access.get(), H5F_LIBVER_LATEST, newest_format()) < 0)
-    return fail(Code::kInternal, "no memory file for filters");
-  const Handle<&H5Fclose> file(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
-  if (file.valid()) {
-    const auto self = by_self(H5I_FILE);
-    root_ = H5VLgroup_open(H5VLobject(file.get()), &self, native_connector(), "/",
-                           H5P_GROUP_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr);
-  }
+  BENTO_ASSIGN(const FileHandle file,
+               make_memory_file("filters", kFileIncrement, MemoryFormat::kNewest));
+  const auto self = by_self(H5I_FILE);
+  root_ = H5VLgroup_open(H5VLobject(file.get()), &self, native_connector(), "/",
+                         H5P_GROUP_ACCESS_DEFAULT, H5P_DATASET_XFER_DEFAULT, nullptr);
   return root_ != nullptr ? Status{} : fail(Code::kInternal, "no memory file for filters");
 }
 

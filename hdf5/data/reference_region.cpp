@@ -2,20 +2,17 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/data/reference_region.hpp"
 
-#include <atomic>
 #include <bit>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include <H5VLconnector.h>
 #include <H5VLconnector_passthru.h>
 
 #include "core/bytes/byte_reader.hpp"
 #include "hdf5/base/library_state.hpp"
+#include "hdf5/base/memory_file.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 
@@ -47,18 +44,11 @@ Result<int> dimensions_in(std::span<const std::byte> rest, std::uint8_t flags) {
 Status ReferenceRegions::begin() {
   if (one_.valid()) return {};
   constexpr std::size_t kIncrement = 64 << 10;
-  // Open memory files are told apart by their names.
-  static std::atomic<std::uint64_t> serial{0};
-  const std::string name = fmt::format("h5bento references {}", ++serial);
   const hsize_t count = 1;
-  const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
   const PlistHandle early(H5Pcreate(H5P_DATASET_CREATE));
   const SpaceHandle space(H5Screate_simple(1, &count, nullptr));
-  if (H5Pset_vol(access.get(), native_connector(), nullptr) >= 0 &&
-      H5Pset_fapl_core(access.get(), kIncrement, false) >= 0 &&
-      H5Pset_alloc_time(early.get(), H5D_ALLOC_TIME_EARLY) >= 0)
-    file_ = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
-  if (file_.valid())
+  BENTO_ASSIGN(file_, make_memory_file("references", kIncrement));
+  if (H5Pset_alloc_time(early.get(), H5D_ALLOC_TIME_EARLY) >= 0)
     one_ = DatasetHandle(
         H5Dcreate_anon(file_.get(), H5T_STD_REF, space.get(), early.get(), H5P_DEFAULT));
   if (one_.valid()) {

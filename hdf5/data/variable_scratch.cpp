@@ -2,12 +2,7 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "hdf5/data/variable_scratch.hpp"
 
-#include <atomic>
-#include <string>
-
-#include <fmt/format.h>
-
-#include "hdf5/base/native_connector.hpp"
+#include "hdf5/base/memory_file.hpp"
 
 namespace bento::vol {
 
@@ -18,20 +13,10 @@ constexpr std::size_t kIncrement = 1u << 20;
 }  // namespace
 
 Result<VariableScratch> VariableScratch::make(hid_t type, std::size_t count) {
-  // Open memory files are told apart by their names.
-  static std::atomic<std::uint64_t> serial{0};
-  const std::string name = fmt::format("h5bento variable scratch {}", ++serial);
   VariableScratch made;
-  const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
-  if (H5Pset_vol(access.get(), native_connector(), nullptr) < 0 ||
-      H5Pset_fapl_core(access.get(), kIncrement, false) < 0 ||
-      H5Pset_fclose_degree(access.get(), H5F_CLOSE_WEAK) < 0)
-    return fail(Code::kInternal, "no memory file for conversions");
-  made.file_ = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
+  BENTO_ASSIGN(made.file_, make_memory_file("conversions", kIncrement));
   const hsize_t dims = count;
   const SpaceHandle space(H5Screate_simple(1, &dims, nullptr));
-  if (!made.file_.valid() || !space.valid())
-    return fail(Code::kInternal, "no memory file for conversions");
   made.dataset_ =
       DatasetHandle(H5Dcreate_anon(made.file_.get(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT));
   if (!made.dataset_.valid()) return fail(Code::kInternal, "no dataset for conversions");

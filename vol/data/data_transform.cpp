@@ -3,15 +3,12 @@
 #include "vol/data/data_transform.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 
-#include <fmt/format.h>
-
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/library_text.hpp"
-#include "hdf5/base/native_connector.hpp"
+#include "hdf5/base/memory_file.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 
 namespace bento::vol {
@@ -25,14 +22,7 @@ constexpr hsize_t kElementsAtOnce = 1u << 16;
 class Scratch {
  public:
   Status open(hid_t type, hsize_t elements) {
-    // Open memory files are told apart by their names.
-    static std::atomic<std::uint64_t> serial{0};
-    const std::string name = fmt::format("h5bento transform scratch {}", ++serial);
-    const PlistHandle access(H5Pcreate(H5P_FILE_ACCESS));
-    if (H5Pset_vol(access.get(), native_connector(), nullptr) < 0 ||
-        H5Pset_fapl_core(access.get(), kFileIncrement, false) < 0)
-      return fail(Code::kInternal, "no memory file for a data transform");
-    file_ = FileHandle(H5Fcreate(name.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()));
+    BENTO_ASSIGN(file_, make_memory_file("a data transform", kFileIncrement));
     space_ = SpaceHandle(H5Screate_simple(1, &elements, nullptr));
     dataset_ =
         DatasetHandle(H5Dcreate_anon(file_.get(), type, space_.get(), H5P_DEFAULT, H5P_DEFAULT));
@@ -54,8 +44,6 @@ class Scratch {
   }
 
  private:
-  using FileHandle = Handle<&H5Fclose>;
-  using DatasetHandle = Handle<&H5Dclose>;
   FileHandle file_;
   SpaceHandle space_;
   DatasetHandle dataset_;
