@@ -44,21 +44,6 @@ class Nothing {
   void* at_;
 };
 
-struct Chunks {
-  unsigned rank = 0;
-  std::vector<StoredChunk> list;
-};
-
-int note_chunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t bytes, void* data) {
-  try {
-    auto* const chunks = static_cast<Chunks*>(data);
-    if (bytes > 0) chunks->list.push_back({{offset, offset + chunks->rank}, mask, address, bytes});
-    return 0;
-  } catch (...) {
-    return -1;
-  }
-}
-
 /// Only what a copy needs of a creation list: fill value, order of attributes.
 PlistHandle plain_list(hid_t list, hid_t type) {
   PlistHandle plain(H5Pcreate(H5P_DATASET_CREATE));
@@ -234,13 +219,12 @@ Result<MadeDataset> StreamDatasets::make_contiguous(const Subject& subject) {
 // ------------------------------------------------------------------
 
 Result<MadeDataset> StreamDatasets::make_chunked(const Subject& subject) {
-  const auto chunks = std::make_shared<Chunks>();
-  const int rank = H5Sget_simple_extent_ndims(subject.space);
-  chunks->rank = static_cast<unsigned>(std::max(rank, 0));
-  if (rank < 1 || H5Dchunk_iter(subject.from, H5P_DEFAULT, note_chunk, chunks.get()) < 0)
-    return left_out(subject.path, fmt::format("its chunks are unreadable: {}", innermost_error()));
+  auto listed = stored_chunks(subject.from);
+  if (!listed) return left_out(subject.path, listed.error().text);
+  const auto chunks = std::make_shared<std::vector<StoredChunk>>(std::move(*listed));
+  std::erase_if(*chunks, [](const StoredChunk& chunk) { return chunk.bytes == 0; });
   std::uint64_t to_copy = 0;
-  for (const auto& chunk : chunks->list) {
+  for (const auto& chunk : *chunks) {
     if (chunk.address > slot_.length() || chunk.bytes > slot_.length() - chunk.address)
       return left_out(subject.path, "a chunk of it lies behind the end of its file");
     if (!in_one_piece(chunk.address, chunk.bytes)) to_copy += chunk.bytes;
@@ -258,7 +242,7 @@ Result<MadeDataset> StreamDatasets::make_chunked(const Subject& subject) {
   if (!made.dataset.valid())
     return left_out(subject.path, fmt::format("it is refused: {}", innermost_error()));
   budget_ -= to_copy;
-  made.fill = [this, chunks](hid_t dataset) { return adopt_chunks(dataset, chunks->list); };
+  made.fill = [this, chunks](hid_t dataset) { return adopt_chunks(dataset, *chunks); };
   return made;
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/base/error.hpp"
 #include "core/joined/joined_place.hpp"
+#include "hdf5/data/stored_chunks.hpp"
 #include "hdf5/joined/stream_driver.hpp"
 #include "hdf5/view/tree_copy.hpp"
 #include "hdf5/view/view_file.hpp"
@@ -20,13 +21,6 @@
 namespace bento::vol {
 
 /// One chunk of a dataset, as it is stored in the stream.
-struct StoredChunk {
-  std::vector<hsize_t> offset;  ///< of its first element, per dimension
-  unsigned filter_mask = 0;
-  std::uint64_t address = 0;  ///< in the stream
-  std::uint64_t bytes = 0;
-};
-
 class StreamDatasets {
  public:
   /// `view` is that of the physical file which holds the stream, `to` the HDF5 file it makes, and

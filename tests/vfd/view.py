@@ -50,6 +50,9 @@ with h5py.File(name, "w", libver=("earliest", "latest")[rank % 2], userblock_siz
         d = f.create_dataset("chunked " + kind, shape=(100, 90), maxshape=(None, 90), chunks=(16, 32), dtype="i4", fillvalue=-3, **options)
         d[0:40, 0:70] = np.arange(2800).reshape(40, 70) + rank
         d[99, 89] = 5
+        for part in (3, 12):
+            late = f.create_dataset("growing late %s %d" % (kind, part), shape=(4, 12), maxshape=(4, None), chunks=(2, 3), dtype="i4", **options)
+            late[:, :part] = np.arange(4 * part).reshape(4, part) + rank
     space, kind = h5py.h5s.create_simple((30,)), h5py.h5t.NATIVE_INT32
     dcpl = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     dcpl.set_layout(h5py.h5d.COMPACT)
