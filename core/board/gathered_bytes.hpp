@@ -39,6 +39,15 @@ class GatheredBytes {
     std::byte* const at = board_ != nullptr ? board_->reach(size_) : own_.data();
     std::memcpy(at + offset, data.data(), data.size());
   }
+  /// Not on a board: room for `bytes` at the end, which begins with a copy of what lies at
+  /// `offset`. Gives its place.
+  std::uint64_t move_to_end(std::uint64_t offset, std::uint64_t length, std::uint64_t bytes) {
+    const std::uint64_t place = size_;
+    own_.resize(static_cast<std::size_t>(place + bytes));
+    std::memcpy(own_.data() + place, own_.data() + offset, static_cast<std::size_t>(length));
+    size_ += bytes;
+    return place;
+  }
   /// All of it is in the stream. Errors: as Board::publish().
   Status clear() {
     own_.clear();

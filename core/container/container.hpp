@@ -327,9 +327,12 @@ class Container {
   void count_collective();
   /// The same for a call that no rank leaves before all have come to it, here too.
   void count_meeting();
-  /// The collective count that what this rank writes to the dataset now is ordered by.
+  /// The collective count that what this rank writes to the dataset now is ordered by. Of ranks
+  /// that do not see each other's writes, each call of all tells what is later; a rank that is
+  /// alone is told by the time.
   [[nodiscard]] std::uint64_t order_count(DatasetNumber dataset) const {
-    return boards_ == nullptr ? state_.collective : meeting_.of(dataset);
+    const bool by_time = boards_ != nullptr || comm_->size() == 1;
+    return by_time ? meeting_.of(dataset) : state_.collective;
   }
   Status write_record(Record& record, std::uint64_t element_bytes, ByteSource& data,
                       std::uint64_t bytes, const ValueRange& range, const WrittenMembers* written);

@@ -250,6 +250,10 @@ const Location& Index::where(DatasetNumber dataset, std::size_t position) const 
   return at(dataset).meta[position].where;
 }
 
+void Index::move(DatasetNumber dataset, std::size_t position, const Location& to) {
+  at(dataset).meta[position].where = to;
+}
+
 Order Index::order(DatasetNumber dataset, std::size_t position) const {
   return at(dataset).meta[position].order;
 }
@@ -264,10 +268,12 @@ bool Index::sees_all_of(DatasetNumber dataset, std::size_t position) const {
 }
 
 void Index::hide(DatasetNumber dataset, std::size_t position) {
-  Record hidden = record(dataset, position);
-  for (unsigned d = 0; d < hidden.box.rank(); ++d) hidden.box.count[d] = 0;
-  hidden.order = {};
-  replace(dataset, position, hidden);
+  PerDataset& entry = at(dataset);
+  entry.meta[position].order = {};
+  const std::size_t counts = position * entry.stride() + entry.rank();
+  for (auto* const corners : {&entry.stored, &entry.clipped_corners})
+    if (!corners->empty()) std::fill_n(&(*corners)[counts], entry.rank(), 0);
+  if (position < entry.in_tree()) entry.tree.reset();
 }
 
 bool Index::is_hidden(DatasetNumber dataset, std::size_t position) const {

@@ -47,6 +47,8 @@ class Index {
   void grow(std::size_t position, const Record& by, unsigned dimension, std::uint64_t bytes);
   [[nodiscard]] Record record(DatasetNumber dataset, std::size_t position) const;
   [[nodiscard]] const Location& where(DatasetNumber dataset, std::size_t position) const;
+  /// Its bytes lie elsewhere now.
+  void move(DatasetNumber dataset, std::size_t position, const Location& to);
   [[nodiscard]] Order order(DatasetNumber dataset, std::size_t position) const;
   /// Is all of it seen that was written, as far as its extents tell?
   [[nodiscard]] bool sees_all_of(DatasetNumber dataset, std::size_t position) const;

@@ -60,12 +60,19 @@ void RecordBuffer::join_dataset(const std::vector<std::size_t>& entries, std::ui
     joined.offset = out.data.size();
     out.data.resize(out.data.size() + static_cast<std::size_t>(record.stored_bytes));
     for (const std::size_t at : joined.parts) {
-      const Box part = index_.record(dataset, entries_[at].slot.position).box;
+      const Box part = box_of(entries_[at].slot);
       copy_box(part, part, data_of(entries_[at]).data(), record.box,
                out.data.data() + joined.offset, element_bytes);
     }
     out.records.push_back(std::move(joined));
   }
+}
+
+Box RecordBuffer::box_of(const RecordSlot& slot) const {
+  const unsigned rank = index_.find(slot.dataset)->rank;
+  const std::size_t corners = std::size_t{2} * rank;
+  const auto all = index_.visible_corners(slot.dataset).subspan(slot.position * corners, corners);
+  return {Dims(all.first(rank)), Dims(all.last(rank))};
 }
 
 // They do not overlap, so it does not matter which of them was later.
@@ -79,10 +86,8 @@ std::vector<RecordBuffer::Joined> RecordBuffer::join_in_any_order(
   std::vector<Joined> all(found->boxes.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Joined& joined = all[found->box_of[i]];
-    const Record part = index_.record(dataset, first + i);
-    const Order latest = std::max(joined.record.order, part.order);
-    if (joined.parts.empty()) joined.record = part;
-    joined.record.order = latest;
+    if (joined.parts.empty()) joined.record = index_.record(dataset, first + i);
+    joined.record.order = std::max(joined.record.order, index_.order(dataset, first + i));
     joined.parts.push_back(entries[i]);
   }
   for (std::size_t i = 0; i < all.size(); ++i) all[i].record.box = std::move(found->boxes[i]);

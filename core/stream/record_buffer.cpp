@@ -6,6 +6,8 @@
 #include <cstring>
 #include <map>
 
+#include "core/base/guarded.hpp"
+
 namespace bento {
 
 Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_t writer,
@@ -26,17 +28,17 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
       entry.times.clear();
       if (board_ != nullptr) board_->replaced(entry.number, record.order);
       entry.joins = joins_any;
-      growing_ = *found + 1 == entries_.size();
+      let_grow(*found, true);
       slot = entry.slot;
       return Added::kReplaced;
     }
   }
-  if (growing_ && gaps == nullptr && !entries_.empty() && record.encoding == Encoding::kPlain &&
-      grow(record, data)) {
-    entries_.back().joins &= joins_any;
-    slot = entries_.back().slot;
-    return Added::kGrew;
-  }
+  if (gaps == nullptr && record.encoding == Encoding::kPlain)
+    if (Entry* const longer = grow(record, data)) {
+      longer->joins &= joins_any;
+      slot = longer->slot;
+      return Added::kGrew;
+    }
   if (grown_bytes_ >= most_grown_) return Added::kFull;
   Entry entry;
   entry.offset = buffer_.size();
@@ -57,9 +59,30 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
   if (!entries_.empty()) by_box_.put(key_of(entries_.back()), entries_.size() - 1);
   slot = entry.slot;
   entries_.push_back(std::move(entry));
+  held_bytes_ += data.size();
   ++held_[record.dataset];
-  growing_ = gaps == nullptr;
+  let_grow(entries_.size() - 1, gaps == nullptr);
   return Added::kNew;
+}
+
+RecordBuffer::Entry* RecordBuffer::may_grow(DatasetNumber dataset) {
+  if (!alone())
+    return growing_ && entries_.back().slot.dataset == dataset ? &entries_.back() : nullptr;
+  const std::size_t* const last = last_.find(dataset);
+  return last != nullptr ? &entries_[*last] : nullptr;
+}
+
+void RecordBuffer::let_grow(std::size_t entry, bool grows) {
+  growing_ = grows && entry + 1 == entries_.size();
+  if (!alone()) return;
+  const DatasetNumber dataset = entries_[entry].slot.dataset;
+  const std::size_t* const last = last_.find(dataset);
+  // One that was replaced is later than those behind it.
+  const bool latest = last == nullptr ? entry + 1 == entries_.size() : entry >= *last;
+  if (grows && latest)
+    last_[dataset] = entry;
+  else
+    last_.erase(dataset);
 }
 
 // So are most pieces of a record that grows, which need no key then.
@@ -98,13 +121,14 @@ bool RecordBuffer::replace(const Entry& entry, const Record& record,
 }
 
 // The index last: what there is no memory for must not be in it.
-bool RecordBuffer::grow(const Record& record, std::span<const std::byte> data) {
-  Entry& last = entries_.back();
-  if (last.slot.dataset != record.dataset || last.bytes > longest_ - data.size()) return false;
+RecordBuffer::Entry* RecordBuffer::grow(const Record& record, std::span<const std::byte> data) {
+  Entry* const found = may_grow(record.dataset);
+  if (found == nullptr || found->bytes > longest_ - data.size()) return nullptr;
+  Entry& last = *found;
   const auto along = index_.joins(last.slot.position, record);
-  if (!along) return false;
+  if (!along) return nullptr;
   growing_ = false;  // if this throws, it ends here
-  buffer_.append(data);
+  put_behind(last, data);
   const std::uint64_t time_ns = record.order.time_ns;
   if (keep_times_) {
     if (last.times.empty()) {
@@ -117,9 +141,58 @@ bool RecordBuffer::grow(const Record& record, std::span<const std::byte> data) {
   if (board_ != nullptr) board_->grew(last.number, *along, record.box.count[*along], time_ns);
   index_.grow(last.slot.position, record, *along, data.size());
   last.bytes += data.size();
+  last.room -= std::min<std::uint64_t>(last.room, data.size());
+  held_bytes_ += data.size();
   grown_bytes_ += last.grew ? data.size() : last.bytes;
   last.grew = true;
-  growing_ = true;
+  growing_ = found == &entries_.back();
+  return found;
+}
+
+// A record that cannot become longer where it is gets as much room elsewhere as it has bytes, so
+// that each of its bytes is moved few times however many pieces it is made of.
+void RecordBuffer::put_behind(Entry& entry, std::span<const std::byte> data) {
+  const std::uint64_t end = entry.offset + entry.bytes;
+  if (!alone() || (entry.room == 0 && end == buffer_.size())) {
+    buffer_.append(data);
+    return;
+  }
+  if (entry.room < data.size()) {
+    constexpr std::uint64_t kMostRoom = 512u << 10;
+    const std::uint64_t needed = entry.bytes + data.size();
+    const std::uint64_t room = std::min(needed, kMostRoom);
+    entry.offset = buffer_.move_to_end(entry.offset, entry.bytes, needed + room);
+    entry.room = data.size() + room;
+    scattered_ = true;
+    const auto& [dataset, position] = entry.slot;
+    index_.move(dataset, position,
+                {index_.where(dataset, position).task, kBufferedBit | entry.offset});
+  }
+  buffer_.overwrite(entry.offset + entry.bytes, data);
+}
+
+bool RecordBuffer::squeeze() {
+  if (!scattered_) return false;
+  const bool moved = guarded([&]() -> Status {
+                       std::vector<std::byte> fresh;
+                       fresh.reserve(static_cast<std::size_t>(held_bytes_));
+                       for (const Entry& entry : entries_) {
+                         const auto bytes = data_of(entry);
+                         fresh.insert(fresh.end(), bytes.begin(), bytes.end());
+                       }
+                       return buffer_.become(std::move(fresh));
+                     }).has_value();
+  if (!moved) return false;
+  std::uint64_t offset = 0;
+  for (Entry& entry : entries_) {
+    entry.offset = offset;
+    entry.room = 0;
+    offset += entry.bytes;
+    const auto& [dataset, position] = entry.slot;
+    index_.move(dataset, position,
+                {index_.where(dataset, position).task, kBufferedBit | entry.offset});
+  }
+  scattered_ = false;
   return true;
 }
 
@@ -140,7 +213,7 @@ Status RecordBuffer::compact() {
                                       entry.offset, entry.times);
   }
   compacted_bytes_ = buffer_.size();
-  growing_ = false;
+  scattered_ = false;
   find_anew();
   return {};
 }
@@ -163,6 +236,7 @@ Status RecordBuffer::compact_dataset(DatasetNumber dataset, std::span<const Entr
     Record record = index_.record(dataset, piece.record);
     const std::byte* from = buffer_.view().data() + entry.offset;
     entry.offset = fresh.size();
+    entry.room = 0;
     if (entry.element_bytes == 0) {  // filtered: cannot be cut, kept whole, once
       if (std::find(whole_done.begin(), whole_done.end(), piece.record) != whole_done.end())
         continue;
@@ -201,6 +275,7 @@ void RecordBuffer::read(const Location& where, std::uint64_t skip,
 Status RecordBuffer::drop_first(std::size_t count) {
   entries_.erase(entries_.begin(), entries_.begin() + static_cast<std::ptrdiff_t>(count));
   find_anew();
+  scattered_ = alone() && !entries_.empty();
   return entries_.empty() ? buffer_.clear() : Status{};
 }
 
@@ -217,7 +292,7 @@ const WriteTimes* RecordBuffer::times_of(DatasetNumber dataset, std::size_t posi
 }
 
 void RecordBuffer::forget(DatasetNumber dataset) {
-  growing_ = false;
+  end_growth();
   if (!held_.contains(dataset)) return;
   for (const Entry& entry : entries_)
     if (board_ != nullptr && entry.slot.dataset == dataset)
@@ -232,13 +307,16 @@ const std::vector<RecordBuffer::Left>& RecordBuffer::left() {
 }
 
 void RecordBuffer::find_anew() {
+  end_growth();
   by_box_.clear();
   held_.clear();
   grown_.clear();
   grown_bytes_ = 0;
+  held_bytes_ = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (i + 1 < entries_.size()) by_box_.put(key_of(entries_[i]), i);
     ++held_[entries_[i].slot.dataset];
+    held_bytes_ += entries_[i].bytes;
     if (entries_[i].grew) grown_bytes_ += entries_[i].bytes;
     const auto& [dataset, position] = entries_[i].slot;
     if (!entries_[i].times.empty()) grown_[{dataset, position}] = i;

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Small records of one rank that wait in memory until they share a block. A write of the same box
-/// replaces the one before it, and a write that continues the last one makes its record longer.
+/// replaces the one before it, and a write that continues the last one makes its record longer: the
+/// last one of all, where there are other ranks, and of a rank that is alone the dataset's last.
 /// The index knows each record from the moment on when it is here. Makes no file call.
 /// Source: docs/format.md, "A rank's stream".
 #pragma once
@@ -42,6 +43,7 @@ class RecordBuffer {
     RecordSlot slot{};
     std::uint64_t offset = 0;  ///< of its bytes in the buffer
     std::uint64_t bytes = 0;
+    std::uint64_t room = 0;           ///< behind them, for what makes it longer
     std::uint64_t element_bytes = 0;  ///< 0: filtered, cannot be cut
     std::uint64_t key = 0;            ///< hash of dataset and box, until it grows
     WriteTimes times;                 ///< of its parts, if it grew and they are kept
@@ -67,7 +69,10 @@ class RecordBuffer {
   }
   /// The next write starts a record of its own: one that grew across another write would claim to
   /// be as late as its first part.
-  void end_growth() { growing_ = false; }
+  void end_growth() {
+    growing_ = false;
+    last_.clear();
+  }
 
   /// No record begins behind `others` bytes of records that grew, and none grows to more than
   /// `last` bytes. The same writes once more would not replace them, so nothing is won by keeping
@@ -92,6 +97,12 @@ class RecordBuffer {
   }
   /// Bytes after the last compact().
   [[nodiscard]] std::uint64_t compacted_bytes() const { return compacted_bytes_; }
+
+  /// Puts the bytes of all records one behind the other: those that grew between others have been
+  /// moved, and have room behind them. False if nothing was to be done, or there is no memory.
+  bool squeeze();
+  /// bytes() after that.
+  [[nodiscard]] std::uint64_t squeezed_bytes() const { return held_bytes_; }
 
   /// A record that several which wait here make together.
   struct Joined {
@@ -158,11 +169,22 @@ class RecordBuffer {
   /// The last one with this key, and if it grew, so many `bytes`.
   [[nodiscard]] std::optional<std::size_t> entry_of(std::uint64_t key, std::size_t bytes) const;
   bool replace(const Entry& entry, const Record& record, std::span<const std::byte> data);
-  bool grow(const Record& record, std::span<const std::byte> data);
+  /// Is this the only rank that writes?
+  [[nodiscard]] bool alone() const { return board_ == nullptr && !keep_times_; }
+  /// The record that a write of this dataset may make longer; null if there is none.
+  [[nodiscard]] Entry* may_grow(DatasetNumber dataset);
+  /// After a write of this entry: may the next one make it longer? Another one of its dataset may
+  /// not, which is not the latest any more.
+  void let_grow(std::size_t entry, bool grows);
+  /// The record that it made longer; null if there is none.
+  Entry* grow(const Record& record, std::span<const std::byte> data);
+  void put_behind(Entry& entry, std::span<const std::byte> data);
   Status compact_dataset(DatasetNumber dataset, std::span<const Entry* const> group,
                          std::vector<std::byte>& fresh, std::vector<Entry>& kept);
   void join_dataset(const std::vector<std::size_t>& entries, std::uint64_t most_bytes,
                     JoinedRecords& out) const;
+  /// What is seen of it, which is all of a record that is joined.
+  [[nodiscard]] Box box_of(const RecordSlot& slot) const;
   [[nodiscard]] std::vector<Joined> join_in_any_order(const std::vector<std::size_t>& entries,
                                                       std::uint64_t most_elements) const;
   [[nodiscard]] std::vector<Joined> join_in_turn(const std::vector<std::size_t>& entries,
@@ -176,12 +198,15 @@ class RecordBuffer {
   std::vector<Left> left_;
   KeyTable<std::size_t> by_box_;  ///< all of entries_ but the last, which may still grow
   ByNumber<std::uint64_t> held_;  ///< how many records of a dataset are here
+  std::uint64_t held_bytes_ = 0;  ///< of all entries, without room
+  bool scattered_ = false;        ///< their bytes do not lie one behind the other
+  ByNumber<std::size_t> last_;    ///< alone(): of a dataset, the entry that may become longer
   std::map<std::pair<DatasetNumber, std::size_t>, std::size_t> grown_;  ///< entries_ with times
   std::uint64_t compacted_bytes_ = 0;
   std::uint64_t most_grown_ = kNoLimit;
   std::uint64_t longest_ = kNoLimit;
   std::uint64_t grown_bytes_ = 0;  ///< of records that grew
-  bool growing_ = false;           ///< the last write's record may become longer by the next one
+  bool growing_ = false;           ///< the same of the last write's, where there are other ranks
   bool keep_times_ = false;
 };
 

@@ -49,7 +49,7 @@ Status StreamWriter::add(const Write& write, ByteSource& data, std::uint64_t byt
   grew_ = false;
   if (!attached() || bytes < kLargeRecordBytes) {
     if (attached() && !buffer_.empty() && buffer_.bytes() + bytes > buffer_bytes_)
-      BENTO_TRY(flush());
+      BENTO_TRY(make_room(bytes));
     std::vector<std::byte> room;
     BENTO_ASSIGN(const auto whole, take_whole(data, bytes, room));
     return buffer(write, whole);
@@ -74,6 +74,12 @@ Status StreamWriter::add(const Write& write, ByteSource& data, std::uint64_t byt
   else
     large_[key] = std::move(large);
   return {};
+}
+
+// Much of the buffer may be room of records that grow.
+Status StreamWriter::make_room(std::uint64_t bytes) {
+  if (buffer_.squeezed_bytes() + bytes <= buffer_bytes_ / 2 && buffer_.squeeze()) return {};
+  return flush();
 }
 
 // A rank that has not come to the latest call of all yet sees what was there before it.
@@ -242,6 +248,7 @@ Status StreamWriter::flush(bool beyond_limit) {
 
 Status StreamWriter::flush_buffer() {
   buffer_.end_growth();
+  (void)buffer_.squeeze();  // else they share fewer blocks
   std::size_t done = 0;
   Status status = flush_left();
   if (status) status = flush_joined();

@@ -192,6 +192,7 @@ class StreamWriter {
   [[nodiscard]] const Large* same_as(const Record& record, std::uint64_t bytes) const;
   Status buffer(const Write& write, std::span<const std::byte> data);
   Status compact();
+  Status make_room(std::uint64_t bytes);
   Status flush_buffer();
   Status flush_left();
   Status flush_joined();

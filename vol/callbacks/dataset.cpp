@@ -273,6 +273,16 @@ herr_t dataset_get(void* obj, H5VL_dataset_get_args_t* args, hid_t dxpl, void** 
   });
 }
 
+/// All that have this virtual dataset open learn its extent anew.
+void forget_mapped(const Object* changed) {
+  const auto mine = identity_of(changed);
+  for (Object* const other : open_objects()) {
+    if (other->type != H5I_DATASET || !other->dataset || !other->dataset->mapped) continue;
+    const auto identity = identity_of(other);
+    if (!mine || !identity || *mine == *identity) other->dataset->mapped.reset();
+  }
+}
+
 Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl, void** req) {
   BENTO_ASSIGN(DatasetState* const state, resolve(object));
   Dims before;
@@ -284,11 +294,13 @@ Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl
                ? extent_text(std::span<const hsize_t>(args->args.set_extent.size, before.rank()))
                : std::string();
   });
-  if (H5VLdataset_specific(object->under, object->under_vol_id, args, dxpl, req) < 0) {
-    if (state->file) state->file->note_extent_unknown();  // it may have changed all the same
+  const bool done = H5VLdataset_specific(object->under, object->under_vol_id, args, dxpl, req) >= 0;
+  // Also if that failed: it may have changed all the same.
+  if (state->home == Home::kVirtual) forget_mapped(object);
+  if (!done) {
+    if (state->file) state->file->note_extent_unknown();
     return fail(native_failed("set extent"));
   }
-  state->mapped.reset();
   if (state->home != Home::kDiverted) return {};
   Dims after(before.rank());
   bool shrinks = false;
@@ -300,7 +312,10 @@ Status set_extent(Object* object, H5VL_dataset_specific_args_t* args, hid_t dxpl
     BENTO_ASSIGN(const EarlyFill* const fill, state->early_fill(object));
     if (fill->at_change(before, after)) state->file->container().note_meeting();
   }
-  return state->file->set_extent(state->number, after, shrinks, after.bytes(state->element_bytes));
+  BENTO_TRY(
+      state->file->set_extent(state->number, after, shrinks, after.bytes(state->element_bytes)));
+  state->extent_is(after);
+  return {};
 }
 
 herr_t dataset_specific(void* obj, H5VL_dataset_specific_args_t* args, hid_t dxpl, void** req) {

@@ -33,12 +33,17 @@ Result<Dims> DatasetState::extent(const Object* object) {
 }
 
 Result<const Dims*> DatasetState::look_at_extent(const Object* object) {
-  if (extent_version_ != file->extent_version()) {
+  if (extent_version_ < file->extent_version(number)) {
     BENTO_ASSIGN(const SpaceHandle space, native_space(object));
     BENTO_ASSIGN(extent_, extent_of(space.get()));
     extent_version_ = file->extent_version();
   }
   return &extent_;
+}
+
+void DatasetState::extent_is(const Dims& extent) {
+  extent_ = extent;
+  extent_version_ = file->extent_version();
 }
 
 // An extent that has changed since is asked for.
@@ -204,10 +209,11 @@ Result<DatasetState*> resolve(Object* object) {
   // What the library keeps of it is of an earlier step: type, extent, and values that lie in
   // metadata.
   if (object->outdated)
-    return fail(Code::kBusy,
-                "this dataset is not as it was in the step that the file has come to. Its writer "
-                "has made it smaller, or its values lie in metadata (variable length): refresh "
-                "it, too. Or it was deleted: close it");
+    return fail(
+        Code::kBusy,
+        "this dataset is not as it was in the step that the file has come to. Its writer "
+        "has made it smaller, its values lie in metadata (variable length), or it is a virtual "
+        "one: refresh it, too. Or it was deleted: close it");
   if (object->dataset_resolved) return object->dataset.get();
   ObjectIdentity identity;
   if (object->created) {

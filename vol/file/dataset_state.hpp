@@ -57,10 +57,12 @@ struct DatasetState {
   /// kDiverted, once they were asked for: see vol/data/allocated_chunks.hpp.
   std::shared_ptr<const KnownChunks> chunks;
 
-  /// Current extent; asked from the native dataset again after any change of extent in this file.
+  /// kDiverted: current extent; asked from the native dataset again after it has changed.
   Result<Dims> extent(const Object* object);
   /// The same, for who only looks at it: valid until it is asked for again.
   Result<const Dims*> look_at_extent(const Object* object);
+  /// It has changed to this: need not be asked for.
+  void extent_is(const Dims& extent);
   /// One element of what nobody wrote, in the file type: the fill value; zeros if none is defined,
   /// or if it is never to be filled in (H5D_FILL_TIME_NEVER).
   Result<const std::vector<std::byte>*> fill_value(const Object* object);
@@ -101,6 +103,7 @@ struct DatasetState {
 struct ObjectIdentity {
   TokenBytes token{};
   unsigned long fileno = 0;
+  bool operator==(const ObjectIdentity&) const = default;
 };
 Result<ObjectIdentity> identity_of(const Object* object);
 

@@ -97,7 +97,7 @@ Result<bool> FileContext::refresh() {
   if (!newer) return false;
   numbers_ = numbers_of(*container_);
   note_places();
-  ++extent_version_;
+  note_extent_unknown();
   skeleton_changed(*this);
   return true;
 }
@@ -300,7 +300,7 @@ const DatasetDeclaration* FileContext::find(const TokenBytes& token) const {
 
 Status FileContext::set_extent(DatasetNumber dataset, const Dims& extent, bool shrinks,
                                std::uint64_t extent_bytes) {
-  ++extent_version_;
+  extent_changed_[dataset] = ++extent_version_;
   if (shrinks) BENTO_TRY(container_->set_extent(dataset, extent));
   const std::uint64_t* const declared = declared_.find(dataset);
   if (declared == nullptr || *declared < extent_bytes) {

@@ -6,6 +6,7 @@
 /// library keeps the skeleton open, because the skeleton driver owns it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -182,6 +183,12 @@ class FileContext final : public SkeletonHost {
   Result<bool> refresh();
   /// Grows with every change of any extent: what caches of dimensions are compared with.
   [[nodiscard]] std::uint64_t extent_version() const { return extent_version_; }
+  /// What it was when the extent of this dataset changed, or may have changed, last: dimensions
+  /// that were asked for since are still right.
+  [[nodiscard]] std::uint64_t extent_version(DatasetNumber dataset) const {
+    const std::uint64_t* const changed = extent_changed_.find(dataset);
+    return changed == nullptr ? all_extents_changed_ : std::max(*changed, all_extents_changed_);
+  }
   /// The same of a collective write; see Container::note_collective_write.
   void note_collective_write() {
     unflushed_.add();
@@ -195,7 +202,7 @@ class FileContext final : public SkeletonHost {
     return written_together_.contains(dataset);
   }
   /// A change of some extent failed: what it is now has to be asked.
-  void note_extent_unknown() { ++extent_version_; }
+  void note_extent_unknown() { all_extents_changed_ = ++extent_version_; }
 
  private:
   [[nodiscard]] ViewBuilder view_builder() const;
@@ -232,6 +239,8 @@ class FileContext final : public SkeletonHost {
   std::uint64_t declared_total_ = 0;
   std::set<DatasetNumber> written_together_;  ///< in this session
   std::uint64_t extent_version_ = 1;
+  std::uint64_t all_extents_changed_ = 1;   ///< extent_version_ then
+  ByNumber<std::uint64_t> extent_changed_;  ///< the same of one dataset
   bool finalised_ = false;
   Swmr swmr_ = Swmr::kNone;
   std::string refused_change_;
