@@ -113,16 +113,20 @@ Status check_is_container(const std::string& path, const FileOpener& opener) {
 Result<Survey> Survey::open(const std::string& path, const FileOpener& opener) {
   BENTO_TRY(check_is_container(path, opener));
   Survey survey;
+  Status looked;
   for (int tries = 0; tries < kTries; ++tries) {
     survey = Survey();
     survey.path_ = path;
     survey.opener_ = opener;
-    BENTO_TRY(survey.look());
-    if (survey.problems_.empty()) break;
-    // A writer may have gone on, and written over what the root of a moment ago refers to.
+    looked = survey.look();
+    if (looked && survey.problems_.empty() && survey.view() != ViewState::kEdited) break;
+    // A writer may have gone on, and written over what the root of a moment ago refers to, or given
+    // it another view.
+    if (!survey.first_) break;
     BENTO_ASSIGN(const Probe now, probe(*survey.first_));
     if (now.kind != FileKind::kContainer || now.root.sequence == survey.root_.sequence) break;
   }
+  BENTO_TRY(std::move(looked));
   return survey;
 }
 

@@ -249,6 +249,50 @@ TEST_CASE("A refreshed object shows the newest step, latest format", "[refresh]"
   refresh_and_check(true);
 }
 
+// Another object's refresh brings the file to the newer step, in which the library still has the
+// old extent for both handles of the dataset.
+TEST_CASE("All handles of a refreshed dataset have its new extent", "[refresh]") {
+  const WorkFolder folder;
+  FileHandle written;
+  DatasetHandle grows;
+  DatasetHandle other;
+  const std::vector<hsize_t> extents{0, 40, 80, 20, 60};
+  const Writer writer([&](int step) {
+    if (step == 0) {
+      grows.reset();
+      other.reset();
+      written.reset();
+      return true;
+    }
+    const hsize_t count = extents[static_cast<std::size_t>(step)];
+    if (step == 1) {
+      const PlistHandle list = access("keep=9");
+      H5Pset_libver_bounds(list.get(), H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+      written = FileHandle(H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, list.get()));
+      grows = make(written.get(), "grows", count, true);
+      other = make(written.get(), "other", 5);
+    }
+    return H5Dset_extent(grows.get(), &count) >= 0 && put(grows.get(), run(count, 100 * step)) &&
+           put(other.get(), run(5, step)) && H5Fflush(written.get(), H5F_SCOPE_LOCAL) >= 0;
+  });
+  REQUIRE(writer.step(1));
+  const FileHandle file(H5Fopen(kFile, H5F_ACC_RDONLY, access().get()));
+  const DatasetHandle one(H5Dopen2(file.get(), "grows", H5P_DEFAULT));
+  const DatasetHandle two(H5Dopen2(file.get(), "grows", H5P_DEFAULT));
+  const DatasetHandle beside(H5Dopen2(file.get(), "other", H5P_DEFAULT));
+  for (int step = 2; step <= 4; ++step) {
+    CAPTURE(step);
+    REQUIRE(writer.step(static_cast<char>(step)));
+    REQUIRE(H5Drefresh(beside.get()) >= 0);
+    if (step != 3) (void)get(two.get());  // as of the old extent
+    REQUIRE(H5Drefresh(one.get()) >= 0);
+    for (const hid_t dataset : {one.get(), two.get()}) {
+      REQUIRE(count_of(dataset) == extents[static_cast<std::size_t>(step)]);
+      CHECK(get(dataset) == run(extents[static_cast<std::size_t>(step)], 100 * step));
+    }
+  }
+}
+
 TEST_CASE("An old chunked dataset that is open twice is not refreshed", "[refresh]") {
   const WorkFolder folder;
   Open open;

@@ -72,6 +72,7 @@ const Object* open_file_with(unsigned long fileno) {
 void mark_outdated(Object* object, bool outdated) noexcept {
   if (object->outdated == outdated) return;
   object->outdated = outdated;
+  object->replaced = false;
   outdated ? ++outdated_count : --outdated_count;
 }
 

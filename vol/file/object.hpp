@@ -44,6 +44,8 @@ struct Object {
   /// A refresh of another object has brought the file to a newer step since this one was opened or
   /// refreshed: at its place there may be another object now. Set by mark_outdated().
   bool outdated = false;
+  /// Then: not only because the dataset became smaller.
+  bool replaced = false;
 };
 
 /// All wrappers of files, groups, datasets and datatypes.

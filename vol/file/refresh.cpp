@@ -34,10 +34,6 @@ std::optional<DatasetNumber> number_at(const FileContext& file, const TokenBytes
   return found->number;
 }
 
-bool same_place(const ObjectIdentity& a, const ObjectIdentity& b) {
-  return a.fileno == b.fileno && a.token == b.token;
-}
-
 bool has_version_1_tree(const Object* dataset) {
   H5D_chunk_index_t index = H5D_CHUNK_IDX_BT2;
   H5VL_native_dataset_optional_args_t native{};
@@ -59,19 +55,20 @@ Status check_refreshable(const Object* object) {
     return fail(Code::kUnsupported,
                 "this committed type was changed or deleted by its writer, and HDF5 keeps a type "
                 "as it is while it is open: close it");
-  if (object->type != H5I_DATASET || (!object->outdated && !has_version_1_tree(object))) return {};
+  if (object->type != H5I_DATASET || (!object->replaced && !has_version_1_tree(object))) return {};
   BENTO_ASSIGN(const ObjectIdentity mine, identity_of(object));
   for (const Object* const other : open_objects()) {
     if (other == object || other->type != H5I_DATASET || other->under == nullptr) continue;
     const auto identity = identity_of(other);
-    if (identity && same_place(*identity, mine))
-      return fail(Code::kUnsupported,
-                  object->outdated
-                      ? "HDF5 cannot refresh a dataset that was deleted by its writer, or whose "
-                        "values lie in metadata, while it is open more than once: close the "
-                        "others, or close and open it again"
-                      : "HDF5 cannot refresh a chunked dataset of the old format that is open more "
-                        "than once: close the others, or close and open it again");
+    if (identity && *identity == mine)
+      return fail(
+          Code::kUnsupported,
+          object->replaced
+              ? "HDF5 cannot refresh a dataset that was deleted by its writer, whose values "
+                "lie in metadata, or that is a virtual one, while it is open more than "
+                "once: close the others, or close and open it again"
+              : "HDF5 cannot refresh a chunked dataset of the old format that is open more "
+                "than once: close the others, or close and open it again");
   }
   return {};
 }
@@ -180,12 +177,14 @@ Result<bool> leave_step(FileContext& file, const Object* refreshed, unsigned lon
   BENTO_ASSIGN(const bool newer, file.refresh());
   if (!newer) return false;
   for (const OpenBefore& before : open) {
-    bool outdated = !is_same_still(file, before);
-    const bool anew = read_anew != nullptr && same_place(*read_anew, *before.object->identity);
+    const bool replaced = !is_same_still(file, before);
+    bool outdated = replaced;
+    const bool anew = read_anew != nullptr && *read_anew == *before.object->identity;
     if (!outdated && !anew && before.number && before.object->type == H5I_DATASET) {
       BENTO_ASSIGN(outdated, is_smaller_now(file, before.object));
     }
     if (outdated) mark_outdated(before.object, true);
+    before.object->replaced |= replaced;
   }
   BENTO_TRY(forget_old_step(file, handle, refreshed));
   return true;
@@ -213,11 +212,12 @@ Status refresh_file(Object* object) {
   if (!context || context->writable()) return {};
   BENTO_TRY(go_on(object, true));
   BENTO_TRY(check_refreshable(object));
+  context->note_extent_unknown();  // the library keeps one extent for all handles
   // What is known of the dataset that lay there before goes with it. The object itself may be
   // another one when the library has closed and opened it.
   const ObjectIdentity place = *object->identity;
   for (Object* const other : open_objects()) {
-    if (!other->outdated || !other->identity || !same_place(*other->identity, place)) continue;
+    if (!other->outdated || !other->identity || *other->identity != place) continue;
     mark_outdated(other, false);
     unresolve(other);
   }
@@ -231,8 +231,7 @@ bool refreshed_file(Object* object) noexcept {
 Status check_not_outdated(const ObjectIdentity& wanted, H5I_type_t type) {
   if (!any_outdated()) return {};
   for (const Object* const other : open_objects()) {
-    if (!other->outdated || other->under == nullptr || !same_place(*other->identity, wanted))
-      continue;
+    if (!other->outdated || other->under == nullptr || *other->identity != wanted) continue;
     // Of a group the library keeps nothing but its address.
     if (other->type == H5I_GROUP && type == H5I_GROUP) continue;
     return fail(Code::kBusy,

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "core/container/container.hpp"
+#include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "vol/file/file_context.hpp"
@@ -246,17 +247,22 @@ class Lister {
 
 Result<std::vector<ListedObject>> list_objects(const std::string& file,
                                                const ListOptions& options) {
-  BENTO_ASSIGN(const auto container, Container::open(file, false, {}, make_self_communicator()));
   const QuietErrors quiet;
-  // Through the connector, which knows what creation lists were before it changed them. As of the
-  // same step, even if a writer goes on meanwhile.
-  BENTO_ASSIGN(const PlistHandle list,
-               bento_list(fmt::format("step={}", container->step().number())));
-  const FileHandle opened(H5Fopen(file.c_str(), H5F_ACC_RDONLY, list.get()));
-  if (!opened.valid())
-    return fail(Code::kCorrupt, fmt::format("'{}' cannot be opened as of step {}", file,
-                                            container->step().number()));
-  return Lister(*container, opened.get(), options).run();
+  std::uint64_t before = 0;
+  for (;;) {
+    BENTO_ASSIGN(const auto container, Container::open(file, false, {}, make_self_communicator()));
+    // Through the connector, which knows what creation lists were before it changed them. As of the
+    // same step, even if a writer goes on meanwhile.
+    const std::uint64_t step = container->step().number();
+    BENTO_ASSIGN(const PlistHandle list, bento_list(fmt::format("step={}", step)));
+    const FileHandle opened(H5Fopen(file.c_str(), H5F_ACC_RDONLY, list.get()));
+    if (opened.valid()) return Lister(*container, opened.get(), options).run();
+    // A writer that keeps no older steps may have gone over this one: then there is a newer one.
+    if (step == before)
+      return fail(Code::kCorrupt, fmt::format("'{}' cannot be opened as of step {}: {}", file, step,
+                                              innermost_error()));
+    before = step;
+  }
 }
 
 }  // namespace bento::vol
