@@ -104,9 +104,9 @@ Result<std::unique_ptr<File>> SparseDisk::open(const std::string& path, OpenMode
                                                Counts& counts, bool lockable) {
   ++counts.opens;
   const auto found = files_.find(path);
-  const bool creates = mode == OpenMode::kCreate || mode == OpenMode::kCreateExclusive;
+  const bool creates = makes_a_file(mode);
   if (found == files_.end() && !creates) return fail(os_error(ENOENT, "open of", path));
-  if (found != files_.end() && mode == OpenMode::kCreateExclusive)
+  if (found != files_.end() && makes_a_new_file(mode))
     return fail(os_error(EEXIST, "open for writing of", path));
   Content& content = files_[path];
   if (mode == OpenMode::kCreate) content = {};

@@ -261,8 +261,9 @@ std::uint64_t Container::largest_record() const {
 
 tl::unexpected<Error> Container::fits_no_chunk(std::string_view what, std::uint64_t bytes) const {
   return fail(Code::kNoSpace,
-              fmt::format("'{}': {} of {} bytes fits no chunk, which holds {}; use "
-                          "a larger chunk= (errno = {})",
+              fmt::format("'{}': {} of {} bytes fits no chunk, which holds {}; create the file "
+                          "with a larger chunk=, or copy one that is there: h5bento defrag "
+                          "--settings chunk= (errno = {})",
                           state_.path, what, bytes, largest_record(), EFBIG),
               EFBIG);
 }

@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "core/base/hex.hpp"
 #include "core/catalogue/sion_view.hpp"
 #include "core/container/owner.hpp"
 #include "core/io/host.hpp"
@@ -129,7 +129,7 @@ Result<std::unique_ptr<File>> Owner::create_physical(const ContainerPlan& plan, 
                look_before_create(state_.names, index, replaced,
                                   plan.file(index).superblock_address(), state_.options.opener));
   const std::string name = state_.names.of_new(index);
-  auto mode = OpenMode::kCreateExclusive;
+  auto mode = OpenMode::kCreatePrivate;  // until it is as the first one is
   // Files of memory have no names that could be removed.
   if (there == InTheWay::kOurs && !remove_file(name)) mode = OpenMode::kCreate;
   BENTO_ASSIGN(auto created, state_.options.opener(name, mode));
@@ -181,10 +181,10 @@ Status Owner::leave_to_readers(std::unique_ptr<File>& first, std::size_t old_fil
   if (unresolved) return failed(unresolved.message());
   // It gets its name when it is locked, and the old file is let go after that: nobody finds an
   // empty file there that nobody holds.
-  const std::string hidden =
-      std::filesystem::path(target).parent_path() / fmt::format(".h5bento.{}.new", ::getpid());
-  (void)remove_file(hidden);  // of a process that died
-  const auto fresh = state_.options.opener(hidden, OpenMode::kCreateExclusive);
+  const auto id = random_id();
+  const std::string hidden = std::filesystem::path(target).parent_path() /
+                             fmt::format(".h5bento.{}.new", hex(std::span(id).first(4)));
+  const auto fresh = state_.options.opener(hidden, OpenMode::kCreatePrivate);
   if (!fresh) return failed(fresh.error().text);
   take_permissions(first->descriptor(), (*fresh)->descriptor());
   const auto old_lock = files_.give_lock();

@@ -44,8 +44,23 @@ enum class OpenMode {
   kReadWrite,
   kCreate,           ///< create or truncate, read-write
   kCreateExclusive,  ///< fails with kExists if the file is there
+  kCreatePrivate,    ///< the same, and nobody but its owner may open it, whatever the umask
   kDirectory,        ///< a folder: only sync() and close() are of use, to keep names of files
 };
+
+constexpr bool makes_a_file(OpenMode mode) {
+  return mode == OpenMode::kCreate || mode == OpenMode::kCreateExclusive ||
+         mode == OpenMode::kCreatePrivate;
+}
+/// Not if there is one already.
+constexpr bool makes_a_new_file(OpenMode mode) {
+  return mode == OpenMode::kCreateExclusive || mode == OpenMode::kCreatePrivate;
+}
+
+/// Permissions of a file that is made, before the umask.
+constexpr unsigned permissions_of(OpenMode mode) {
+  return mode == OpenMode::kCreatePrivate ? 0600 : 0666;
+}
 
 /// Opens files; replaced by tests to inject faults.
 using FileOpener =

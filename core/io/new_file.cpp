@@ -43,7 +43,9 @@ Result<std::unique_ptr<NewFile>> NewFile::create(const std::string& path, bool r
   if (path.empty() || path.back() == '/')
     return fail(Code::kInvalidArgument, fmt::format("'{}' is no name for a new file", path));
   struct stat about{};
+  mode_t permissions = 0666;
   if (::lstat(path.c_str(), &about) == 0) {
+    if (S_ISREG(about.st_mode)) permissions = 0600;  // until it is as that one is
     if (S_ISDIR(about.st_mode)) return fail(os_error(EISDIR, "a new file cannot be called", path));
     if (!replace) return is_there(path);
     // Of a device, somebody would miss the name.
@@ -51,11 +53,11 @@ Result<std::unique_ptr<NewFile>> NewFile::create(const std::string& path, bool r
       return fail(Code::kExists, fmt::format("'{}' is there, and is no file", path));
   }
   std::unique_ptr<NewFile> made(new NewFile(path, replace));
-  int fd = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+  int fd = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, permissions);
   // What else open() may say of a file system that has no such files, the second way will say, too.
   for (unsigned number = 0; fd < 0 && number < kTries; ++number) {
     made->hidden_ = made->hidden_name(number);
-    fd = ::open(made->hidden_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = ::open(made->hidden_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, permissions);
     if (fd < 0 && errno != EEXIST) break;
   }
   if (fd < 0) {

@@ -2,6 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/io/permissions.hpp"
 
+#include "core/io/posix_file.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,6 +26,7 @@ constexpr std::size_t kEntryBytes = 8;
 constexpr std::byte kNamedUser{0x02};
 constexpr std::byte kGroupOfFile{0x04};
 constexpr std::byte kNamedGroup{0x08};
+constexpr std::byte kMask{0x10};
 
 /// The access control list as the kernel stores it; nothing if the file has none but its mode.
 std::optional<std::vector<std::byte>> list_of(int open_file) {
@@ -43,15 +46,19 @@ struct Given {
   mode_t least = 07;
 };
 
+// A number for the version, then entries: tag, permissions, and who. All little-endian.
 Given given_by(const std::vector<std::byte>& list) {
   Given given;
-  // A number for the version, then entries: tag, permissions, and who. All little-endian.
+  mode_t mask = 07;  // what any of them has at the most
   for (std::size_t at = sizeof(std::uint32_t); at + kEntryBytes <= list.size(); at += kEntryBytes) {
     const std::byte tag = list[at];
     const auto permissions = static_cast<mode_t>(list[at + 2]) & 07;
     if (tag == kGroupOfFile) given.group = permissions;
     if (tag == kGroupOfFile || tag == kNamedUser || tag == kNamedGroup) given.least &= permissions;
+    if (tag == kMask) mask = permissions;
   }
+  given.group &= mask;
+  given.least &= mask;
   return given;
 }
 
@@ -106,6 +113,11 @@ void take_permissions_of(int folder, const std::string& name, int to) {
   struct stat wanted{};
   if (::fstat(from, &wanted) == 0 && S_ISREG(wanted.st_mode)) give(wanted, list_of(from), to);
   ::close(from);
+}
+
+Status make_private_file(const std::string& path) {
+  BENTO_ASSIGN(const auto made, open_posix_file(path, OpenMode::kCreatePrivate));
+  return made->close();
 }
 
 }  // namespace bento

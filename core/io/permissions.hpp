@@ -6,6 +6,8 @@
 
 #include <string>
 
+#include "core/base/error.hpp"
+
 namespace bento {
 
 /// Gives the file `to` the owner, the group and the permissions of the file `from`, both open
@@ -18,5 +20,9 @@ void take_permissions(int from, int to);
 void take_permissions_of(const std::string& path, int to);
 /// The same from file `name` in the open folder `folder`.
 void take_permissions_of(int folder, const std::string& name, int to);
+
+/// Makes an empty file that nobody but its owner may open, whatever the umask and the folder's
+/// list: it is opened and filled later. Errors: kExists, kIo and the others of an open.
+Status make_private_file(const std::string& path);
 
 }  // namespace bento

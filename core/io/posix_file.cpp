@@ -132,6 +132,7 @@ int open_flags(OpenMode mode) {
     case OpenMode::kCreate:
       return O_RDWR | O_CREAT | O_TRUNC;
     case OpenMode::kCreateExclusive:
+    case OpenMode::kCreatePrivate:
       return O_RDWR | O_CREAT | O_EXCL;
     case OpenMode::kDirectory:
       return O_RDONLY | O_DIRECTORY;
@@ -149,7 +150,8 @@ Result<std::unique_ptr<File>> open_posix_file(const std::string& path, OpenMode 
   int fd = -1;
   do {
     // Without O_NONBLOCK, the open of a named pipe waits until somebody writes into it.
-    fd = ::open(path.c_str(), open_flags(mode) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    fd = ::open(path.c_str(), open_flags(mode) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+                permissions_of(mode));
   } while (fd < 0 && errno == EINTR);
   if (fd < 0)
     return fail(os_error(

@@ -44,10 +44,6 @@ struct Layout {
 };
 static_assert(sizeof(Layout) == 32 && offsetof(Layout, stripe_bytes) == 24);
 
-bool makes_a_file(OpenMode mode) {
-  return mode == OpenMode::kCreate || mode == OpenMode::kCreateExclusive;
-}
-
 }  // namespace
 
 StripingCalls system_striping_calls() {
@@ -57,7 +53,9 @@ StripingCalls system_striping_calls() {
             return ::statfs(folder.empty() ? "." : folder.c_str(), &about) == 0 &&
                    static_cast<long>(about.f_type) == kLustreMagic;
           },
-          [](const std::string& path, int flags) { return ::open(path.c_str(), flags, 0666); },
+          [](const std::string& path, int flags, unsigned permissions) {
+            return ::open(path.c_str(), flags, permissions);
+          },
           [](int descriptor, unsigned long request, void* argument) {
             return ::ioctl(descriptor, request, argument);
           }};
@@ -70,7 +68,8 @@ Result<std::unique_ptr<File>> open_striped_file(const std::string& path, OpenMod
     return open_posix_file(path, mode);
   int fd = -1;
   do {
-    fd = calls.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK | kNoObjectsYet);
+    fd = calls.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NONBLOCK | kNoObjectsYet,
+                    permissions_of(mode));
   } while (fd < 0 && errno == EINTR);
   // There already: its layout cannot be changed any more.
   if (fd < 0 && errno == EEXIST && mode == OpenMode::kCreate) return open_posix_file(path, mode);

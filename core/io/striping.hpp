@@ -30,7 +30,7 @@ struct Striping {
 struct StripingCalls {
   /// Is the folder that has this file on Lustre?
   std::function<bool(const std::string& path)> is_lustre;
-  std::function<int(const std::string& path, int flags)> open;
+  std::function<int(const std::string& path, int flags, unsigned permissions)> open;
   std::function<int(int descriptor, unsigned long request, void* argument)> control;
 };
 StripingCalls system_striping_calls();

@@ -12,6 +12,8 @@
 
 #include "core/io/host.hpp"
 #include "core/layout/plan.hpp"
+#include "core/sion/constants.hpp"
+#include "core/sion/meta1.hpp"
 
 namespace bento {
 
@@ -132,6 +134,18 @@ std::string name_of_first(const std::string& name) {
   if (!std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dot) + 1, name.end(), digit))
     return {};
   return name.substr(0, dot);
+}
+
+Result<std::string> name_in(File& file) {
+  BENTO_ASSIGN(const Meta1 head, read_meta1(file));
+  return head.prefix;
+}
+
+Status call_container(File& file, const std::string& name) {
+  BENTO_ASSIGN(Meta1 head, read_meta1(file));
+  head.prefix = name.substr(0, kSionPrefixBytes - 1);
+  BENTO_ASSIGN(const auto bytes, encode_meta1(head, false));
+  return file.write_at(0, bytes);
 }
 
 }  // namespace bento

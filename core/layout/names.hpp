@@ -70,4 +70,11 @@ class ContainerNames {
   bool in_memory_ = false;
 };
 
+/// Under which name SION knows a container: what its first physical file says. Errors: those of
+/// read_meta1().
+Result<std::string> name_in(File& file);
+/// The other way: of a container of one file, which is made under another name. Errors: the same,
+/// kIo.
+Status call_container(File& file, const std::string& name);
+
 }  // namespace bento

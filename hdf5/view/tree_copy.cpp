@@ -3,11 +3,15 @@
 #include "hdf5/view/tree_copy.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "core/base/hex.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/tokens.hpp"
 #include "hdf5/view/group_properties.hpp"
@@ -20,6 +24,23 @@ namespace {
 // Not below the reserved name: a copy may be made into a container. And not our name: that of a
 // deleted link stays readable in the file, which may be an ordinary one.
 constexpr const char* kTypesGroup = ".types-while-copied";
+constexpr std::string_view kDangling = "/.h5bento/not in this view: ";
+constexpr std::string_view kStandsFor = "; object ";
+
+/// For which object such a link stands. Nothing if it does not tell, as those of older versions.
+std::optional<H5O_token_t> stands_for(std::string_view target) {
+  H5O_token_t object{};
+  constexpr std::size_t kDigits = 2 * sizeof object.__data;
+  const std::size_t at = target.rfind(kStandsFor);
+  if (at == std::string_view::npos || target.size() != at + kStandsFor.size() + kDigits)
+    return std::nullopt;
+  const char* digits = target.data() + at + kStandsFor.size();
+  for (auto& byte : object.__data) {
+    if (std::from_chars(digits, digits + 2, byte, 16).ptr != digits + 2) return std::nullopt;
+    digits += 2;
+  }
+  return object;
+}
 
 std::string bytes_of(const H5O_token_t& token) {
   return {reinterpret_cast<const char*>(&token), sizeof token};
@@ -66,10 +87,13 @@ tl::unexpected<Error> copy_failure(const std::string& path, const char* what) {
                           why.empty() ? "the library gives no reason" : why));
 }
 
-std::string dangling_target(const std::string& why) {
-  std::string text = why;
-  std::ranges::replace(text, '/', '|');  // one name, not a path
-  return "/.h5bento/not in this view: " + text;
+std::string dangling_target(const std::string& why, const H5O_token_t* object) {
+  std::string target = why;
+  std::ranges::replace(target, '/', '|');  // one name, not a path
+  target.insert(0, kDangling);
+  if (object != nullptr)
+    target.append(kStandsFor).append(hex(std::as_bytes(std::span(object->__data))));
+  return target;
 }
 
 TreeCopy::TreeCopy(hid_t from, hid_t to, MakeDataset make, std::function<Status()> go_on,
@@ -156,7 +180,8 @@ Status TreeCopy::leave_out(const Pending& object, const Error& why) {
     const PlistHandle list(H5Pcreate(H5P_LINK_CREATE));
     if (H5Lget_info2(to_, name, &info, H5P_DEFAULT) < 0 ||
         H5Pset_char_encoding(list.get(), info.cset) < 0 || H5Ldelete(to_, name, H5P_DEFAULT) < 0 ||
-        H5Lcreate_soft(dangling_target(why.text).c_str(), to_, name, list.get(), H5P_DEFAULT) < 0)
+        H5Lcreate_soft(dangling_target(why.text, &object.from).c_str(), to_, name, list.get(),
+                       H5P_DEFAULT) < 0)
       return copy_failure(path, "its link cannot be replaced");
   }
   left_out_(first, why.text);
@@ -216,6 +241,11 @@ Status TreeCopy::copy_link(hid_t from, const Destination& to, const char* name,
   if (info.u.val_size > 0 && H5Lget_val(from, name, value.data(), info.u.val_size, H5P_DEFAULT) < 0)
     return copy_failure(path, "its link value is unreadable");
   herr_t made = -1;
+  if (info.type == H5L_TYPE_SOFT && bring_absent_ &&
+      std::string_view(value.data()).starts_with(kDangling)) {
+    const auto object = stands_for(value.data());
+    return bring_absent_(object ? &*object : nullptr, to.group, name, list, path);
+  }
   if (info.type == H5L_TYPE_SOFT) {
     made = make_link(nullptr, value.data(), to.group, name, list);
   } else if (info.type == H5L_TYPE_EXTERNAL) {
@@ -281,7 +311,7 @@ Status TreeCopy::copy_hard_link(const HardLink& link, const Destination& to, hid
     }
     absent = absent_.find(bytes_of(token));
   }
-  if (H5Lcreate_soft(dangling_target(absent->second).c_str(), to.group, link.name, lcpl,
+  if (H5Lcreate_soft(dangling_target(absent->second, &token).c_str(), to.group, link.name, lcpl,
                      H5P_DEFAULT) < 0)
     return copy_failure(path, "its link cannot be made");
   return {};

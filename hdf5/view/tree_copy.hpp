@@ -88,6 +88,13 @@ class TreeCopy {
   using LeftOut = std::function<void(const std::string& path, const std::string& why)>;
   void set_left_out(LeftOut left_out) { left_out_ = std::move(left_out); }
 
+  /// Asked for each soft link that stands for an object which the file that is copied has no place
+  /// for: makes that object under this name, or nothing. `object` is null if the link does not
+  /// tell.
+  using BringAbsent = std::function<Status(const H5O_token_t* object, hid_t group, const char* name,
+                                           hid_t lcpl, const std::string& path)>;
+  void set_bring_absent(BringAbsent bring) { bring_absent_ = std::move(bring); }
+
   /// Instead of H5Gcreate_anon.
   void set_make_group(MakeGroup make) { make_group_ = std::move(make); }
 
@@ -159,6 +166,7 @@ class TreeCopy {
   CopyWhole copy_whole_;
   MakeGroup make_group_;
   LeftOut left_out_;
+  BringAbsent bring_absent_;
   ObjectTimes times_ = ObjectTimes::kAsWanted;
   std::string skip_;
   ObjectMap objects_;
@@ -182,7 +190,8 @@ class TreeCopy {
 /// What failed at which object, with what the library said deepest inside.
 tl::unexpected<Error> copy_failure(const std::string& path, const char* what);
 
-/// The soft link that stands where a dataset cannot be shown: it leads nowhere and says why.
-std::string dangling_target(const std::string& why);
+/// The soft link that stands where an object cannot be shown: it leads nowhere, and says why and,
+/// if that is one, for which object of the file that was copied it stands.
+std::string dangling_target(const std::string& why, const H5O_token_t* object = nullptr);
 
 }  // namespace bento::vol

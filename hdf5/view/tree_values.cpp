@@ -242,19 +242,21 @@ Status TreeCopy::copy_data(hid_t from, hid_t to) {
   constexpr std::size_t kPieceBytes = 8u << 20;
   BENTO_ASSIGN(const Dims extent, extent_of(space.get()));
   std::vector<std::byte> piece;
-  return for_each_part(
-      Box::whole(extent), std::max<std::size_t>(1, kPieceBytes / size),
-      [&](const Box& box) -> Status {
-        piece.resize(static_cast<std::size_t>(box.elements()) * size);
-        const SpaceHandle memory = simple_space(box.count);
-        if (!memory.valid()) return copy_failure("dataset", "its data cannot be read");
-        if (box.rank() > 0) BENTO_TRY(select_box(space.get(), box));
-        if (H5Dread(from, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
-          return unreadable_data(list.get());
-        if (H5Dwrite(to, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
-          return copy_failure("dataset", "its data cannot be written");
-        return {};
-      });
+  const auto copy = [&](const Box& box) -> Status {
+    piece.resize(static_cast<std::size_t>(box.elements()) * size);
+    const SpaceHandle memory = simple_space(box.count);
+    if (!memory.valid()) return copy_failure("dataset", "its data cannot be read");
+    if (box.rank() > 0) BENTO_TRY(select_box(space.get(), box));
+    if (H5Dread(from, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
+      return unreadable_data(list.get());
+    if (H5Dwrite(to, type.get(), memory.get(), space.get(), H5P_DEFAULT, piece.data()) < 0)
+      return copy_failure("dataset", "its data cannot be written");
+    return {};
+  };
+  BENTO_ASSIGN(const auto parts, parts_with_data(from, list.get(), extent));
+  for (const Box& part : parts)
+    BENTO_TRY(for_each_part(part, std::max<std::size_t>(1, kPieceBytes / size), copy));
+  return {};
 }
 
 // Values of variable length may be large: few elements at a time bound what is in memory.

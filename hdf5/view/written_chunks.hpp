@@ -27,4 +27,8 @@ Result<bool> has_unreadable_chunks(hid_t dcpl);
 /// Of a chunked dataset. Errors: kInternal.
 Result<WrittenChunks> written_chunks(hid_t dataset, hid_t dcpl, const Dims& extent);
 
+/// The parts of a dataset that may hold something else than its fill value: chunks that are there,
+/// boxes that are mapped to another dataset, or all of it. They may overlap. Errors: kInternal.
+Result<std::vector<Box>> parts_with_data(hid_t dataset, hid_t dcpl, const Dims& extent);
+
 }  // namespace bento::vol

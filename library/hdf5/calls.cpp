@@ -200,7 +200,10 @@ Status drop(const std::string& path) {
 }
 
 Status take_over(const std::string& path) {
-  return with_hdf5([&] { return take_over_view(path); });
+  return with_hdf5([&]() -> Status {
+    BENTO_TRY(take_over_view(path));
+    return {};
+  });
 }
 
 constexpr Hdf5Calls kCalls{H5BENTO_VERSION, &steps, &steps_of_dataset, &open, &find, &recover_it,

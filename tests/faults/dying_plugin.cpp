@@ -115,7 +115,7 @@ class DyingFile final : public File {
 };
 
 Result<std::unique_ptr<File>> open_dying(const std::string& path, OpenMode mode) {
-  const bool creates = mode == OpenMode::kCreate || mode == OpenMode::kCreateExclusive;
+  const bool creates = makes_a_file(mode);
   if (creates && ticking().tick()) ::_exit(kExit);
   auto file = bento::open_posix_file(path, mode);
   if (!file) return file;

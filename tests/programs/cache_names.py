@@ -163,6 +163,7 @@ def recreated():
     arrived("pfs/a.h5")
     check(not cached(), f"{cached()}")
     natively()
+    by_tools()
 
 
 NATIVE = """
@@ -181,21 +182,49 @@ with h5py.File(sys.argv[1], "w", **how) as f:
 
 
 def natively():
-    """So it goes when HDF5 itself creates a file of that name; not when the core driver only keeps one in memory, or a driver makes
-    files of other names."""
+    """So it goes when HDF5 itself creates a file of that name, a member of a split file among them; not when the core driver only
+    keeps one in memory, or a driver makes files of other names."""
     fresh()
-    for ranks, how in ((1, "block"), (2, "block"), (1, "core"), (1, "memory"), (1, "split")):
+    for ranks, how in ((1, "block"), (2, "block"), (1, "core"), (1, "memory"), (1, "split"), (1, "member")):
         path = f"pfs/{how}{ranks}.h5"
-        program(1, settings(flush="off"), path, "create=1", "close")
-        command = [python(), "-c", NATIVE, path, how]
+        program(1, settings(flush="off"), f"{path}-m.h5" if how == "member" else path, "create=1", "close")
+        command = [python(), "-c", NATIVE, path, "split" if how == "member" else how]
         env = environment("bento")
         mpirun(ranks, command, env) if ranks > 1 else run(command, env)
         if how in ("memory", "split"):
             holds(path, 1)
             continue
+        if how == "member":
+            continue
         for string in (native_env(), env):
             run([python(), "-c", "import h5py, sys; assert list(h5py.File(sys.argv[1])) == ['native']", path], string)
     check(len(cached()) == 2, f"{cached()}")
+
+
+def by_tools():
+    """So it goes when a tool replaces the file. Without --force the tool says that there is a newer state; and it copies no older one
+    in the place of the file, over which the newer one could not arrive."""
+    fresh()
+    program(1, DIRECT, "source.h5", "create=7", "close")
+    run([python(), "-c", PROGRAM, "native.h5", "create=7", "close"], native_env())
+    for command, source in (("defrag", "source.h5"), ("import", "native.h5"), ("export", "source.h5")):
+        path = f"pfs/{command}.h5"
+        program(1, settings(flush="off"), path, "create=1", "close")
+        refused = run([built("bin", "h5bento"), command, source, path], native_env(), ok=None)
+        check(refused.status != 0 and "its newest state is in a cache" in refused.text, refused.text)
+        holds(path, 1)
+        run([built("bin", "h5bento"), command, "--force", source, path], native_env())
+        holds(path, 7)
+        plain(path, 7)
+    check(not cached(), f"{cached()}")
+
+    program(1, DIRECT, "pfs/old.h5", "create=1", "close")
+    program(1, settings(flush="off"), "pfs/old.h5", "create=2", "close")
+    refused = run([built("bin", "h5bento"), "defrag", "pfs/old.h5"], native_env(), ok=None)
+    check(refused.status != 0 and "has not arrived" in refused.text, refused.text)
+    tool("submit", "pfs/old.h5", "--wait")
+    arrived("pfs/old.h5")
+    plain("pfs/old.h5", 2)
 
 
 def slow_start():

@@ -406,6 +406,16 @@ def virtual(file):
     file.create_virtual_dataset("virtual over nothing", layout, fillvalue=0.25)
 
 
+def growing(file):
+    """Datasets that grow along another dimension than the first, of whose chunks HDF5 tells wrong places."""
+    for name, options in (("plain", {}), ("gzip", {"compression": "gzip"}), ("filled", {"fillvalue": 7})):
+        for part in (3, 12):
+            data = file.create_dataset(f"growing/{name} {part}", (4, 12), maxshape=(4, None), chunks=(2, 3), dtype="i4", **options)
+            put(data, np.s_[:, :part], np.arange(4 * part).reshape(4, part))
+    texts = file.create_dataset("growing/texts", (4, 12), maxshape=(4, None), chunks=(2, 3), dtype=h5py.string_dtype(), fillvalue=b"-")
+    put(texts, slice(None), np.array([[f"{row} {column}" for column in range(12)] for row in range(4)], dtype=object))
+
+
 def first(folder, libver):
     with h5py.File(os.path.join(folder, "other.h5"), "w", libver=libver) as file:
         put(file.create_dataset("inner/data", (LARGE // 4,), "f4"), slice(None), np.arange(LARGE // 4))
@@ -415,7 +425,7 @@ def first(folder, libver):
     with h5py.File(os.path.join(folder, "dangling.h5"), "w", libver=libver) as file:
         dangling(file)
     with h5py.File(os.path.join(folder, "main.h5"), "w", libver=libver, track_order=True) as file:
-        for part in (many_types, odd_types, strings, spaces, boxes, links, committed, references, scales):
+        for part in (many_types, odd_types, strings, spaces, boxes, links, committed, references, scales, growing):
             part(file)
         comments_and_attributes(file, libver == "latest")
         virtual(file)
@@ -427,7 +437,7 @@ def quick(folder, libver):
     with h5py.File(os.path.join(folder, "main.h5"), "w", libver=libver) as file:
         many_types(file, ("i4", "f4", "f8", "particle"))
         boxes(file, 120, 100)
-        for part in (strings, links, committed, references, scales):
+        for part in (strings, links, committed, references, scales, growing):
             part(file)
         comments_and_attributes(file, libver == "latest")
 

@@ -33,6 +33,10 @@ attempt("core, split", lambda: changed(driver="split"))
 attempt("core in memory", lambda: changed(driver="core", backing_store=False))
 attempt("core, read", lambda: seen(driver="core"))
 attempt("read", lambda: seen())
+with h5py.File("x.h5", "r+"), h5py.File("s-m.h5", "w"):
+    attempt("block over", lambda: h5py.File("x.h5", "w", userblock_size=512))
+    attempt("core over", lambda: h5py.File("x.h5", "w", driver="core"))
+    attempt("member over", lambda: h5py.File("s", "w", driver="split"))
 """
 
 READ = "import h5py; print(h5py.File('x.h5', 'r')['x'][:3].tolist())"
@@ -44,6 +48,8 @@ def test():
     say("\n".join(said))
     by_name = dict(line.split(" refused:", 1) for line in said if " refused:" in line)
     check("core" in by_name and "'x.h5' is a container of h5bento" in by_name["core"], f"{said}")
+    for name, path in (("block over", "x.h5"), ("core over", "x.h5"), ("member over", "s-m.h5")):
+        check(f"'{path}' is a container that is open for writing" in by_name.get(name, ""), f"{name}: {said}")
     check("core in memory 42" in said, f"{said}")
     check("core, read [0, 1, 2]" in said and "read [0, 1, 2]" in said, f"{said}")
     for name, command, env in (("stock", stock_python(), stock_env()), ("h5bento", python(), bento_env())):

@@ -10,6 +10,7 @@ The tool is stopped while it copies; a copy that is through before that is made 
 import glob
 import os
 import signal
+import struct
 import subprocess
 import time
 
@@ -75,6 +76,51 @@ def with_force():
     say("--force does not replace what was written after it had looked")
 
 
+def in_place():
+    """The name leads to another file when the copy is complete."""
+    for command, edit in ((["defrag"], False), (["view", "take-over"], True)):
+
+        def prepare():
+            run([python(), "-c", SOURCE, "b.h5"], bento_env())
+            if edit:
+                run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", EDIT, "b.h5"], native_env())
+
+        run([python(), "-c", WRITE, "other.h5", "w"], bento_env())
+        process = while_it_copies(prepare, [*command, "b.h5"], "b.h5.taken-over" if edit else ".b.h5.*.unfinished")
+        os.rename("other.h5", "b.h5")
+        status, text = go_on(process)
+        check(status != 0 and "renamed or replaced by another program" in text, f"{command}: {text}")
+        run([python(), "-c", LOOK, "b.h5"], bento_env())
+        check(not glob.glob("*.taken-over") and not glob.glob(".*.unfinished"), f"left: {os.listdir('.')}")
+    say("a file that was put under the name while a tool copied in its place stays")
+
+
+def on_the_way():
+    """What takes the place of a private file is private before it has its name, whatever the folder gives to new files."""
+    entries = ((0x01, 7, 0xFFFFFFFF), (0x02, 7, 1001), (0x04, 7, 0xFFFFFFFF), (0x10, 7, 0xFFFFFFFF), (0x20, 7, 0xFFFFFFFF))
+    given = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    os.makedirs("giving", exist_ok=True)
+    try:
+        os.setxattr("giving", "system.posix_acl_default", given)
+    except OSError as error:
+        say(f"no access control lists in this folder: {error}")
+
+    def prepare():
+        run([python(), "-c", SOURCE, "giving/c.h5"], bento_env())
+        os.chmod("giving/c.h5", 0o600)
+
+    for command in (["defrag", "giving/c.h5"], ["import", "--force", "native.h5", "giving/c.h5"]):
+        process = while_it_copies(prepare, command, "giving/.c.h5.*.unfinished")
+        (made,) = glob.glob("giving/.c.h5.*.unfinished")
+        mode = os.stat(made).st_mode & 0o777
+        check(mode == 0o600, f"{command}: {oct(mode)} on the way")
+        status, text = go_on(process)
+        check(status == 0, text)
+        mode = os.stat("giving/c.h5").st_mode & 0o777
+        check(mode == 0o600, f"{command}: {oct(mode)}")
+    say("what replaces a private file is private on the way")
+
+
 def take_over():
     def prepare():
         run([python(), "-c", SOURCE, "a.h5"], bento_env())
@@ -93,6 +139,8 @@ def test():
     run([python(), "-c", SOURCE, "source.h5"], bento_env())
     run([python(), "-c", SOURCE, "native.h5"], native_env())
     with_force()
+    in_place()
+    on_the_way()
     take_over()
 
 

@@ -252,7 +252,7 @@ Result<std::unique_ptr<File>> open_below(const std::shared_ptr<State>& state,
   // Creating over an existing file throws its bytes away, which a power loss would bring back; a
   // new one has a name that may be lost.
   std::optional<Change> created;
-  if (mode == OpenMode::kCreate || mode == OpenMode::kCreateExclusive) {
+  if (makes_a_file(mode)) {
     created.emplace();
     created->path = path;
     created->kind = Kind::kName;

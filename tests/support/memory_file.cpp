@@ -94,10 +94,9 @@ Result<std::unique_ptr<File>> MemoryFileSystem::open(const std::string& path, Op
         path, disk_, std::make_shared<std::vector<std::byte>>(), false));
   const auto found = disk_->files.find(path);
   const bool there = found != disk_->files.end();
-  const bool creates = mode == OpenMode::kCreate || mode == OpenMode::kCreateExclusive;
+  const bool creates = makes_a_file(mode);
   if (!there && !creates) return fail(os_error(ENOENT, "open of", path));
-  if (there && mode == OpenMode::kCreateExclusive)
-    return fail(os_error(EEXIST, "open for writing of", path));
+  if (there && makes_a_new_file(mode)) return fail(os_error(EEXIST, "open for writing of", path));
   auto content = there ? found->second : std::make_shared<std::vector<std::byte>>();
   if (!there) disk_->files[path] = content;
   if (mode == OpenMode::kCreate) content->clear();

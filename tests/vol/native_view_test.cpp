@@ -3,6 +3,7 @@
 //
 // The native view's library calls, in one process: what the connector wrote is opened with the
 // native connector and sec2, changed there, and dropped or taken over.
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include "core/container/container.hpp"
+#include "core/io/file.hpp"
+#include "core/layout/names.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/view/source_files.hpp"
 #include "tests/vol/fake_host.hpp"
@@ -72,6 +75,20 @@ std::vector<int> numbers(int first = 0) {
   return values;
 }
 
+/// Over a part of what is there.
+void write_patch(hid_t dataset, std::vector<int>& values) {
+  const hsize_t start[2] = {10, 20};
+  const hsize_t count[2] = {100, 50};
+  const SpaceHandle space(H5Dget_space(dataset));
+  REQUIRE(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) >= 0);
+  const SpaceHandle memory(H5Screate_simple(2, count, nullptr));
+  const std::vector<int> patch(100 * 50, -1);
+  REQUIRE(H5Dwrite(dataset, H5T_NATIVE_INT, memory.get(), space.get(), H5P_DEFAULT, patch.data()) >=
+          0);
+  for (hsize_t row = 10; row < 110; ++row)
+    for (hsize_t column = 20; column < 70; ++column) values[row * kColumns + column] = -1;
+}
+
 /// Two boxes, the second over a part of the first, so that the dataset is a virtual one in the
 /// view.
 std::vector<int> write_container(const char* config = "") {
@@ -84,15 +101,7 @@ std::vector<int> write_container(const char* config = "") {
   auto values = numbers();
   REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()) >=
           0);
-  const hsize_t start[2] = {10, 20};
-  const hsize_t count[2] = {100, 50};
-  REQUIRE(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start, nullptr, count, nullptr) >= 0);
-  const SpaceHandle memory(H5Screate_simple(2, count, nullptr));
-  const std::vector<int> patch(100 * 50, -1);
-  REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, memory.get(), space.get(), H5P_DEFAULT,
-                   patch.data()) >= 0);
-  for (hsize_t row = 10; row < 110; ++row)
-    for (hsize_t column = 20; column < 70; ++column) values[row * kColumns + column] = -1;
+  write_patch(dataset.get(), values);
   return values;
 }
 
@@ -269,6 +278,122 @@ TEST_CASE("native view: data overwritten in place can only be taken over", "[vol
   REQUIRE(take_over_view(kFile));
   CHECK(read(open_native(H5F_ACC_RDONLY)) == numbers(3));
   CHECK(read(open_bento(H5F_ACC_RDONLY)) == numbers(3));
+}
+
+TEST_CASE("native view: what it has no place for is in what is taken over", "[vol][view]") {
+  const WorkFolder folder;
+  const auto values = write_container("view_maps=1;view_copy=1");
+  auto others = numbers(9);
+  {
+    const FileHandle file = open_with(bento_access("view_maps=1;view_copy=1"), H5F_ACC_RDWR);
+    const GroupHandle group(H5Gcreate2(file.get(), "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    REQUIRE(H5Lcreate_hard(file.get(), "d", group.get(), "same", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    // Another one of two boxes, which has no place either.
+    REQUIRE(H5Ocopy(file.get(), "d", file.get(), "other", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    const DatasetHandle other(H5Dopen2(file.get(), "other", H5P_DEFAULT));
+    REQUIRE(H5Dwrite(other.get(), H5T_NATIVE_INT, H5S_ALL, H5S_ALL, H5P_DEFAULT, others.data()) >=
+            0);
+    write_patch(other.get(), others);
+  }
+  REQUIRE(view_notes(kFile)->size() == 2);
+  {
+    const FileHandle stock = open_native(H5F_ACC_RDWR);
+    add_attribute(stock, "stock");
+  }
+  SECTION("copied from what is committed") {
+    const auto taken = take_over_view(kFile);
+    CAPTURE(taken ? std::string() : taken.error().text);
+    REQUIRE(taken);
+    CHECK(taken->empty());
+    const FileHandle file = open_bento(H5F_ACC_RDONLY);
+    CHECK(has_attribute(file, "stock"));
+    CHECK(read(file) == values);
+    CHECK(read(file, "g/same") == values);
+    H5O_info2_t info{};
+    REQUIRE(H5Oget_info_by_name3(file.get(), "d", &info, H5O_INFO_BASIC, H5P_DEFAULT) >= 0);
+    CHECK(info.rc == 2);
+  }
+  SECTION("under the names that they have now") {
+    {
+      const FileHandle stock = open_native(H5F_ACC_RDWR);
+      REQUIRE(H5Lmove(stock.get(), "d", stock.get(), "renamed", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+      REQUIRE(H5Lmove(stock.get(), "other", stock.get(), "d", H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    }
+    const auto taken = take_over_view(kFile);
+    CAPTURE(taken ? std::string() : taken.error().text);
+    REQUIRE(taken);
+    const FileHandle file = open_bento(H5F_ACC_RDONLY);
+    CHECK(read(file, "renamed") == values);
+    CHECK(read(file, "g/same") == values);
+    CHECK(read(file, "d") == others);
+    CHECK(H5Lexists(file.get(), "other", H5P_DEFAULT) == 0);
+  }
+  SECTION("given up only if that is said, where the link does not tell which") {
+    {
+      const FileHandle stock = open_native(H5F_ACC_RDWR);
+      REQUIRE(H5Ldelete(stock.get(), "d", H5P_DEFAULT) >= 0);
+      REQUIRE(H5Lcreate_soft("/.h5bento/not in this view: of an older version", stock.get(), "d",
+                             H5P_DEFAULT, H5P_DEFAULT) >= 0);
+    }
+    const auto refused = take_over_view(kFile);
+    REQUIRE_FALSE(refused);
+    CHECK_THAT(refused.error().text, ContainsSubstring("'/d'") && ContainsSubstring("--force"));
+    CHECK(read(open_bento(H5F_ACC_RDONLY)) == values);
+    const auto taken = take_over_view(kFile, TakeOver::kAnyway);
+    REQUIRE(taken);
+    REQUIRE(taken->size() == 1);
+    CHECK_THAT(taken->front(), ContainsSubstring("'/d'"));
+    CHECK(read(open_bento(H5F_ACC_RDONLY), "g/same") == values);
+  }
+}
+
+TEST_CASE("native view: what nobody wrote is not written by a take-over; name and checksums stay",
+          "[vol][view]") {
+  const WorkFolder folder;
+  const hsize_t dims[2] = {1u << 20, 1u << 14};  // 64 GiB
+  const hsize_t count[2] = {100, 100};
+  const bool chunked = GENERATE(false, true);
+  const std::vector<int> values(100 * 100, 7);
+  const auto space_of_box = [&] {
+    SpaceHandle space(H5Screate_simple(2, dims, nullptr));
+    const hsize_t start[2] = {5000, 5000};
+    H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, start, nullptr, count, nullptr);
+    return space;
+  };
+  const SpaceHandle memory(H5Screate_simple(2, count, nullptr));
+  {
+    const FileHandle file(
+        H5Fcreate(kFile, H5F_ACC_TRUNC, H5P_DEFAULT, bento_access("checksum=md5").get()));
+    const SpaceHandle space(H5Screate_simple(2, dims, nullptr));
+    const PlistHandle list(H5Pcreate(H5P_DATASET_CREATE));
+    if (chunked) H5Pset_chunk(list.get(), 2, count);
+    const DatasetHandle dataset(H5Dcreate2(file.get(), "d", H5T_STD_I32LE, space.get(), H5P_DEFAULT,
+                                           list.get(), H5P_DEFAULT));
+    REQUIRE(H5Dwrite(dataset.get(), H5T_NATIVE_INT, memory.get(), space_of_box().get(), H5P_DEFAULT,
+                     values.data()) >= 0);
+  }
+  const auto called = [] { return name_in(**open_posix_file(kFile, OpenMode::kRead)).value(); };
+  const std::string name = called();
+  {
+    const FileHandle stock = open_native(H5F_ACC_RDWR);
+    add_attribute(stock, "stock");
+  }
+  const auto taken = take_over_view(kFile);
+  CAPTURE(taken ? std::string() : taken.error().text);
+  REQUIRE(taken);
+  struct stat about{};
+  REQUIRE(::stat(kFile, &about) == 0);
+  CHECK(about.st_blocks * 512 < 8 << 20);
+  CHECK(called() == name);
+  const auto container = Container::open(kFile, false, {}, make_self_communicator());
+  CHECK((*container)->root().record_hash() == fti::HashKind::kMd5);
+  const FileHandle file = open_bento(H5F_ACC_RDONLY);
+  CHECK(has_attribute(file, "stock"));
+  const DatasetHandle dataset(H5Dopen2(file.get(), "d", H5P_DEFAULT));
+  std::vector<int> found(values.size());
+  REQUIRE(H5Dread(dataset.get(), H5T_NATIVE_INT, memory.get(), space_of_box().get(), H5P_DEFAULT,
+                  found.data()) >= 0);
+  CHECK(found == values);
 }
 
 TEST_CASE("native view: a dataset in too many pieces is copied, or its link fails", "[vol][view]") {

@@ -9,8 +9,9 @@
 #include <fmt/format.h>
 
 #include "core/comm/communicator.hpp"
+#include "core/layout/names.hpp"
 #include "hdf5/native/native_file.hpp"
-#include "tools/hdf5/container_name.hpp"
+#include "tools/hdf5/check_edited.hpp"
 #include "tools/hdf5/start.hpp"
 #include "vol/library/copy_container.hpp"
 #include "vol/library/edited_view.hpp"

@@ -14,18 +14,20 @@
 
 #include "core/config/config.hpp"
 #include "core/io/file_lock.hpp"
+#include "core/io/host.hpp"
 #include "core/io/permissions.hpp"
+#include "core/layout/names.hpp"
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
-#include "core/sion/meta1.hpp"
 #include "hdf5/base/dropped_references.hpp"
 #include "tools/command.hpp"
-#include "tools/hdf5/container_name.hpp"
+#include "tools/hdf5/check_edited.hpp"
 #include "tools/hdf5/remove_on_signal.hpp"
 #include "tools/hdf5/replaced_file.hpp"
 #include "tools/hdf5/start.hpp"
 #include "tools/progress.hpp"
 #include "tools/units.hpp"
+#include "transfer/cached_copy.hpp"
 #include "vol/library/copy_container.hpp"
 
 namespace bento::tools {
@@ -57,11 +59,13 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
   [[nodiscard]] const std::string& hidden() const { return hidden_; }
 
-  /// `called`: under which name SION shall know it.
-  Status publish(bool replace, const std::string& called) {
+  /// All but its name; may take long. `called`: under which name SION shall know it.
+  Status complete(const std::string& called) {
     BENTO_ASSIGN(const auto file, open_posix_file(hidden_, OpenMode::kReadWrite));
     BENTO_TRY(call_container(*file, called));
-    BENTO_TRY(file->sync());
+    return file->sync();
+  }
+  Status publish(bool replace) {
     // Where the file system cannot do it in one step, a link does it, too.
     const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
     int done = ::renameat2(AT_FDCWD, hidden_.c_str(), AT_FDCWD, path_.c_str(), flags);
@@ -97,12 +101,13 @@ Status check_settings(const std::string& keys) {
 }
 
 Result<vol::CopyReport> copy(Output& out, const Options& options, const std::string& what,
-                             const std::string& to) {
+                             const std::string& to, bool into_empty_file = false) {
   BENTO_TRY(check_settings(options.keys));
   BENTO_ASSIGN(const std::uint64_t bytes, vol::bytes_to_copy(options.from));
   Progress progress(what, bytes, out.json());
   vol::CopySettings settings;
   settings.keys = options.keys;
+  settings.into_empty_file = into_empty_file;
   settings.progress = [&progress](std::uint64_t copied) { progress.add(copied); };
   return vol::copy_into_container(options.from, to, settings);
 }
@@ -143,8 +148,8 @@ Result<vol::CopyReport> copy_in_place_of(Output& out, const Options& options,
   struct stat old{};
   if (::lstat(options.to.c_str(), &old) != 0 || !S_ISREG(old.st_mode))
     return copy(out, options, what, made.hidden());
-  (void)::umask(~mode_t{S_IRUSR | S_IWUSR} & 0777);
-  BENTO_ASSIGN(auto report, copy(out, options, what, made.hidden()));
+  BENTO_TRY(make_private_file(made.hidden()));
+  BENTO_ASSIGN(auto report, copy(out, options, what, made.hidden(), true));
   BENTO_ASSIGN(const auto fresh, open_posix_file(made.hidden(), OpenMode::kReadWrite));
   take_permissions_of(options.to, fresh->descriptor());
   struct stat now{};
@@ -155,12 +160,14 @@ Result<vol::CopyReport> copy_in_place_of(Output& out, const Options& options,
 }
 
 Result<ExitStatus> copy_to_new(Output& out, const Options& options, const std::string& what) {
-  BENTO_ASSIGN(const auto replaced, ReplacedFile::look(options.to, options.from));
+  BENTO_ASSIGN(const auto replaced, ReplacedFile::look(options.to, options.from, options.force));
   BENTO_TRY(must_not_be_there(options));
   Unfinished made(options.to);
   BENTO_ASSIGN(const auto report, copy_in_place_of(out, options, what, made));
+  BENTO_TRY(made.complete(options.to));
   BENTO_TRY(replaced.check_unchanged());
-  BENTO_TRY(made.publish(options.force, options.to));
+  BENTO_TRY(made.publish(options.force));
+  BENTO_TRY(replaced.settle());
   return tell(out, options, report);
 }
 
@@ -173,6 +180,21 @@ Result<ExitStatus> run_import(Output& out, const Options& options) {
   return copy_to_new(out, options, "import");
 }
 
+/// Is the locked file what the name leads to, and not older than what a cache holds?
+Status check_newest_and_named(const std::string& path, const File& locked) {
+  if (!leads_to(path, locked.descriptor()))
+    return fail(Code::kBusy,
+                fmt::format("'{}' was renamed or replaced by another program meanwhile, and stays "
+                            "as it is now",
+                            path));
+  BENTO_ASSIGN(const auto newer, transfer::newest_copy(path));
+  if (!newer) return {};
+  return fail(Code::kBusy,
+              fmt::format("a newer state of '{}' is in the cache '{}' and has not arrived: wait "
+                          "for it (h5bento transfer wait), or give an OUT",
+                          path, newer->path));
+}
+
 /// Nobody may write meanwhile, and nobody who waits may write to the old file afterwards.
 Result<ExitStatus> defrag_in_place(Output& out, Options options) {
   std::error_code failed;
@@ -181,11 +203,12 @@ Result<ExitStatus> defrag_in_place(Output& out, Options options) {
   options.to = options.from;
   BENTO_ASSIGN(const auto first, open_posix_file(options.from, OpenMode::kReadWrite));
   BENTO_ASSIGN(const auto lock, FileLock::take_alone(*first, Locking::kBestEffort));
+  BENTO_TRY(check_newest_and_named(options.from, *first));
   BENTO_ASSIGN(const Survey survey, Survey::open(options.from));
   BENTO_TRY(check_edited(survey));
-  auto read = read_meta1(*first);
-  if (!read) return fail(std::move(read).error().with_context(fmt::format("'{}'", options.from)));
-  const Meta1 head = std::move(*read);
+  auto known_as = name_in(*first);
+  if (!known_as)
+    return fail(std::move(known_as).error().with_context(fmt::format("'{}'", options.from)));
   const Root& root = survey.root();
   if (root.step > root.oldest && !options.drop_steps)
     return fail(Code::kExists,
@@ -196,7 +219,9 @@ Result<ExitStatus> defrag_in_place(Output& out, Options options) {
                parts_to_remove(ContainerNames::of(*first), root, true, &open_posix_file));
   Unfinished made(options.to);
   BENTO_ASSIGN(const auto report, copy_in_place_of(out, options, "defrag", made));
-  BENTO_TRY(made.publish(true, head.prefix));
+  BENTO_TRY(made.complete(*known_as));
+  BENTO_TRY(check_newest_and_named(options.from, *first));
+  BENTO_TRY(made.publish(true));
   for (const auto& part : parts)
     if (std::remove(part.c_str()) != 0) out.note(os_error(errno, "removing of", part).text);
   return tell(out, options, report);

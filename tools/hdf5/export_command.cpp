@@ -65,7 +65,7 @@ Result<std::unique_ptr<Container>> open_container(const Options& options) {
 
 Result<ExitStatus> export_hdf5(Output& out, const Options& options) {
   BENTO_ASSIGN(auto container, open_container(options));
-  BENTO_ASSIGN(const auto replaced, ReplacedFile::look(options.out, options.path));
+  BENTO_ASSIGN(const auto replaced, ReplacedFile::look(options.out, options.path, options.force));
   BENTO_ASSIGN(const auto target, NewFile::create(options.out, options.force));
   BENTO_ASSIGN(const auto made, vol::NativeFile::assemble(std::move(container), &target->file()));
   const std::uint64_t step = made->container().step().number();
@@ -73,8 +73,10 @@ Result<ExitStatus> export_hdf5(Output& out, const Options& options) {
     Progress progress("export", made->data_bytes(), out.json());
     BENTO_TRY(made->write_data([&progress](std::uint64_t bytes) { progress.add(bytes); }));
   }
+  BENTO_TRY(target->file().sync());  // may take long, so the look at the old file comes after it
   BENTO_TRY(replaced.check_unchanged());
   BENTO_TRY(target->publish());
+  BENTO_TRY(replaced.settle());
   for (const auto& note : made->notes()) out.note(note);
   out.answer() = {{"file", options.out},
                   {"format", "hdf5"},

@@ -13,6 +13,7 @@
 #include "core/io/host.hpp"
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
+#include "transfer/cached_copy.hpp"
 
 namespace bento::tools {
 
@@ -60,7 +61,9 @@ bool same_state(const struct stat& a, const struct stat& b) {
 
 }  // namespace
 
-Result<ReplacedFile> ReplacedFile::look(const std::string& path, const std::string& source) {
+Result<ReplacedFile> ReplacedFile::look(const std::string& path, const std::string& source,
+                                        bool force) {
+  BENTO_TRY(transfer::check_can_discard(path, !force));
   ReplacedFile file;
   file.path_ = path;
   // Before the check: what is written during it counts.
@@ -83,6 +86,10 @@ Status ReplacedFile::check_unchanged() const {
               fmt::format("'{}' was changed by another program meanwhile, and stays as "
                           "it is now",
                           path_));
+}
+
+Status ReplacedFile::settle() const {
+  return transfer::discard_copies(path_);
 }
 
 }  // namespace bento::tools

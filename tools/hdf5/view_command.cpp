@@ -97,7 +97,8 @@ Result<ExitStatus> take_over(Output& out, const std::string& path, bool anyway) 
       vol::take_over_view(path, anyway ? vol::TakeOver::kAnyway : vol::TakeOver::kIfChanged);
   if (!taken && !anyway && taken.error().code == Code::kInvalidArgument)
     taken.error().text += "; if one wrote values in place, --force takes them over";
-  BENTO_TRY(or_refusal(std::move(taken), path));
+  BENTO_ASSIGN(const Notes given_up, or_refusal(std::move(taken), path));
+  for (const auto& note : given_up) out.note(note);
   report(out, path, {}, "what other programs changed is the container's content now");
   return ExitStatus::kDone;
 }

@@ -27,6 +27,7 @@
 #include "vol/file/file_context.hpp"
 #include "vol/file/flush.hpp"
 #include "vol/file/found_by_search.hpp"
+#include "vol/file/made_names.hpp"
 #include "vol/file/native_of_ranks.hpp"
 #include "vol/file/native_writing.hpp"
 #include "vol/file/object.hpp"
@@ -149,6 +150,7 @@ bool stays_in_memory(hid_t fapl) {
   std::size_t increment = 0;
   hbool_t stored = 1;
   const QuietErrors quiet;  // it is asked of any driver: HDF5 2 has no function that names core's
+  const ErrorStackKeeper keep;
   return H5Pget_fapl_core(fapl, &increment, &stored) >= 0 && !stored;
 }
 
@@ -181,20 +183,15 @@ PlistHandle skeleton_creation_list(hid_t fcpl) {
   return list;
 }
 
-/// Are there files of other names only, as of the drivers family, split and multi?
-bool makes_other_names(hid_t fapl) {
-  hsize_t size = 0;
-  const QuietErrors quiet;
-  return H5Pget_fapl_family(fapl, &size, nullptr) >= 0 ||
-         H5Pget_fapl_multi(fapl, nullptr, nullptr, nullptr, nullptr, nullptr) >= 0;
-}
-
-/// Creates it natively. It takes the place of what a cache holds of this name, too. Collective over
-/// `comm`.
+/// Creates it natively. It takes the place of what a cache holds of the names that are made, too.
+/// Collective over `comm`.
 Result<void*> create_natively(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
-                              void** req, Communicator& comm) {
+                              void** req, const std::vector<std::string>& makes,
+                              Communicator& comm) {
   BENTO_ASSIGN(void* const made, pass_create(name, flags, fcpl, fapl, dxpl, req));
-  const auto dropped = drop_copies_of(name, comm);
+  Status dropped;
+  for (const std::string& one : makes)
+    if (dropped) dropped = drop_copies_of(one.c_str(), comm);
   if (dropped) return made;
   (void)close_object(static_cast<Object*>(made), H5VLfile_close, dxpl, nullptr);
   return fail(dropped.error());
@@ -205,10 +202,10 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   const auto native = native_because(fcpl, fapl);
   // Ranks that create a file together must agree on this, too.
   if (!native.empty() && !is_mpio(H5Pget_driver(fapl))) {
-    if (stays_in_memory(fapl) || makes_other_names(fapl))
-      return pass_create(name, flags, fcpl, fapl, dxpl, req);
-    BENTO_TRY(check_may_replace(name, flags));
-    return create_natively(name, flags, fcpl, fapl, dxpl, req, *make_self_communicator());
+    if (stays_in_memory(fapl)) return pass_create(name, flags, fcpl, fapl, dxpl, req);
+    const auto makes = made_names(name, fapl);
+    for (const std::string& one : makes) BENTO_TRY(check_may_replace(one.c_str(), flags));
+    return create_natively(name, flags, fcpl, fapl, dxpl, req, makes, *make_self_communicator());
   }
   const PlistHandle changed = skeleton_creation_list(fcpl);
   const auto native_create = [&](hid_t list) {
@@ -217,7 +214,7 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
   };
   const FileRequest request{"H5Fcreate", name, flags, fapl, native};
   BENTO_ASSIGN(AgreedFile file, agree_on_create(request));
-  if (file.passes()) return create_natively(name, flags, fcpl, fapl, dxpl, req, *file.comm);
+  if (file.passes()) return create_natively(name, flags, fcpl, fapl, dxpl, req, {name}, *file.comm);
   BENTO_TRY(check_swmr(name, flags, file.access));
   if (file.open) return open_skeleton(name, fapl, file.access, file.open, native_create);
   BENTO_TRY(check_timed_commits(name, file));

@@ -29,7 +29,7 @@ void ask_for_striping(ContainerOptions& options, const Config& config) {
   if (!options.striping.asked()) return;
   options.opener = [under = std::move(options.opener), wanted = options.striping,
                     calls = system_striping_calls()](const std::string& path, OpenMode mode) {
-    const bool makes = mode == OpenMode::kCreate || mode == OpenMode::kCreateExclusive;
+    const bool makes = makes_a_file(mode);
     return makes && calls.is_lustre(path) ? open_striped_file(path, mode, wanted, calls)
                                           : under(path, mode);
   };

@@ -19,6 +19,7 @@
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/selection.hpp"
+#include "hdf5/data/stored_chunks.hpp"
 #include "hdf5/view/diverted_dataset.hpp"
 #include "hdf5/view/group_properties.hpp"
 #include "hdf5/view/source_files.hpp"
@@ -57,30 +58,6 @@ class ContainerRecords final : public RecordSource {
  private:
   Container& container_;
 };
-
-struct StoredChunk {
-  std::array<hsize_t, kMaxRank> origin{};
-  hsize_t bytes = 0;
-};
-
-/// Collects the chunks of a dataset; its rank comes along.
-struct ChunkList {
-  unsigned rank = 0;
-  std::vector<StoredChunk> chunks;
-};
-
-int collect_chunk(const hsize_t* origin, unsigned, haddr_t, hsize_t bytes, void* data) {
-  try {
-    auto& list = *static_cast<ChunkList*>(data);
-    StoredChunk chunk;
-    std::copy_n(origin, list.rank, chunk.origin.begin());
-    chunk.bytes = bytes;
-    list.chunks.push_back(chunk);
-    return H5_ITER_CONT;
-  } catch (...) {
-    return H5_ITER_ERROR;
-  }
-}
 
 /// One copy of a file.
 class Copy {
@@ -175,18 +152,17 @@ class Copy {
     BENTO_ASSIGN(const auto chunks, chunks_of(subject));
     for (const auto& chunk : chunks) {
       Box box{subject.chunk, subject.chunk};
-      for (unsigned d = 0; d < box.rank(); ++d) box.start[d] = chunk.origin[d];
+      for (unsigned d = 0; d < box.rank(); ++d) box.start[d] = chunk.offset[d];
       BENTO_TRY(copy_box(subject, to, intersect(box, Box::whole(subject.extent))));
     }
     return {};
   }
 
   Result<std::vector<StoredChunk>> chunks_of(const Subject& subject) {
-    ChunkList list;
-    list.rank = subject.extent.rank();
-    if (H5Dchunk_iter(subject.from.get(), H5P_DEFAULT, collect_chunk, &list) < 0)
-      return copy_failure(subject.path, "its chunks cannot be listed");
-    return std::move(list.chunks);
+    auto listed = stored_chunks(subject.from.get());
+    if (!listed)
+      return fail(std::move(listed).error().with_context(fmt::format("'{}'", subject.path)));
+    return listed;
   }
 
   /// As they are stored, so that nothing is decoded.
@@ -195,14 +171,14 @@ class Copy {
     for (const auto& chunk : chunks) {
       if (chunk.bytes == 0) continue;
       hsize_t bytes = 0;  // a chunk of several records is filtered anew when it is asked for
-      if (H5Dget_chunk_storage_size(subject.from.get(), chunk.origin.data(), &bytes) < 0)
+      if (H5Dget_chunk_storage_size(subject.from.get(), chunk.offset.data(), &bytes) < 0)
         return copy_failure(subject.path, "a chunk of it is unreadable");
       BENTO_TRY(buffer_.resize(bytes));
       std::uint32_t mask = 0;
-      if (H5Dread_chunk(subject.from.get(), H5P_DEFAULT, chunk.origin.data(), &mask,
+      if (H5Dread_chunk(subject.from.get(), H5P_DEFAULT, chunk.offset.data(), &mask,
                         buffer_.data()) < 0)
         return copy_failure(subject.path, "a chunk of it is unreadable");
-      if (H5Dwrite_chunk(to, H5P_DEFAULT, mask, chunk.origin.data(), buffer_.size(),
+      if (H5Dwrite_chunk(to, H5P_DEFAULT, mask, chunk.offset.data(), buffer_.size(),
                          buffer_.data()) < 0)
         return copy_failure(subject.path, "a chunk of it cannot be written");
       progress(buffer_.size());
@@ -379,7 +355,8 @@ Result<CopyReport> copy_into_container(const std::string& from, const std::strin
   const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
   const GroupHandle root(H5Gopen2(old.get(), "/", H5P_DEFAULT));
   BENTO_TRY(copy_group_properties(root.get(), creation.get()));
-  FileHandle made(H5Fcreate(to.c_str(), H5F_ACC_EXCL, creation.get(), writing.get()));
+  const unsigned flags = settings.into_empty_file ? H5F_ACC_TRUNC : H5F_ACC_EXCL;
+  FileHandle made(H5Fcreate(to.c_str(), flags, creation.get(), writing.get()));
   if (!made.valid())
     return fail(Code::kIo, fmt::format("'{}' cannot be created: {}", to, innermost_error()));
   Status done;

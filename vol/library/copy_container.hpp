@@ -20,6 +20,8 @@ struct CopySettings {
   std::string keys;
   /// Gets the bytes of elements copied since its last call; may be empty.
   std::function<void(std::uint64_t bytes)> progress;
+  /// The new container is written into an empty file that is there, and keeps its permissions.
+  bool into_empty_file = false;
   /// For the files of both; empty: those of the operating system.
   FileOpener opener;
 };
@@ -35,7 +37,8 @@ struct CopyReport {
 Result<std::uint64_t> bytes_to_copy(const std::string& from,
                                     const FileOpener& opener = &open_posix_file);
 
-/// Copies the newest step of `from` into the new container `to`, which must not be there: all
+/// Copies the newest step of `from` into the new container `to`, which must not be there, or be
+/// empty (CopySettings): all
 /// objects, attributes, types, links, references, creation order, creation lists. Filtered chunks
 /// are taken over as they are stored. What was never written stays so, but for gaps of up to 4 MiB
 /// between what was. Elements of a container are held against their checksums. After an error there

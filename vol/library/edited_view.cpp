@@ -2,25 +2,26 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "vol/library/edited_view.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "core/container/container.hpp"
+#include "core/io/host.hpp"
 #include "core/io/permissions.hpp"
 #include "core/io/posix_file.hpp"
 #include "core/joined/joined_report.hpp"
+#include "core/layout/names.hpp"
 #include "core/layout/replace.hpp"
 #include "core/offline/survey.hpp"
 #include "hdf5/base/create_unnamed.hpp"
+#include "hdf5/base/dropped_references.hpp"
+#include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_text.hpp"
+#include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/joined/joined_view.hpp"
 #include "hdf5/view/group_properties.hpp"
 #include "hdf5/view/source_files.hpp"
@@ -87,53 +88,134 @@ PlistHandle creation_list(hid_t committed, const std::string& path, hid_t from, 
   return list;
 }
 
-/// An empty file that nobody else may read, whatever the umask: it is opened and filled later.
-Status make_private(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
-  if (fd < 0 && errno == EEXIST)
-    return fail(Code::kExists,
-                fmt::format("'{}' is there already: another take-over is making it, or one was "
-                            "ended and left it; remove it if none runs",
-                            path));
-  if (fd < 0) return fail(os_error(errno, "creation of", path));
-  ::close(fd);
-  return {};
-}
-
 /// Into `fresh`, an empty file.
-Status copy_tree(const std::string& path, const std::string& fresh) {
-  BENTO_ASSIGN(const PlistHandle list, bento_list());
-  BENTO_TRY(allow_all_formats(list.get()));
-  const FileHandle from = open_stock(path);
-  if (!from.valid()) return fail(Code::kNotFound, fmt::format("'{}' has no native view", path));
-  const FileHandle committed(H5Fopen(path.c_str(), H5F_ACC_RDONLY, list.get()));
-  const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
-  const GroupHandle root(H5Gopen2(from.get(), "/", H5P_DEFAULT));
-  BENTO_TRY(copy_group_properties(root.get(), creation.get()));
-  FileHandle to(H5Fcreate(fresh.c_str(), H5F_ACC_TRUNC, creation.get(), list.get()));
-  if (!committed.valid() || !to.valid())
-    return fail(Code::kIo, fmt::format("'{}' cannot be copied to '{}'", path, fresh));
-  const auto make = [&](hid_t dataset, const H5O_token_t&, hid_t type,
-                        const std::string& name) -> Result<MadeDataset> {
+class TakenOver {
+ public:
+  TakenOver(std::string path, std::string fresh, TakeOver how)
+      : path_(std::move(path)), fresh_(std::move(fresh)), how_(how) {}
+
+  /// `keys`: of the new container.
+  Status copy(const std::string& keys) {
+    BENTO_TRY(open(keys));
+    BENTO_TRY(look_for_lost_references());
+    TreeCopy tree(
+        from_.get(), to_.get(),
+        [this](hid_t dataset, const H5O_token_t&, hid_t type, const std::string& name) {
+          return make(dataset, type, name);
+        },
+        [] { return Status{}; }, kViewGroup);
+    tree.set_bring_absent(
+        [this](const H5O_token_t* object, hid_t group, const char* name, hid_t lcpl,
+               const std::string& link) { return bring(object, group, name, lcpl, link); });
+    BENTO_TRY(tree.run());
+    if (tree.dropped_references() > 0)
+      given_up_.push_back(about_dropped_references(tree.dropped_references()) +
+                          ", and are null now");
+    if (H5Fclose(to_.release()) < 0)
+      return fail(Code::kIo, fmt::format("'{}' cannot be completed", fresh_));
+    return {};
+  }
+  [[nodiscard]] std::vector<std::string>& given_up() { return given_up_; }
+
+ private:
+  Status open(const std::string& keys) {
+    BENTO_ASSIGN(const PlistHandle reading, bento_list());
+    BENTO_ASSIGN(const PlistHandle writing, bento_list(keys));
+    BENTO_TRY(allow_all_formats(writing.get()));
+    from_ = open_stock(path_);
+    if (!from_.valid()) return fail(Code::kNotFound, fmt::format("'{}' has no native view", path_));
+    committed_ = FileHandle(H5Fopen(path_.c_str(), H5F_ACC_RDONLY, reading.get()));
+    const PlistHandle creation(H5Pcreate(H5P_FILE_CREATE));
+    const GroupHandle root(H5Gopen2(from_.get(), "/", H5P_DEFAULT));
+    BENTO_TRY(copy_group_properties(root.get(), creation.get()));
+    to_ = FileHandle(H5Fcreate(fresh_.c_str(), H5F_ACC_TRUNC, creation.get(), writing.get()));
+    if (!committed_.valid() || !to_.valid())
+      return fail(Code::kIo, fmt::format("'{}' cannot be copied to '{}'", path_, fresh_));
+    return {};
+  }
+
+  Result<MadeDataset> make(hid_t dataset, hid_t type, const std::string& name) {
     const SpaceHandle space(H5Dget_space(dataset));
     PlistHandle dcpl(H5Dget_create_plist(dataset));
     MadeDataset made;
     made.data_needed = true;
     if (maps_to_our_sources(dcpl.get()) || H5Pget_layout(dcpl.get()) != H5D_VIRTUAL)
-      dcpl = creation_list(committed.get(), name, dataset, space.get());
+      dcpl = creation_list(committed_.get(), name, dataset, space.get());
     else
       made.data_needed = false;  // a virtual dataset of the user's own
     if (H5Pget_external_count(dcpl.get()) > 0) made.data_needed = false;
-    made.dataset = create_unnamed(to.get(), type, space.get(), dcpl.get());
+    made.dataset = create_unnamed(to_.get(), type, space.get(), dcpl.get());
     if (!made.dataset.valid())
       return fail(Code::kInternal, fmt::format("'{}' cannot be made in the new container", name));
     return made;
-  };
-  TreeCopy tree(from.get(), to.get(), make, [] { return Status{}; }, kViewGroup);
-  BENTO_TRY(tree.run());
-  if (H5Fclose(to.release()) < 0)
-    return fail(Code::kIo, fmt::format("'{}' cannot be completed", fresh));
-  return {};
+  }
+
+  /// Gives something up, or says that it would be lost.
+  Status give_up(const std::string& what) {
+    if (how_ == TakeOver::kAnyway) {
+      given_up_.push_back(what);
+      return {};
+    }
+    return fail(Code::kUnsupported,
+                fmt::format("'{}': {}. 'h5bento view take-over --force' gives that up; 'h5bento "
+                            "view drop' keeps it, and forgets what other programs changed",
+                            path_, what));
+  }
+
+  /// Those that were null in the view already, where nobody counts them any more.
+  Status look_for_lost_references() {
+    for (const std::string& note : read_notes(from_.get()))
+      if (!note.starts_with('\''))  // of no object of its own
+        BENTO_TRY(give_up("of the native view: " + note));
+    return {};
+  }
+
+  /// An object that the view has no place for comes from what is committed.
+  Status bring(const H5O_token_t* object, hid_t group, const char* name, hid_t lcpl,
+               const std::string& path) {
+    const QuietErrors quiet;
+    if (object != nullptr && bring_object(*object, group, name, lcpl)) return {};
+    const std::string why = object != nullptr ? innermost_error() : "the view does not tell which";
+    return give_up(
+        fmt::format("'{}' stands for an object that is not in the native view, and "
+                    "cannot be copied from what is committed ({})",
+                    path, why));
+  }
+  bool bring_object(const H5O_token_t& object, hid_t group, const char* name, hid_t lcpl) {
+    const std::string token(reinterpret_cast<const char*>(&object), sizeof object);
+    if (const auto known = brought_.find(token); known != brought_.end()) {
+      const ObjectHandle first(H5Oopen_by_token(to_.get(), known->second));
+      return first.valid() && H5Olink(first.get(), group, name, lcpl, H5P_DEFAULT) >= 0;
+    }
+    const ObjectHandle from(H5Oopen_by_token(committed_.get(), object));
+    const PlistHandle how(H5Pcreate(H5P_OBJECT_COPY));
+    H5O_info2_t made{};
+    if (!from.valid() || H5Pset_copy_object(how.get(), H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG) < 0 ||
+        H5Ocopy(from.get(), ".", group, name, how.get(), lcpl) < 0 ||
+        H5Oget_info_by_name3(group, name, &made, H5O_INFO_BASIC, H5P_DEFAULT) < 0)
+      return false;
+    brought_.emplace(token, made.token);
+    return true;
+  }
+
+  std::string path_;
+  std::string fresh_;
+  TakeOver how_;
+  FileHandle from_;  ///< the view
+  FileHandle committed_;
+  FileHandle to_;
+  std::map<std::string, H5O_token_t> brought_;  ///< tokens in committed_ and in to_
+  std::vector<std::string> given_up_;
+};
+
+/// Is what the name leads to still the container that was locked?
+Status check_same_file(const Container& container, const std::string& name) {
+  const auto now = open_posix_file(name, OpenMode::kRead);
+  const auto identity = now ? file_identity(**now) : fail(now.error());
+  if (identity && *identity == container.identity()) return {};
+  return fail(Code::kBusy, fmt::format("'{}' was renamed or replaced by another program meanwhile, "
+                                       "and stays as it is now",
+                                       name));
 }
 
 Status verify_visible_data(Container& container) {
@@ -199,6 +281,22 @@ Result<std::vector<std::string>> drop_edited_view(const std::string& path,
 
 namespace {
 
+/// The copy gets name, permissions and SION's name of the container.
+Status put_in_place(const Container& container, const std::string& fresh, const std::string& old) {
+  {
+    BENTO_ASSIGN(const auto replaced, open_posix_file(old, OpenMode::kRead));
+    BENTO_ASSIGN(const std::string known_as, name_in(*replaced));
+    BENTO_ASSIGN(const auto copy, open_posix_file(fresh, OpenMode::kReadWrite));
+    BENTO_TRY(call_container(*copy, known_as));
+    take_permissions_of(old, copy->descriptor());
+    BENTO_TRY(copy->close());
+  }
+  BENTO_TRY(check_same_file(container, old));
+  if (std::rename(fresh.c_str(), old.c_str()) != 0)
+    return fail(os_error(errno, "renaming to", old));
+  return {};
+}
+
 /// By all that belongs to the view: a reader looks at its superblock only.
 Result<bool> changed_by_others(const std::string& path) {
   BENTO_ASSIGN(const auto readable,
@@ -225,7 +323,7 @@ Status check_view_is_newest(const std::string& path) {
 
 }  // namespace
 
-Status take_over_view(const std::string& path, TakeOver how) {
+Result<std::vector<std::string>> take_over_view(const std::string& path, TakeOver how) {
   if (is_joined_container(path))
     return fail(
         Code::kUnsupported,
@@ -251,22 +349,28 @@ Status take_over_view(const std::string& path, TakeOver how) {
   BENTO_ASSIGN(const auto parts,
                parts_to_remove(container->names(), container->root(), true, &open_posix_file));
   const std::string fresh = old + ".taken-over";
-  BENTO_TRY(make_private(fresh));
-  auto copied = copy_tree(path, fresh);
-  if (!copied) {
-    (void)std::remove(fresh.c_str());
-    return copied;
+  if (Status made = make_private_file(fresh); !made) {
+    if (made.error().code != Code::kExists) return fail(std::move(made).error());
+    return fail(Code::kExists,
+                fmt::format("'{}' is there already: another take-over is making it, or one was "
+                            "ended and left it; remove it if none runs",
+                            fresh));
   }
-  BENTO_ASSIGN(const auto copy, open_posix_file(fresh, OpenMode::kReadWrite));
-  take_permissions_of(old, copy->descriptor());
-  BENTO_TRY(copy->close());
-  if (std::rename(fresh.c_str(), old.c_str()) != 0) {
-    const int problem = errno;
+  const bool md5 = container->root().record_hash() == fti::HashKind::kMd5;
+  std::vector<std::string> given_up;
+  Status done;
+  {
+    TakenOver taken(path, fresh, how);
+    done = taken.copy(md5 ? "checksum=md5" : "");
+    given_up = std::move(taken.given_up());
+  }
+  if (done) done = put_in_place(*container, fresh, old);
+  if (!done) {
     (void)std::remove(fresh.c_str());
-    return fail(os_error(problem, "renaming to", old));
+    return fail(std::move(done).error());
   }
   for (const auto& part : parts) (void)std::remove(part.c_str());
-  return {};
+  return given_up;
 }
 
 }  // namespace bento::vol

@@ -57,9 +57,13 @@ enum class TakeOver {
 
 /// Makes what stock HDF5 sees now the content of the container: a new container is written beside
 /// the old one (same name with ".taken-over") and renamed over it. Layouts and filters are those of
-/// the committed datasets of the same path; steps before are gone. Errors: kNotFound (no view),
-/// kInvalidArgument (not changed), kUnsupported (there are newer commits than the view shows), kIo,
+/// the committed datasets of the same path; datasets that the view has no place for are copied from
+/// what is committed, but for references in them, which become null; steps before are gone. Returns
+/// what else was given up. Errors: kNotFound (no view), kInvalidArgument (not changed),
+/// kUnsupported (there are newer commits than the view shows, or the view lacks something that
+/// cannot be copied; not with kAnyway), kBusy (the name leads to another file meanwhile), kIo,
 /// kInternal; the old container is then as it was.
-Status take_over_view(const std::string& path, TakeOver how = TakeOver::kIfChanged);
+Result<std::vector<std::string>> take_over_view(const std::string& path,
+                                                TakeOver how = TakeOver::kIfChanged);
 
 }  // namespace bento::vol

@@ -3,6 +3,7 @@
 // What a user can keep of another one's permissions. That of who can keep all: permissions.py.
 #include "core/io/permissions.hpp"
 
+#include <array>
 #include <vector>
 
 #include <fcntl.h>
@@ -20,19 +21,21 @@ namespace {
 
 constexpr gid_t kGroup = 12345;
 constexpr uid_t kNobody = 65534;
-constexpr unsigned char kAll[] = {0xFF, 0xFF, 0xFF, 0xFF};  // NOLINT(*-avoid-c-arrays)
+constexpr std::array<unsigned char, 4> kAll{0xFF, 0xFF, 0xFF, 0xFF};
+constexpr std::array<unsigned char, 4> kNamed{0xE8, 0x03, 0, 0};
 
 struct Entry {
   unsigned char tag;
   unsigned char permissions;
 };
 
-/// Each entry for whoever has its tag; named users and groups are number -1.
+/// Each entry for whoever has its tag; a named user is number 1000.
 std::vector<unsigned char> list_of(std::initializer_list<Entry> entries) {
   std::vector<unsigned char> list{2, 0, 0, 0};
   for (const auto& [tag, permissions] : entries) {
     list.insert(list.end(), {tag, 0, permissions, 0});
-    list.insert(list.end(), std::begin(kAll), std::end(kAll));
+    const auto& who = tag == 2 ? kNamed : kAll;
+    list.insert(list.end(), std::begin(who), std::end(who));
   }
   return list;
 }
@@ -88,7 +91,29 @@ TEST_CASE("permissions: nobody gets more where the list cannot be kept", "[core]
   if (::fsetxattr(from, "system.posix_acl_access", list.data(), list.size(), 0) != 0)
     SKIP("the file system has no access control lists");
   CHECK(taken_by_nobody(from, folder / "to") == 0600);
+  ::unlink((folder / "to").c_str());
+  // A user and the group may write by their entries, but the most that any of them has is reading.
+  const auto masked = list_of({{1, 6}, {2, 6}, {4, 6}, {0x10, 4}, {0x20, 6}});
+  REQUIRE(::fsetxattr(from, "system.posix_acl_access", masked.data(), masked.size(), 0) == 0);
+  CHECK(taken_by_nobody(from, folder / "to") == 0604);
   ::close(from);
+}
+
+TEST_CASE("permissions: a private file is private whatever umask and folder say", "[core]") {
+  const test::Scratch folder;
+  const auto given = list_of({{1, 7}, {2, 7}, {4, 7}, {0x10, 7}, {0x20, 7}});
+  (void)::setxattr((folder / "").c_str(), "system.posix_acl_default", given.data(), given.size(),
+                   0);  // where there are lists
+  const mode_t before = ::umask(0);
+  const Status made = make_private_file(folder / "private");
+  const Status again = make_private_file(folder / "private");
+  ::umask(before);
+  REQUIRE(made);
+  REQUIRE_FALSE(again);
+  CHECK(again.error().code == Code::kExists);
+  struct stat about{};
+  REQUIRE(::stat((folder / "private").c_str(), &about) == 0);
+  CHECK((about.st_mode & 0777) == 0600);
 }
 
 }  // namespace

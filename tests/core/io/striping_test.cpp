@@ -38,7 +38,7 @@ struct FakeLustre {
 
   StripingCalls calls() {
     return {[](const std::string&) { return true; },
-            [this](const std::string& path, int flags) {
+            [this](const std::string& path, int flags, unsigned) {
               const int fd = ::open(path.c_str(), flags & ~(O_ASYNC | O_NOCTTY), 0666);
               if (fd < 0) return fd;
               delayed = (flags & (O_ASYNC | O_NOCTTY)) == (O_ASYNC | O_NOCTTY);
