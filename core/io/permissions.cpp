@@ -2,8 +2,6 @@
 // SPDX-FileCopyrightText: The h5bento developers
 #include "core/io/permissions.hpp"
 
-#include "core/io/posix_file.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,6 +12,8 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
+
+#include "core/io/file.hpp"
 
 namespace bento {
 

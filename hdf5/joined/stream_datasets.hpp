@@ -20,7 +20,6 @@
 
 namespace bento::vol {
 
-/// One chunk of a dataset, as it is stored in the stream.
 class StreamDatasets {
  public:
   /// `view` is that of the physical file which holds the stream, `to` the HDF5 file it makes, and
