@@ -40,6 +40,16 @@ bool leads_to(const std::string& name, int descriptor) {
          are_one(named, opened);
 }
 
+Status check_not_replaced(const std::string& name,
+                          const std::pair<std::uint64_t, std::uint64_t>& identity) {
+  struct stat named{};
+  if (::stat(name.c_str(), &named) == 0 && std::pair(named.st_dev, named.st_ino) == identity)
+    return {};
+  return fail(Code::kBusy, "'" + name +
+                               "' was renamed or replaced by another program meanwhile, and stays "
+                               "as it is now");
+}
+
 bool lead_to_one_file(const std::string& one, const std::string& other) {
   struct stat first{};
   struct stat second{};

@@ -21,6 +21,10 @@ Result<std::pair<std::uint64_t, std::uint64_t>> file_identity(const File& file);
 
 /// Does the name lead to this open file? False where there is none.
 bool leads_to(const std::string& name, int descriptor);
+/// Does the name lead to the file with this file_identity()? Errors: kBusy, if it does not any
+/// more.
+Status check_not_replaced(const std::string& name,
+                          const std::pair<std::uint64_t, std::uint64_t>& identity);
 /// Do both names lead to one file? False where there is none, for both.
 bool lead_to_one_file(const std::string& one, const std::string& other);
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -19,6 +20,8 @@ namespace bento {
 namespace {
 
 constexpr unsigned kTries = 100;
+/// Of the file's name, in the hidden one: together they stay below what file systems take (255).
+constexpr std::size_t kMostOfName = 200;
 
 std::string folder_of(const std::string& path) {
   const auto slash = path.find_last_of('/');
@@ -35,7 +38,8 @@ tl::unexpected<Error> is_there(const std::string& path) {
 // Beside the file, so that it can be renamed; hidden, as something that nobody should pick up.
 std::string NewFile::hidden_name(unsigned number) const {
   const auto slash = path_.find_last_of('/');
-  const std::string name = slash == std::string::npos ? path_ : path_.substr(slash + 1);
+  std::string name = slash == std::string::npos ? path_ : path_.substr(slash + 1);
+  name.resize(std::min(name.size(), kMostOfName));
   return fmt::format("{}/.{}.{}-{}.unfinished", folder_of(path_), name, ::getpid(), number);
 }
 
@@ -95,8 +99,14 @@ Status NewFile::link() {
   return fail(os_error(EEXIST, "naming of", path_));
 }
 
-Status NewFile::publish() {
+Status NewFile::complete() {
   BENTO_TRY(file_->sync());
+  complete_ = true;
+  return {};
+}
+
+Status NewFile::publish() {
+  if (!complete_) BENTO_TRY(complete());
   const bool nameless = hidden_.empty();
   if (nameless) BENTO_TRY(link());
   if (!hidden_.empty()) {

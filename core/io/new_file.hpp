@@ -25,8 +25,11 @@ class NewFile {
 
   /// Errors of it name the path that the file will have.
   [[nodiscard]] File& file() { return *file_; }
-  /// Syncs it, gives it its name, and syncs the folder. Errors: kExists (somebody was faster),
-  /// kNoSpace, kIo.
+  /// Syncs it, which may take long: what is asked about its name is asked after that. Nothing is
+  /// written to it any more. Errors: kNoSpace, kIo.
+  Status complete();
+  /// Gives it its name, after complete(), and syncs the folder. Errors: kExists (somebody was
+  /// faster), kNoSpace, kIo; and those of complete() if that was not called.
   Status publish();
 
  private:
@@ -37,6 +40,7 @@ class NewFile {
   std::string path_;
   bool replace_;
   std::string hidden_;  ///< its name so far; empty: it has none
+  bool complete_ = false;
   std::unique_ptr<File> file_;
 };
 

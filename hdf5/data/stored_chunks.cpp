@@ -6,7 +6,6 @@
 #include <array>
 #include <optional>
 
-#include "core/geometry/box.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/quiet_errors.hpp"
@@ -32,27 +31,24 @@ int note_chunk(const hsize_t* offset, unsigned mask, haddr_t address, hsize_t by
 
 /// The dimensions of a dataset, counted in chunks.
 struct Grid {
-  std::vector<hsize_t> chunk;
+  Dims chunk;
   std::vector<hsize_t> most;  ///< chunks in each dimension; 0: no limit
   unsigned unlimited = 0;     ///< if one dimension is: which
 };
 
 /// Nothing if the first dimension is the only unlimited one, or not exactly one is.
 Result<std::optional<Grid>> grid_with_late_growth(hid_t dataset, unsigned rank) {
-  std::array<hsize_t, kMaxRank> chunk{};
   std::array<hsize_t, kMaxRank> limit{};
   const SpaceHandle space(H5Dget_space(dataset));
   const PlistHandle list(H5Dget_create_plist(dataset));
-  if (H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) != static_cast<int>(rank) ||
-      H5Pget_chunk(list.get(), static_cast<int>(chunk.size()), chunk.data()) !=
-          static_cast<int>(rank))
-    return fail(Code::kInternal, "the shape of a dataset's chunks is unreadable");
+  if (H5Sget_simple_extent_dims(space.get(), nullptr, limit.data()) != static_cast<int>(rank))
+    return fail(Code::kInternal, "the limits of a dataset's extent are unreadable");
   Grid grid;
+  BENTO_ASSIGN(grid.chunk, chunk_shape(list.get(), rank));
   unsigned unlimited = 0;
   for (unsigned d = 0; d < rank; ++d) {
     const bool ends = limit[d] != H5S_UNLIMITED;
-    grid.chunk.push_back(chunk[d]);
-    grid.most.push_back(ends ? (limit[d] + chunk[d] - 1) / chunk[d] : 0);
+    grid.most.push_back(ends ? (limit[d] + grid.chunk[d] - 1) / grid.chunk[d] : 0);
     if (ends) continue;
     ++unlimited;
     grid.unlimited = d;
@@ -80,6 +76,15 @@ bool is_there(hid_t dataset, const StoredChunk& chunk) {
 }
 
 }  // namespace
+
+Result<Dims> chunk_shape(hid_t dcpl, unsigned rank) {
+  std::array<hsize_t, kMaxRank> sizes{};
+  if (H5Pget_chunk(dcpl, static_cast<int>(sizes.size()), sizes.data()) != static_cast<int>(rank))
+    return fail(Code::kInternal, "the shape of a dataset's chunks is unreadable");
+  Dims shape(rank);
+  for (unsigned d = 0; d < rank; ++d) shape[d] = sizes[d];
+  return shape;
+}
 
 // Of a library that tells the right places, and of the formats of which this one does, the others
 // are not there: some chunk of them lies where nothing is.

@@ -15,8 +15,13 @@
 #include <hdf5.h>
 
 #include "core/base/error.hpp"
+#include "core/geometry/box.hpp"
 
 namespace bento::vol {
+
+/// Elements of a chunk in each dimension, as the creation properties of a dataset of this `rank`
+/// say. Errors: kInternal.
+Result<Dims> chunk_shape(hid_t dcpl, unsigned rank);
 
 struct StoredChunk {
   std::vector<hsize_t> offset;  ///< of its first element, per dimension

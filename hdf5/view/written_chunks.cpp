@@ -52,17 +52,12 @@ namespace {
 
 /// What is there, in row-major order.
 Result<Found> find_chunks(hid_t dataset, hid_t dcpl, unsigned rank) {
-  std::array<hsize_t, kMaxRank> sizes{};
   Found found;
   found.rank = rank;
-  if (H5Pget_chunk(dcpl, static_cast<int>(sizes.size()), sizes.data()) !=
-      static_cast<int>(found.rank))
-    return fail(Code::kInternal, "the shape of a dataset's chunks is unreadable");
+  BENTO_ASSIGN(found.chunk, chunk_shape(dcpl, rank));
   BENTO_ASSIGN(const auto chunks, stored_chunks(dataset));
   for (const StoredChunk& chunk : chunks)
     found.origins.emplace_back(chunk.offset.begin(), chunk.offset.end());
-  found.chunk = Dims(found.rank);
-  for (unsigned d = 0; d < found.rank; ++d) found.chunk[d] = sizes[d];
   std::ranges::sort(found.origins);
   return found;
 }

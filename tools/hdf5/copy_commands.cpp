@@ -42,13 +42,17 @@ struct Options {
   bool drop_steps = false;
 };
 
+/// Of a file's name, in a hidden one: together they stay below what file systems take (255).
+constexpr std::size_t kMostOfName = 200;
+
 /// A container under a hidden name that goes if it is not published.
 class Unfinished {
  public:
   explicit Unfinished(const std::string& path) : path_(path) {
     const std::filesystem::path whole(path);
-    hidden_ = (whole.parent_path() /
-               fmt::format(".{}.{}.unfinished", whole.filename().string(), ::getpid()))
+    hidden_ = (whole.parent_path() / fmt::format(".{}.{}.unfinished",
+                                                 whole.filename().string().substr(0, kMostOfName),
+                                                 ::getpid()))
                   .string();
     removed_.emplace(hidden_);
   }
@@ -182,11 +186,8 @@ Result<ExitStatus> run_import(Output& out, const Options& options) {
 
 /// Is the locked file what the name leads to, and not older than what a cache holds?
 Status check_newest_and_named(const std::string& path, const File& locked) {
-  if (!leads_to(path, locked.descriptor()))
-    return fail(Code::kBusy,
-                fmt::format("'{}' was renamed or replaced by another program meanwhile, and stays "
-                            "as it is now",
-                            path));
+  BENTO_ASSIGN(const auto identity, file_identity(locked));
+  BENTO_TRY(check_not_replaced(path, identity));
   BENTO_ASSIGN(const auto newer, transfer::newest_copy(path));
   if (!newer) return {};
   return fail(Code::kBusy,

@@ -73,7 +73,7 @@ Result<ExitStatus> export_hdf5(Output& out, const Options& options) {
     Progress progress("export", made->data_bytes(), out.json());
     BENTO_TRY(made->write_data([&progress](std::uint64_t bytes) { progress.add(bytes); }));
   }
-  BENTO_TRY(target->file().sync());  // may take long, so the look at the old file comes after it
+  BENTO_TRY(target->complete());
   BENTO_TRY(replaced.check_unchanged());
   BENTO_TRY(target->publish());
   BENTO_TRY(replaced.settle());

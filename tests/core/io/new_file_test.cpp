@@ -92,6 +92,18 @@ TEST_CASE("new file: what is there stays, unless it shall be replaced", "[io]") 
   CHECK(folder.entries() == 1);
 }
 
+TEST_CASE("new file: its name may be as long as the file system takes", "[io]") {
+  const Folder folder;
+  const std::string name(255, 'n');
+  for (const bool replace : {false, true}) {
+    CAPTURE(replace);
+    auto made = NewFile::create(folder.file(name.c_str()), replace);
+    REQUIRE(made);
+    CHECK((*made)->publish());
+  }
+  CHECK(folder.entries() == 1);
+}
+
 TEST_CASE("new file: a folder or a pipe in its place, and no folder for it, are errors", "[io]") {
   const Folder folder;
   fs::create_directory(folder.path / "x");
