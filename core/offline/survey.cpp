@@ -121,10 +121,13 @@ Result<Survey> Survey::open(const std::string& path, const FileOpener& opener) {
     looked = survey.look();
     if (looked && survey.problems_.empty() && survey.view() != ViewState::kEdited) break;
     // A writer may have gone on, and written over what the root of a moment ago refers to, or given
-    // it another view.
+    // it another view; or both copies of the root, when one of them had been read.
     if (!survey.first_) break;
     BENTO_ASSIGN(const Probe now, probe(*survey.first_));
-    if (now.kind != FileKind::kContainer || now.root.sequence == survey.root_.sequence) break;
+    const bool same =
+        now.kind != FileKind::kContainer ||
+        (now.root.sequence == survey.root_.sequence && now.mirrored == survey.root_is_mirrored_);
+    if (same) break;
   }
   BENTO_TRY(std::move(looked));
   return survey;
@@ -136,6 +139,7 @@ Status Survey::look() {
   if (seen.kind != FileKind::kContainer)
     return fail(Code::kBusy, fmt::format("'{}' was replaced while it was read", path_));
   root_ = seen.root;
+  root_is_mirrored_ = seen.mirrored;
   BENTO_TRY(refuse_joined(path_, root_));
   names_ = ContainerNames::of(*first_);
   BENTO_ASSIGN(plan_, ContainerPlan::of(root_.groups, root_.fs_block));
@@ -147,7 +151,7 @@ Status Survey::look() {
   look_at_files();
   look_at_view();
   if (!committed()) return {};
-  if (!seen.mirrored && writing_ != Writing::kNow)
+  if (!root_is_mirrored_ && writing_ != Writing::kNow)
     problem("only one of the two copies of the root is whole; 'h5bento repair' writes both");
   Catalogue catalogue(*first_, plan_.file(0));
   const auto read = [&]() -> Status {

@@ -121,6 +121,7 @@ class Survey {
   FileOpener opener_;
   std::unique_ptr<File> first_;
   Root root_;
+  bool root_is_mirrored_ = false;  ///< both its copies are whole
   ContainerPlan plan_;
   ContainerNames names_;
   std::vector<SurveyedFile> files_;
