@@ -30,7 +30,9 @@ Container::Container(std::string path, bool writable, ContainerOptions options,
              static_cast<std::uint32_t>(comm_->size())),
       failures_(state_.path),
       files_(state_, failures_),
-      stream_(state_.index, my_rank(), state_.options.stream, state_.options.logical_limit),
+      stream_(
+          state_.index, my_rank(), state_.options.stream, state_.options.logical_limit,
+          [this](DatasetNumber dataset, const Box& box) { return count_written(dataset, box); }),
       reader_(
           [this](std::uint32_t writer) -> Result<RecordReader::Source> {
             const ContainerPlan& plan = state_.plan;

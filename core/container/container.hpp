@@ -158,6 +158,14 @@ class Container {
   /// elements are in `stored` as docs/format.md, "Variable-length records", says.
   Status write_variable(DatasetNumber dataset, const Box& box, std::span<const std::byte> stored,
                         const WrittenMembers* written = nullptr);
+  /// It would be worth while to say what a reader gets of a dataset where nobody has written: small
+  /// pieces with gaps between them may then be stored together. Task-local.
+  [[nodiscard]] bool asks_unwritten(DatasetNumber dataset) const {
+    return stream_.asks_unwritten(dataset);
+  }
+  void note_unwritten(DatasetNumber dataset, UnwrittenElements what) {
+    stream_.note_unwritten(dataset, std::move(what));
+  }
   /// Are whole datasets to be aligned in the file (StreamOptions::whole_datasets)?
   [[nodiscard]] bool aligns() const { return state_.options.stream.whole_datasets.multiple > 1; }
   /// Records of this dataset that have so many bytes are all of it. Task-local.
@@ -364,6 +372,9 @@ class Container {
                        const FromFile& from_file);
   // container_gaps.cpp
   Status fill_gaps(const std::set<DatasetNumber>& datasets);
+  /// How many elements of a box anybody has written; more where older steps have some there. Of a
+  /// rank that is alone. Errors: as find().
+  Result<std::uint64_t> count_written(DatasetNumber dataset, const Box& box);
   // container_merge.cpp
   [[nodiscard]] bool merges_small_records() const;
   void merge_small_records();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
-/// Selections of many small boxes, written as the box around them while no other rank writes there.
+/// Selections of many small boxes, written as the box around them while no other rank writes there;
+/// and what must not lie between small records that are stored as one.
 #include "core/container/container.hpp"
 
 namespace bento {
@@ -42,6 +43,20 @@ Status Container::fill_gaps(const std::set<DatasetNumber>& datasets) {
   shared_datasets_.insert(datasets.begin(), datasets.end());
   return stream_.write_without_gaps(
       datasets, [this](const Record& record) { return reader_.read_stored(record); });
+}
+
+// Asked while records go out, which must not hide any: so not by find().
+Result<std::uint64_t> Container::count_written(DatasetNumber dataset, const Box& box) {
+  const std::uint64_t all = box.elements();
+  if (state_.root.index.bytes != 0) {
+    BENTO_ASSIGN(CommittedIndex* const older, committed());
+    BENTO_ASSIGN(const RecordLookup found, older->find(dataset, box));
+    if (!found.pieces.empty()) return all;
+  }
+  BENTO_ASSIGN(const Lookup found, state_.index.find(dataset, box));
+  std::uint64_t unwritten = 0;
+  for (const Box& hole : found.uncovered) unwritten += hole.elements();
+  return all - unwritten;
 }
 
 }  // namespace bento

@@ -56,8 +56,6 @@ class Joining {
     left_.resize(kept);
   }
 
-  [[nodiscard]] bool joined() const { return left_.size() < part_of_.size(); }
-
   JoinedBoxes result() {
     JoinedBoxes out;
     out.box_of.resize(part_of_.size());
@@ -142,11 +140,10 @@ class Joining {
 
 std::optional<JoinedBoxes> join_boxes(std::span<const std::uint64_t> corners, unsigned rank,
                                       std::uint64_t most_elements) {
-  if (rank == 0 || corners.size() < std::size_t{4} * rank) return std::nullopt;
+  if (rank == 0 || corners.empty()) return std::nullopt;
   Joining joining(corners, rank);
   if (!joining.are_disjoint()) return std::nullopt;
   for (unsigned d = rank; d-- > 0;) joining.join_along(d, most_elements);
-  if (!joining.joined()) return std::nullopt;
   return joining.result();
 }
 

@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The h5bento developers
 /// \file
 /// Programs that write rows of several datasets in turns, or points in any order, leave a record
-/// for each of them. What still waits in memory is joined when it goes out.
+/// for each of them. What still waits in memory is joined when it goes out. So are pieces with
+/// small gaps between them, with what a reader would get there.
 #include <algorithm>
 #include <map>
 
@@ -13,13 +14,17 @@
 namespace bento {
 
 namespace {
-/// Of a dataset with fewer records here there is little to gain.
-constexpr std::uint64_t kFewest = 8;
 /// What is joined is copied. Before the layout is fixed it may be much.
 constexpr std::uint64_t kMostCopied = 64u << 20;
+/// What a record costs beside its elements, in bytes that could be stored instead: a header, an
+/// entry in the index, a look-up for each reader.
+constexpr std::uint64_t kCostOfRecord = 2048;
+/// Elements of gaps that are stored for each one that was written.
+constexpr std::uint64_t kMostAround = 16;
 }  // namespace
 
-RecordBuffer::JoinedRecords RecordBuffer::join(std::uint64_t most_bytes) const {
+RecordBuffer::JoinedRecords RecordBuffer::join(std::uint64_t most_bytes,
+                                               const CountWritten& written) const {
   JoinedRecords out;
   if (entries_.size() < kFewest || buffer_.size() > kMostCopied) return out;
   std::map<DatasetNumber, std::vector<std::size_t>> many;
@@ -29,7 +34,7 @@ RecordBuffer::JoinedRecords RecordBuffer::join(std::uint64_t most_bytes) const {
     const std::uint64_t* const held = held_.find(dataset);
     if (held != nullptr && *held >= kFewest) many[dataset].push_back(i);
   }
-  for (const auto& [dataset, entries] : many) join_dataset(entries, most_bytes, out);
+  for (const auto& [dataset, entries] : many) join_dataset(entries, most_bytes, written, out);
   return out;
 }
 
@@ -37,7 +42,7 @@ RecordBuffer::JoinedRecords RecordBuffer::join(std::uint64_t most_bytes) const {
 // be later than some of a joined record and earlier than the rest. A large record is worth its own
 // place. What an extent has cut would be seen again in a record that is later than the cut.
 void RecordBuffer::join_dataset(const std::vector<std::size_t>& entries, std::uint64_t most_bytes,
-                                JoinedRecords& out) const {
+                                const CountWritten& written, JoinedRecords& out) const {
   const auto& [dataset, first] = entries_[entries.front()].slot;
   const DatasetDeclaration& declared = *index_.find(dataset);
   const std::uint64_t element_bytes = entries_[entries.front()].element_bytes;
@@ -50,15 +55,18 @@ void RecordBuffer::join_dataset(const std::vector<std::size_t>& entries, std::ui
         entry.slot.position != first + i || !index_.sees_all_of(dataset, first + i))
       return;
   }
-  const bool alone = board_ == nullptr && !keep_times_;
   const std::uint64_t most = most_bytes / element_bytes;
-  for (Joined& joined : alone ? join_in_any_order(entries, most) : join_in_turn(entries, most)) {
+  for (Joined& joined :
+       alone() ? join_in_any_order(entries, most, written) : join_in_turn(entries, most)) {
     if (joined.parts.size() < 2) continue;
     Record& record = joined.record;
     record.stored_bytes = record.box.elements() * element_bytes;
     joined.element_bytes = element_bytes;
     joined.offset = out.data.size();
     out.data.resize(out.data.size() + static_cast<std::size_t>(record.stored_bytes));
+    if (joined.around)
+      fill_box(record.box, record.box, out.data.data() + joined.offset,
+               unwritten_.find(dataset)->value);
     for (const std::size_t at : joined.parts) {
       const Box part = box_of(entries_[at].slot);
       copy_box(part, part, data_of(entries_[at]).data(), record.box,
@@ -77,21 +85,43 @@ Box RecordBuffer::box_of(const RecordSlot& slot) const {
 
 // They do not overlap, so it does not matter which of them was later.
 std::vector<RecordBuffer::Joined> RecordBuffer::join_in_any_order(
-    const std::vector<std::size_t>& entries, std::uint64_t most_elements) const {
+    const std::vector<std::size_t>& entries, std::uint64_t most_elements,
+    const CountWritten& written) const {
   const auto& [dataset, first] = entries_[entries.front()].slot;
   const unsigned rank = index_.find(dataset)->rank;
   const auto corners = index_.visible_corners(dataset).subspan(first * 2 * rank);
   auto found = join_boxes(corners, rank, most_elements);
   if (!found) return {};
+  join_over_gaps(dataset, most_elements, written, *found);
+  if (found->boxes.size() == entries.size()) return {};
+  std::vector<std::uint64_t> elements(found->boxes.size());
   std::vector<Joined> all(found->boxes.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Joined& joined = all[found->box_of[i]];
+    elements[found->box_of[i]] += box_of(entries_[entries[i]].slot).elements();
     if (joined.parts.empty()) joined.record = index_.record(dataset, first + i);
     joined.record.order = std::max(joined.record.order, index_.order(dataset, first + i));
     joined.parts.push_back(entries[i]);
   }
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].record.box = std::move(found->boxes[i]);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].record.box = std::move(found->boxes[i]);
+    if (all[i].record.box.elements() > elements[i]) all[i].around = unwritten_.find(dataset)->range;
+  }
   return all;
+}
+
+void RecordBuffer::join_over_gaps(DatasetNumber dataset, std::uint64_t most_elements,
+                                  const CountWritten& written, JoinedBoxes& boxes) const {
+  const UnwrittenElements* const unwritten = unwritten_.find(dataset);
+  if (unwritten == nullptr || unwritten->value.empty()) return;
+  const std::uint64_t element_bytes = unwritten->value.size();
+  const std::uint64_t around = std::min(kMostAround, kMostCopied / buffer_.size());
+  bento::join_over_gaps(boxes,
+                        {unwritten->most, kCostOfRecord / element_bytes, around, most_elements},
+                        [&](const Box& box, std::uint64_t elements) {
+                          const auto counted = written(dataset, box);
+                          return counted && *counted == elements;
+                        });
 }
 
 // Each is later than the one before, as in a record that grows: other ranks may have written the
@@ -131,7 +161,7 @@ Status StreamWriter::flush_joined() {
   if (rewrote_ || !gaps_.empty()) return {};
   RecordBuffer::JoinedRecords joined;
   (void)guarded([&]() -> Status {
-    joined = buffer_.join(kLongestGrownBytes);
+    joined = buffer_.join(kLongestGrownBytes, count_written_);
     return {};
   });
   if (joined.records.empty()) return {};
@@ -183,6 +213,7 @@ Status StreamWriter::settle_joined(const RecordBuffer::Joined& joined, std::vect
   const auto others = std::span(joined.parts).subspan(1);
   ValueRange range = range_of(first.slot);
   for (const std::size_t at : others) range = range.joined(range_of(entries[at].slot));
+  if (joined.around) range = range.joined(*joined.around);
   note_range(first.slot, range);
   if (board_ != nullptr) {
     board_->joined(first.number, joined.record.box, joined.times);

@@ -125,6 +125,7 @@ RecordBuffer::Entry* RecordBuffer::grow(const Record& record, std::span<const st
   Entry* const found = may_grow(record.dataset);
   if (found == nullptr || found->bytes > longest_ - data.size()) return nullptr;
   Entry& last = *found;
+  if (keeps_places_ && !fits_behind(last, data.size())) return nullptr;
   const auto along = index_.joins(last.slot.position, record);
   if (!along) return nullptr;
   growing_ = false;  // if this throws, it ends here
@@ -149,15 +150,15 @@ RecordBuffer::Entry* RecordBuffer::grow(const Record& record, std::span<const st
   return found;
 }
 
+bool RecordBuffer::fits_behind(const Entry& entry, std::size_t bytes) const {
+  const bool at_end = entry.room == 0 && entry.offset + entry.bytes == buffer_.size();
+  return !alone() || at_end || entry.room >= bytes;
+}
+
 // A record that cannot become longer where it is gets as much room elsewhere as it has bytes, so
 // that each of its bytes is moved few times however many pieces it is made of.
 void RecordBuffer::put_behind(Entry& entry, std::span<const std::byte> data) {
-  const std::uint64_t end = entry.offset + entry.bytes;
-  if (!alone() || (entry.room == 0 && end == buffer_.size())) {
-    buffer_.append(data);
-    return;
-  }
-  if (entry.room < data.size()) {
+  if (!fits_behind(entry, data.size())) {
     constexpr std::uint64_t kMostRoom = 512u << 10;
     const std::uint64_t needed = entry.bytes + data.size();
     const std::uint64_t room = std::min(needed, kMostRoom);
@@ -168,7 +169,10 @@ void RecordBuffer::put_behind(Entry& entry, std::span<const std::byte> data) {
     index_.move(dataset, position,
                 {index_.where(dataset, position).task, kBufferedBit | entry.offset});
   }
-  buffer_.overwrite(entry.offset + entry.bytes, data);
+  if (entry.room == 0)
+    buffer_.append(data);
+  else
+    buffer_.overwrite(entry.offset + entry.bytes, data);
 }
 
 bool RecordBuffer::squeeze() {
@@ -293,6 +297,7 @@ const WriteTimes* RecordBuffer::times_of(DatasetNumber dataset, std::size_t posi
 
 void RecordBuffer::forget(DatasetNumber dataset) {
   end_growth();
+  unwritten_.erase(dataset);
   if (!held_.contains(dataset)) return;
   for (const Entry& entry : entries_)
     if (board_ != nullptr && entry.slot.dataset == dataset)
@@ -308,6 +313,7 @@ const std::vector<RecordBuffer::Left>& RecordBuffer::left() {
 
 void RecordBuffer::find_anew() {
   end_growth();
+  keeps_places_ = false;
   by_box_.clear();
   held_.clear();
   grown_.clear();

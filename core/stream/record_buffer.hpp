@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -18,8 +19,10 @@
 #include "core/base/error.hpp"
 #include "core/base/key_table.hpp"
 #include "core/board/gathered_bytes.hpp"
+#include "core/geometry/joined_boxes.hpp"
 #include "core/records/by_number.hpp"
 #include "core/records/index.hpp"
+#include "core/records/unwritten_elements.hpp"
 #include "core/records/write_times.hpp"
 
 namespace bento {
@@ -36,6 +39,9 @@ enum class JoinsWith : std::uint8_t {
   kLast,  ///< it may make the last write's record longer
   kAny,   ///< and what it is part of may be joined with others before that goes out
 };
+
+/// How many elements of a box anybody has written.
+using CountWritten = std::function<Result<std::uint64_t>(DatasetNumber, const Box&)>;
 
 class RecordBuffer {
  public:
@@ -103,6 +109,9 @@ class RecordBuffer {
   bool squeeze();
   /// bytes() after that.
   [[nodiscard]] std::uint64_t squeezed_bytes() const { return held_bytes_; }
+  /// No record is moved to get room from now on, until some of them are in the stream: a write that
+  /// finds no room behind its dataset's record begins one of its own.
+  void keep_places() { keeps_places_ = true; }
 
   /// A record that several which wait here make together.
   struct Joined {
@@ -111,6 +120,8 @@ class RecordBuffer {
     std::uint64_t offset = 0;        ///< of its bytes in JoinedRecords::data
     WriteTimes times;                ///< of its parts, if they are kept
     std::vector<std::size_t> parts;  ///< in entries()
+    /// Of what nobody has written, if some of that lies between them.
+    std::optional<ValueRange> around;
   };
   struct JoinedRecords {
     std::vector<std::byte> data;  ///< one record behind the other
@@ -119,8 +130,18 @@ class RecordBuffer {
   /// Which records that may be joined with any make larger boxes, of up to `most_bytes`. Where only
   /// this rank writes, in whatever order they were written; else those of a dataset each of which
   /// continues the one before, as if it had grown. No record that is in the stream may have become
-  /// later than one that is here.
-  [[nodiscard]] JoinedRecords join(std::uint64_t most_bytes) const;
+  /// later than one that is here. With small gaps between them if note_unwritten() has said what is
+  /// there, and `written` finds nothing else.
+  [[nodiscard]] JoinedRecords join(std::uint64_t most_bytes, const CountWritten& written) const;
+  /// Records of this dataset may be joined over gaps, and note_unwritten() was not called for it.
+  [[nodiscard]] bool asks_unwritten(DatasetNumber dataset) const {
+    if (!alone() || entries_.size() < kFewest) return false;
+    const std::uint64_t* const held = held_.find(dataset);
+    return held != nullptr && *held >= kFewest && !unwritten_.contains(dataset);
+  }
+  void note_unwritten(DatasetNumber dataset, UnwrittenElements what) {
+    unwritten_[dataset] = std::move(what);
+  }
   /// These entries are in the stream now. Errors: as Board::publish().
   Status drop(const std::vector<bool>& these);
 
@@ -162,6 +183,8 @@ class RecordBuffer {
 
  private:
   static constexpr std::uint64_t kBufferedBit = 1ull << 63;
+  /// Of a dataset with fewer records here there is little to gain by joining them.
+  static constexpr std::uint64_t kFewest = 8;
 
   [[nodiscard]] std::uint64_t key_of(const Entry& entry) const;
   /// Has nothing that is here the same box as a record of so many bytes, whatever that is?
@@ -178,15 +201,20 @@ class RecordBuffer {
   void let_grow(std::size_t entry, bool grows);
   /// The record that it made longer; null if there is none.
   Entry* grow(const Record& record, std::span<const std::byte> data);
+  /// Can it become longer by so many bytes where it is?
+  [[nodiscard]] bool fits_behind(const Entry& entry, std::size_t bytes) const;
   void put_behind(Entry& entry, std::span<const std::byte> data);
   Status compact_dataset(DatasetNumber dataset, std::span<const Entry* const> group,
                          std::vector<std::byte>& fresh, std::vector<Entry>& kept);
   void join_dataset(const std::vector<std::size_t>& entries, std::uint64_t most_bytes,
-                    JoinedRecords& out) const;
+                    const CountWritten& written, JoinedRecords& out) const;
   /// What is seen of it, which is all of a record that is joined.
   [[nodiscard]] Box box_of(const RecordSlot& slot) const;
   [[nodiscard]] std::vector<Joined> join_in_any_order(const std::vector<std::size_t>& entries,
-                                                      std::uint64_t most_elements) const;
+                                                      std::uint64_t most_elements,
+                                                      const CountWritten& written) const;
+  void join_over_gaps(DatasetNumber dataset, std::uint64_t most_elements,
+                      const CountWritten& written, JoinedBoxes& boxes) const;
   [[nodiscard]] std::vector<Joined> join_in_turn(const std::vector<std::size_t>& entries,
                                                  std::uint64_t most_elements) const;
   void find_anew();
@@ -199,8 +227,10 @@ class RecordBuffer {
   KeyTable<std::size_t> by_box_;  ///< all of entries_ but the last, which may still grow
   ByNumber<std::uint64_t> held_;  ///< how many records of a dataset are here
   std::uint64_t held_bytes_ = 0;  ///< of all entries, without room
-  bool scattered_ = false;        ///< their bytes do not lie one behind the other
-  ByNumber<std::size_t> last_;    ///< alone(): of a dataset, the entry that may become longer
+  ByNumber<UnwrittenElements> unwritten_;
+  bool scattered_ = false;      ///< their bytes do not lie one behind the other
+  bool keeps_places_ = false;   ///< keep_places()
+  ByNumber<std::size_t> last_;  ///< alone(): of a dataset, the entry that may become longer
   std::map<std::pair<DatasetNumber, std::size_t>, std::size_t> grown_;  ///< entries_ with times
   std::uint64_t compacted_bytes_ = 0;
   std::uint64_t most_grown_ = kNoLimit;

@@ -15,8 +15,9 @@ constexpr std::uint64_t kMostGrownBytes = 1u << 20;
 }  // namespace
 
 StreamWriter::StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
-                           std::uint64_t limit)
+                           std::uint64_t limit, CountWritten count_written)
     : index_(index),
+      count_written_(std::move(count_written)),
       buffer_bytes_(options.buffer_bytes),
       blocks_(writer, options, limit),
       buffer_(index) {}
@@ -76,10 +77,13 @@ Status StreamWriter::add(const Write& write, ByteSource& data, std::uint64_t byt
   return {};
 }
 
-// Much of the buffer may be room of records that grow.
+// Much of the buffer may be room of records that grow. A record that moves leaves a gap as large as
+// itself, so once more than half of the buffer is in use, all of it gets used only if none does.
 Status StreamWriter::make_room(std::uint64_t bytes) {
-  if (buffer_.squeezed_bytes() + bytes <= buffer_bytes_ / 2 && buffer_.squeeze()) return {};
-  return flush();
+  const std::uint64_t needed = buffer_.squeezed_bytes() + bytes;
+  if (needed > buffer_bytes_ || !buffer_.squeeze()) return flush();
+  if (needed > buffer_bytes_ / 2) buffer_.keep_places();
+  return {};
 }
 
 // A rank that has not come to the latest call of all yet sees what was there before it.

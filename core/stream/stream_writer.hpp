@@ -33,9 +33,10 @@ class StreamWriter {
  public:
   using Slot = RecordSlot;
 
-  /// No block of this stream ends beyond file address `limit`.
+  /// No block of this stream ends beyond file address `limit`. `count_written` is asked when
+  /// records are to be joined over gaps.
   StreamWriter(Index& index, std::uint32_t writer, StreamOptions options,
-               std::uint64_t limit = kMaxLogicalBytes);
+               std::uint64_t limit = kMaxLogicalBytes, CountWritten count_written = {});
 
   /// The container's, whatever the options say; before anything is written.
   void set_rules(const StreamRules& rules) { blocks_.set_rules(rules); }
@@ -108,6 +109,14 @@ class StreamWriter {
   /// Writes what records of these datasets with gaps hold as records without any, as late as they
   /// are, in their place. Nothing may be buffered, nor told of. Errors: as write_parts().
   Status write_without_gaps(const std::set<DatasetNumber>& datasets, const ReadRecord& read);
+
+  /// It would be worth while to say what a reader gets of this dataset where nobody has written.
+  [[nodiscard]] bool asks_unwritten(DatasetNumber dataset) const {
+    return buffer_.asks_unwritten(dataset);
+  }
+  void note_unwritten(DatasetNumber dataset, UnwrittenElements what) {
+    buffer_.note_unwritten(dataset, std::move(what));
+  }
 
   /// Plain records of this dataset that have so many bytes are all of it; they are aligned as the
   /// options say (StreamOptions::whole_datasets).
@@ -228,6 +237,7 @@ class StreamWriter {
   void note_range(const Slot& slot, const ValueRange& range);
 
   Index& index_;
+  CountWritten count_written_;
   std::uint64_t buffer_bytes_;  ///< StreamOptions
   BlockWriter blocks_;
   RecordBuffer buffer_;

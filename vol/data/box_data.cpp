@@ -8,6 +8,7 @@
 
 #include "vol/data/filtered_data.hpp"
 #include "vol/data/table_columns.hpp"
+#include "vol/data/unwritten_elements.hpp"
 
 namespace bento::vol {
 
@@ -23,8 +24,10 @@ Status write_box(Object* object, DatasetState& state, const Box& box, const std:
     SpanSource source(bytes);
     return write_table(state, box, *cut, source, written);
   }
-  return state.file->container().write(state.number, box, state.element_bytes, bytes,
-                                       state.range_of(bytes), written);
+  BENTO_TRY(state.file->container().write(state.number, box, state.element_bytes, bytes,
+                                          state.range_of(bytes), written));
+  tell_unwritten(object, state);
+  return {};
 }
 
 Result<bool> writes_in_strips(Object* object, DatasetState& state, const Box& box) {
@@ -37,7 +40,9 @@ Status write_box(Object* object, DatasetState& state, const Box& box, ByteSource
                  const WrittenMembers* written) {
   BENTO_ASSIGN(const auto cut, cut_of_write(object, state, box));
   if (cut) return write_table(state, box, *cut, data, written);
-  return state.file->container().write(state.number, box, state.element_bytes, data, written);
+  BENTO_TRY(state.file->container().write(state.number, box, state.element_bytes, data, written));
+  tell_unwritten(object, state);
+  return {};
 }
 
 namespace {
