@@ -8,8 +8,8 @@ namespace bento::vol {
 
 std::string about_dropped_references(std::size_t count) {
   return fmt::format(
-      "{} references lead to objects without a path, to other files, or to regions "
-      "that their objects do not have",
+      "{} references lead to objects that are not there or have no path, to other files, or to "
+      "regions that their objects do not have",
       count);
 }
 

@@ -347,6 +347,35 @@ TEST_CASE("native view: what it has no place for is in what is taken over", "[vo
   }
 }
 
+TEST_CASE("native view: what it has no place for loses references only if that is said",
+          "[vol][view]") {
+  const WorkFolder folder;
+  const auto values = write_container("view_maps=1;view_copy=1");
+  {
+    const FileHandle file = open_with(bento_access("view_maps=1;view_copy=1"), H5F_ACC_RDWR);
+    const DatasetHandle dataset(H5Dopen2(file.get(), "d", H5P_DEFAULT));
+    const SpaceHandle one(H5Screate(H5S_SCALAR));
+    const AttributeHandle attribute(
+        H5Acreate2(dataset.get(), "leads", H5T_STD_REF_OBJ, one.get(), H5P_DEFAULT, H5P_DEFAULT));
+    hobj_ref_t reference = 0;
+    REQUIRE(H5Rcreate(&reference, file.get(), "/", H5R_OBJECT, -1) >= 0);
+    REQUIRE(H5Awrite(attribute.get(), H5T_STD_REF_OBJ, &reference) >= 0);
+  }
+  {
+    const FileHandle stock = open_native(H5F_ACC_RDWR);
+    add_attribute(stock, "stock");
+  }
+  const auto refused = take_over_view(kFile);
+  REQUIRE_FALSE(refused);
+  CHECK_THAT(refused.error().text, ContainsSubstring("'/d'") && ContainsSubstring("'leads'") &&
+                                       ContainsSubstring("--force"));
+  const auto taken = take_over_view(kFile, TakeOver::kAnyway);
+  REQUIRE(taken);
+  REQUIRE(taken->size() == 1);
+  CHECK_THAT(taken->front(), ContainsSubstring("'leads'"));
+  CHECK(read(open_bento(H5F_ACC_RDONLY)) == values);
+}
+
 TEST_CASE("native view: what nobody wrote is not written by a take-over; name and checksums stay",
           "[vol][view]") {
   const WorkFolder folder;

@@ -20,6 +20,7 @@
 #include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/base/dropped_references.hpp"
 #include "hdf5/base/error_bridge.hpp"
+#include "hdf5/base/holds_references.hpp"
 #include "hdf5/base/library_text.hpp"
 #include "hdf5/base/quiet_errors.hpp"
 #include "hdf5/joined/joined_view.hpp"
@@ -174,6 +175,7 @@ class TakenOver {
   Status bring(const H5O_token_t* object, hid_t group, const char* name, hid_t lcpl,
                const std::string& path) {
     const QuietErrors quiet;
+    if (object != nullptr) BENTO_TRY(look_for_references(*object, path));
     if (object != nullptr && bring_object(*object, group, name, lcpl)) return {};
     const std::string why = object != nullptr ? innermost_error() : "the view does not tell which";
     return give_up(
@@ -181,8 +183,24 @@ class TakenOver {
                     "cannot be copied from what is committed ({})",
                     path, why));
   }
+  static std::string key(const H5O_token_t& object) {
+    return {reinterpret_cast<const char*>(&object), sizeof object};
+  }
+  /// Those of what is committed lead to objects there, which may be others or elsewhere in the
+  /// view.
+  Status look_for_references(const H5O_token_t& object, const std::string& path) {
+    if (brought_.contains(key(object))) return {};
+    const ObjectHandle from(H5Oopen_by_token(committed_.get(), object));
+    if (!from.valid()) return {};  // which bring_object() says
+    BENTO_ASSIGN(const auto holder, holds_references(from.get()));
+    if (!holder) return {};
+    return give_up(fmt::format(
+        "'{}' is not in the native view, and a copy from what is committed loses its references "
+        "(in {}, perhaps in more)",
+        path, *holder));
+  }
   bool bring_object(const H5O_token_t& object, hid_t group, const char* name, hid_t lcpl) {
-    const std::string token(reinterpret_cast<const char*>(&object), sizeof object);
+    const std::string token = key(object);
     if (const auto known = brought_.find(token); known != brought_.end()) {
       const ObjectHandle first(H5Oopen_by_token(to_.get(), known->second));
       return first.valid() && H5Olink(first.get(), group, name, lcpl, H5P_DEFAULT) >= 0;
@@ -207,16 +225,6 @@ class TakenOver {
   std::map<std::string, H5O_token_t> brought_;  ///< tokens in committed_ and in to_
   std::vector<std::string> given_up_;
 };
-
-/// Is what the name leads to still the container that was locked?
-Status check_same_file(const Container& container, const std::string& name) {
-  const auto now = open_posix_file(name, OpenMode::kRead);
-  const auto identity = now ? file_identity(**now) : fail(now.error());
-  if (identity && *identity == container.identity()) return {};
-  return fail(Code::kBusy, fmt::format("'{}' was renamed or replaced by another program meanwhile, "
-                                       "and stays as it is now",
-                                       name));
-}
 
 Status verify_visible_data(Container& container) {
   for (const auto& dataset : container.datasets()) {
@@ -291,7 +299,7 @@ Status put_in_place(const Container& container, const std::string& fresh, const 
     take_permissions_of(old, copy->descriptor());
     BENTO_TRY(copy->close());
   }
-  BENTO_TRY(check_same_file(container, old));
+  BENTO_TRY(check_not_replaced(old, container.identity()));
   if (std::rename(fresh.c_str(), old.c_str()) != 0)
     return fail(os_error(errno, "renaming to", old));
   return {};
