@@ -79,7 +79,8 @@ TEST_CASE("survey: a writer that goes on beside it is no damage", "[core][offlin
             return std::make_unique<ReadBeside>(std::move(*file), meanwhile);
           });
       require_ok(survey);
-      CHECK(survey->problems() == std::vector<std::string>{});
+      CAPTURE(survey->problems());
+      CHECK(survey->problems().empty());
       CHECK(survey->fills().size() == 1);
       between_all = meanwhile.reads_before >= 0;
     }
