@@ -40,20 +40,29 @@ class Joining {
     return std::ranges::adjacent_find(left_, touch) == left_.end();
   }
 
-  void join_along(unsigned d, std::uint64_t most_elements) {
+  /// Joins neighbours, of which `takes(last, next, gap)` says whether the one behind the other
+  /// becomes part of it, and so does the gap between them.
+  template <class Takes>
+  void join_along(unsigned d, const Takes& takes) {
     sort_along(d);
     std::size_t kept = 0;
     for (const std::size_t next : left_) {
       const std::size_t last = kept == 0 ? next : left_[kept - 1];
-      if (kept != 0 && continues(last, next, d) &&
-          elements(last) <= most_elements - std::min(most_elements, elements(next))) {
-        count(last, d) += count(next, d);
+      if (kept != 0 && lies_behind(last, next, d) && takes(last, next, gap(last, next, d))) {
+        count(last, d) = start(next, d) + count(next, d) - start(last, d);
         part_of_[next] = last;
       } else {
         left_[kept++] = next;
       }
     }
     left_.resize(kept);
+  }
+
+  std::uint64_t elements(std::size_t i) { return Dims(corner(i).last(rank_)).product(); }
+  /// In each element of this dimension.
+  std::uint64_t layer(std::size_t i, unsigned d) { return elements(i) / count(i, d); }
+  [[nodiscard]] std::uint64_t& count(std::size_t i, unsigned d) {
+    return corners_[i * 2 * rank_ + rank_ + d];
   }
 
   JoinedBoxes result() {
@@ -81,9 +90,6 @@ class Joining {
   [[nodiscard]] std::uint64_t start(std::size_t i, unsigned d) const {
     return corners_[i * 2 * rank_ + d];
   }
-  [[nodiscard]] std::uint64_t& count(std::size_t i, unsigned d) {
-    return corners_[i * 2 * rank_ + rank_ + d];
-  }
 
   bool is_equal_in_all(unsigned d) {
     return std::ranges::all_of(left_, [&](std::size_t i) {
@@ -108,16 +114,17 @@ class Joining {
     return std::ranges::equal(corner(a).first(rank_), corner(b).first(rank_));
   }
 
-  std::uint64_t elements(std::size_t i) { return Dims(corner(i).last(rank_)).product(); }
-
-  bool continues(std::size_t last, std::size_t next, unsigned along) {
+  bool lies_behind(std::size_t last, std::size_t next, unsigned along) {
     for (unsigned d = 0; d < rank_; ++d) {
-      const bool meets = d == along
-                             ? start(last, d) + count(last, d) == start(next, d)
-                             : start(last, d) == start(next, d) && count(last, d) == count(next, d);
-      if (!meets) return false;
+      const bool fits = d == along
+                            ? start(last, d) + count(last, d) <= start(next, d)
+                            : start(last, d) == start(next, d) && count(last, d) == count(next, d);
+      if (!fits) return false;
     }
     return true;
+  }
+  std::uint64_t gap(std::size_t last, std::size_t next, unsigned d) {
+    return start(next, d) - start(last, d) - count(last, d);
   }
 
   /// Neighbours along this dimension become neighbours in left_. Programs write much in order.
@@ -143,8 +150,72 @@ std::optional<JoinedBoxes> join_boxes(std::span<const std::uint64_t> corners, un
   if (rank == 0 || corners.empty()) return std::nullopt;
   Joining joining(corners, rank);
   if (!joining.are_disjoint()) return std::nullopt;
-  for (unsigned d = rank; d-- > 0;) joining.join_along(d, most_elements);
+  const auto takes = [&](std::size_t last, std::size_t next, std::uint64_t gap) {
+    return gap == 0 && joining.elements(last) <=
+                           most_elements - std::min(most_elements, joining.elements(next));
+  };
+  for (unsigned d = rank; d-- > 0;) joining.join_along(d, takes);
   return joining.result();
+}
+
+namespace {
+
+/// What a box holds of those that have become part of it.
+struct Held {
+  std::uint64_t boxes = 1;
+  std::uint64_t elements = 0;
+};
+
+/// The boxes around those that may share one.
+JoinedBoxes around(const std::vector<Box>& boxes, const GapLimits& limits) {
+  const unsigned rank = boxes.front().rank();
+  std::vector<std::uint64_t> corners;
+  corners.reserve(boxes.size() * 2 * rank);
+  for (const Box& box : boxes)
+    for (const auto& corner : {box.start.view(), box.count.view()})
+      corners.insert(corners.end(), corner.begin(), corner.end());
+  Joining joining(corners, rank);
+  std::vector<Held> held(boxes.size());
+  for (std::size_t i = 0; i < boxes.size(); ++i) held[i].elements = boxes[i].elements();
+  for (unsigned d = rank; d-- > 0;)
+    joining.join_along(d, [&](std::size_t last, std::size_t next, std::uint64_t gap) {
+      const std::uint64_t layer = joining.layer(last, d);
+      const std::uint64_t most =
+          std::min(std::min(held[last].boxes, held[next].boxes) * limits.most_in_gap,
+                   std::min(held[last].elements, held[next].elements) * limits.most_around);
+      const std::uint64_t layers = joining.count(last, d) + joining.count(next, d);
+      if (gap > limits.most[d] || gap > most / layer || gap + layers > limits.most_elements / layer)
+        return false;
+      held[last].boxes += held[next].boxes;
+      held[last].elements += held[next].elements;
+      return true;
+    });
+  return joining.result();
+}
+
+}  // namespace
+
+void join_over_gaps(JoinedBoxes& boxes, const GapLimits& limits,
+                    const std::function<bool(const Box&, std::uint64_t)>& may_fill) {
+  if (boxes.boxes.size() < 2) return;
+  const JoinedBoxes groups = around(boxes.boxes, limits);
+  if (groups.boxes.size() == boxes.boxes.size()) return;
+  std::vector<std::vector<std::size_t>> members(groups.boxes.size());
+  for (std::size_t i = 0; i < boxes.boxes.size(); ++i) members[groups.box_of[i]].push_back(i);
+  std::vector<Box> joined;
+  std::vector<std::size_t> place(boxes.boxes.size());
+  for (std::size_t group = 0; group < members.size(); ++group) {
+    std::uint64_t elements = 0;
+    for (const std::size_t one : members[group]) elements += boxes.boxes[one].elements();
+    const bool fills = members[group].size() > 1 && may_fill(groups.boxes[group], elements);
+    if (fills) joined.push_back(groups.boxes[group]);
+    for (const std::size_t one : members[group]) {
+      if (!fills) joined.push_back(boxes.boxes[one]);
+      place[one] = joined.size() - 1;
+    }
+  }
+  for (std::size_t& box : boxes.box_of) box = place[box];
+  boxes.boxes = std::move(joined);
 }
 
 }  // namespace bento

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -20,8 +19,6 @@ namespace bento {
 namespace {
 
 constexpr unsigned kTries = 100;
-/// Of the file's name, in the hidden one: together they stay below what file systems take (255).
-constexpr std::size_t kMostOfName = 200;
 
 std::string folder_of(const std::string& path) {
   const auto slash = path.find_last_of('/');
@@ -36,11 +33,15 @@ tl::unexpected<Error> is_there(const std::string& path) {
 }  // namespace
 
 // Beside the file, so that it can be renamed; hidden, as something that nobody should pick up.
+std::string unfinished_name(const std::string& path, const std::string& which) {
+  constexpr std::size_t kMostOfName = 200;  // of the 255 bytes that file systems take
+  const std::size_t begin = path.find_last_of('/') + 1;
+  return fmt::format("{}.{}.{}.unfinished", path.substr(0, begin), path.substr(begin, kMostOfName),
+                     which);
+}
+
 std::string NewFile::hidden_name(unsigned number) const {
-  const auto slash = path_.find_last_of('/');
-  std::string name = slash == std::string::npos ? path_ : path_.substr(slash + 1);
-  name.resize(std::min(name.size(), kMostOfName));
-  return fmt::format("{}/.{}.{}-{}.unfinished", folder_of(path_), name, ::getpid(), number);
+  return unfinished_name(path_, fmt::format("{}-{}", ::getpid(), number));
 }
 
 Result<std::unique_ptr<NewFile>> NewFile::create(const std::string& path, bool replace) {

@@ -13,6 +13,10 @@
 
 namespace bento {
 
+/// The hidden name, beside it, of what will be called `path`; `which` tells several apart. It is no
+/// longer than file systems take, however long the file's own name is.
+std::string unfinished_name(const std::string& path, const std::string& which);
+
 class NewFile {
  public:
   /// Begins a file that will be called `path`. Errors: kExists (there is one, and `replace` is

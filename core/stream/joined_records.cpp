@@ -8,6 +8,7 @@
 #include <map>
 
 #include "core/base/guarded.hpp"
+#include "core/geometry/gap_costs.hpp"
 #include "core/geometry/joined_boxes.hpp"
 #include "core/stream/stream_writer.hpp"
 
@@ -16,11 +17,6 @@ namespace bento {
 namespace {
 /// What is joined is copied. Before the layout is fixed it may be much.
 constexpr std::uint64_t kMostCopied = 64u << 20;
-/// What a record costs beside its elements, in bytes that could be stored instead: a header, an
-/// entry in the index, a look-up for each reader.
-constexpr std::uint64_t kCostOfRecord = 2048;
-/// Elements of gaps that are stored for each one that was written.
-constexpr std::uint64_t kMostAround = 16;
 }  // namespace
 
 RecordBuffer::JoinedRecords RecordBuffer::join(std::uint64_t most_bytes,
@@ -64,9 +60,13 @@ void RecordBuffer::join_dataset(const std::vector<std::size_t>& entries, std::ui
     joined.element_bytes = element_bytes;
     joined.offset = out.data.size();
     out.data.resize(out.data.size() + static_cast<std::size_t>(record.stored_bytes));
-    if (joined.around)
-      fill_box(record.box, record.box, out.data.data() + joined.offset,
-               unwritten_.find(dataset)->value);
+    std::uint64_t in_parts = 0;
+    for (const std::size_t at : joined.parts) in_parts += entries_[at].bytes;
+    if (in_parts < record.stored_bytes) {
+      const UnwrittenElements& unwritten = *unwritten_.find(dataset);
+      joined.around = unwritten.range;
+      fill_box(record.box, record.box, out.data.data() + joined.offset, unwritten.value);
+    }
     for (const std::size_t at : joined.parts) {
       const Box part = box_of(entries_[at].slot);
       copy_box(part, part, data_of(entries_[at]).data(), record.box,
@@ -94,19 +94,14 @@ std::vector<RecordBuffer::Joined> RecordBuffer::join_in_any_order(
   if (!found) return {};
   join_over_gaps(dataset, most_elements, written, *found);
   if (found->boxes.size() == entries.size()) return {};
-  std::vector<std::uint64_t> elements(found->boxes.size());
   std::vector<Joined> all(found->boxes.size());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Joined& joined = all[found->box_of[i]];
-    elements[found->box_of[i]] += box_of(entries_[entries[i]].slot).elements();
     if (joined.parts.empty()) joined.record = index_.record(dataset, first + i);
     joined.record.order = std::max(joined.record.order, index_.order(dataset, first + i));
     joined.parts.push_back(entries[i]);
   }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].record.box = std::move(found->boxes[i]);
-    if (all[i].record.box.elements() > elements[i]) all[i].around = unwritten_.find(dataset)->range;
-  }
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].record.box = std::move(found->boxes[i]);
   return all;
 }
 
@@ -116,8 +111,7 @@ void RecordBuffer::join_over_gaps(DatasetNumber dataset, std::uint64_t most_elem
   if (unwritten == nullptr || unwritten->value.empty()) return;
   const std::uint64_t element_bytes = unwritten->value.size();
   const std::uint64_t around = std::min(kMostAround, kMostCopied / buffer_.size());
-  bento::join_over_gaps(boxes,
-                        {unwritten->most, kCostOfRecord / element_bytes, around, most_elements},
+  bento::join_over_gaps(boxes, {unwritten->most, kCostOfBox / element_bytes, around, most_elements},
                         [&](const Box& box, std::uint64_t elements) {
                           const auto counted = written(dataset, box);
                           return counted && *counted == elements;

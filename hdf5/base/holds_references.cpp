@@ -6,16 +6,13 @@
 
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
+#include "hdf5/base/types.hpp"
 
 namespace bento::vol {
 
 namespace {
 
 constexpr herr_t kFound = 1;  ///< ends a visit
-
-bool has_reference(hid_t type) {
-  return H5Tdetect_class(type, H5T_REFERENCE) > 0;
-}
 
 herr_t look_at_attribute(hid_t object, const char* name, const H5A_info_t*, void* found) {
   try {

@@ -82,7 +82,10 @@ Result<Dims> chunk_shape(hid_t dcpl, unsigned rank) {
   if (H5Pget_chunk(dcpl, static_cast<int>(sizes.size()), sizes.data()) != static_cast<int>(rank))
     return fail(Code::kInternal, "the shape of a dataset's chunks is unreadable");
   Dims shape(rank);
-  for (unsigned d = 0; d < rank; ++d) shape[d] = sizes[d];
+  for (unsigned d = 0; d < rank; ++d) {
+    shape[d] = sizes[d];
+    if (shape[d] == 0) return fail(Code::kCorrupt, "a chunk of no elements");
+  }
   return shape;
 }
 

@@ -20,7 +20,7 @@
 namespace bento::vol {
 
 /// Elements of a chunk in each dimension, as the creation properties of a dataset of this `rank`
-/// say. Errors: kInternal.
+/// say. Errors: kInternal, kCorrupt.
 Result<Dims> chunk_shape(hid_t dcpl, unsigned rank);
 
 struct StoredChunk {

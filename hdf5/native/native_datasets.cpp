@@ -11,6 +11,7 @@
 
 #include "core/container/pieces.hpp"
 #include "hdf5/base/create_unnamed.hpp"
+#include "hdf5/data/stored_chunks.hpp"
 #include "hdf5/view/freed_space.hpp"
 #include "hdf5/view/source_files.hpp"
 
@@ -87,18 +88,6 @@ Result<Chunks> chunks_of(const DivertedDataset& dataset, const RecordLookup& see
         add_chunks_of(piece.part, is_chunk ? record.filter_mask : kInParts, grid, chunk, chunks));
   }
   return chunks;
-}
-
-Result<Dims> chunk_shape(hid_t dcpl, unsigned rank) {
-  std::array<hsize_t, kMaxRank> dims{};
-  if (H5Pget_chunk(dcpl, static_cast<int>(kMaxRank), dims.data()) != static_cast<int>(rank))
-    return fail(Code::kInternal, "its chunks are unreadable");
-  Dims chunk(rank);
-  for (unsigned d = 0; d < rank; ++d) {
-    chunk[d] = dims[d];
-    if (chunk[d] == 0) return fail(Code::kCorrupt, "a chunk of no elements");
-  }
-  return chunk;
 }
 
 /// What the library is given to write where nothing is written: it is never looked at, and as the

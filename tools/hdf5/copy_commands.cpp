@@ -15,6 +15,7 @@
 #include "core/config/config.hpp"
 #include "core/io/file_lock.hpp"
 #include "core/io/host.hpp"
+#include "core/io/new_file.hpp"
 #include "core/io/permissions.hpp"
 #include "core/layout/names.hpp"
 #include "core/layout/replace.hpp"
@@ -42,18 +43,11 @@ struct Options {
   bool drop_steps = false;
 };
 
-/// Of a file's name, in a hidden one: together they stay below what file systems take (255).
-constexpr std::size_t kMostOfName = 200;
-
 /// A container under a hidden name that goes if it is not published.
 class Unfinished {
  public:
-  explicit Unfinished(const std::string& path) : path_(path) {
-    const std::filesystem::path whole(path);
-    hidden_ = (whole.parent_path() / fmt::format(".{}.{}.unfinished",
-                                                 whole.filename().string().substr(0, kMostOfName),
-                                                 ::getpid()))
-                  .string();
+  explicit Unfinished(const std::string& path)
+      : path_(path), hidden_(unfinished_name(path, std::to_string(::getpid()))) {
     removed_.emplace(hidden_);
   }
   ~Unfinished() {

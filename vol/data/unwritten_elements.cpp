@@ -4,7 +4,7 @@
 
 #include "core/base/guarded.hpp"
 #include "hdf5/base/quiet_errors.hpp"
-#include "vol/file/creation_facts.hpp"
+#include "hdf5/data/stored_chunks.hpp"
 #include "vol/file/native_dataset.hpp"
 
 namespace bento::vol {
@@ -16,14 +16,12 @@ namespace {
 Result<UnwrittenElements> unwritten_elements(const Object* object, DatasetState& state) {
   UnwrittenElements out;
   BENTO_ASSIGN(const PlistHandle dcpl, native_dcpl(object));
-  const CreationFacts facts = facts_of_list(dcpl.get());
   BENTO_ASSIGN(const Dims* const extent, state.look_at_extent(object));
-  const bool chunked = facts.layout == H5D_CHUNKED;
-  if (facts.layout == H5D_LAYOUT_ERROR || (chunked && facts.chunk.rank() != extent->rank()))
-    return fail(Code::kInternal, "a dataset's layout is unreadable");
-  out.most = Dims(extent->rank());
-  for (unsigned d = 0; d < out.most.rank(); ++d)
-    out.most[d] = chunked ? facts.chunk[d] - 1 : kMostElements;
+  out.most = Dims(extent->rank(), kMostElements);
+  if (H5Pget_layout(dcpl.get()) == H5D_CHUNKED) {
+    BENTO_ASSIGN(out.most, chunk_shape(dcpl.get(), extent->rank()));
+    for (unsigned d = 0; d < out.most.rank(); ++d) --out.most[d];
+  }
   BENTO_ASSIGN(const auto* const value, state.fill_value(object));
   if (state.lacks_fill_value()) return out;
   out.value = *value;

@@ -3,11 +3,12 @@
 #include "vol/data/write_around.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <vector>
 
 #include "core/base/verified_reads.hpp"
+#include "core/geometry/gap_costs.hpp"
+#include "hdf5/data/stored_chunks.hpp"
 #include "vol/data/box_data.hpp"
 #include "vol/data/filtered_data.hpp"
 #include "vol/file/native_dataset.hpp"
@@ -16,14 +17,9 @@ namespace bento::vol {
 
 namespace {
 
-/// What each box of a selection costs beside its elements, in bytes that could be written instead:
-/// a header, an entry in the index, a look-up for each of them when they are read.
-constexpr std::uint64_t kCostOfBox = 2048;
 /// Fewer boxes are written one by one.
 constexpr std::uint64_t kFewBoxes = 8;
-/// Of elements in the box around, that are not written, for each one that is: of a rank that is
-/// alone, and of one of several, which may have to write the boxes after all.
-constexpr std::uint64_t kMostAround = 16;
+/// As kMostAround, of one rank of several, which may have to write the boxes after all.
 constexpr std::uint64_t kMostAroundBesideOthers = 8;
 /// Most bytes that are read and written at once, if the selection can be cut.
 constexpr std::uint64_t kPartBytes = std::uint64_t{8} << 20;
@@ -34,9 +30,7 @@ Result<bool> touches_all_chunks(const Object* object, const SelectionShape& shap
   if (H5Pget_layout(dcpl.get()) != H5D_CHUNKED) return true;
   if (shape.form != SelectionShape::Form::kRegular) return false;
   const RegularSelection& regular = *shape.regular;
-  std::array<hsize_t, kMaxRank> chunk{};
-  if (H5Pget_chunk(dcpl.get(), static_cast<int>(chunk.size()), chunk.data()) < 0)
-    return fail(Code::kInternal, "the dataset's chunk shape cannot be asked");
+  BENTO_ASSIGN(const Dims chunk, chunk_shape(dcpl.get(), regular.start.rank()));
   for (unsigned d = 0; d < regular.start.rank(); ++d)
     if (regular.count[d] > 1 && regular.stride[d] - regular.block[d] >= chunk[d]) return false;
   return true;

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <future>
 #include <optional>
 #include <vector>
@@ -126,12 +125,9 @@ class Copy {
     subject.chunked = H5Pget_layout(list.get()) == H5D_CHUNKED;
     subject.filtered = H5Pget_nfilters(list.get()) > 0;
     if (subject.chunked) {
-      std::array<hsize_t, kMaxRank> dims{};
-      const int rank = H5Pget_chunk(list.get(), static_cast<int>(kMaxRank), dims.data());
-      if (rank != static_cast<int>(subject.extent.rank()))
-        return copy_failure(subject.path, "its chunks are unreadable");
-      subject.chunk = Dims(subject.extent.rank());
-      std::copy_n(dims.begin(), subject.chunk.rank(), &subject.chunk[0]);
+      auto chunk = chunk_shape(list.get(), subject.extent.rank());
+      if (!chunk) return copy_failure(subject.path, "its chunks are unreadable");
+      subject.chunk = *chunk;
     }
     const DatasetDeclaration* const declared = diverted_ ? diverted_->find(token) : nullptr;
     if (declared == nullptr) return {};

@@ -175,8 +175,10 @@ class TakenOver {
   Status bring(const H5O_token_t* object, hid_t group, const char* name, hid_t lcpl,
                const std::string& path) {
     const QuietErrors quiet;
-    if (object != nullptr) BENTO_TRY(look_for_references(*object, path));
-    if (object != nullptr && bring_object(*object, group, name, lcpl)) return {};
+    if (object != nullptr) {
+      BENTO_TRY(look_for_references(*object, path));
+      if (bring_object(*object, group, name, lcpl)) return {};
+    }
     const std::string why = object != nullptr ? innermost_error() : "the view does not tell which";
     return give_up(
         fmt::format("'{}' stands for an object that is not in the native view, and "
