@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/steps/blob_cache.hpp"
 #include "core/steps/step_commit.hpp"
 #include "core/steps/step_index.hpp"
 
@@ -324,7 +325,8 @@ Asked ask(Built& built, const Pattern& pattern, const Options& options, std::uin
     }
     const std::uint64_t before = built.blobs.read_bytes();
     const auto begin = Clock::now();
-    CachedSource cache(built.blobs);
+    BlobCache kept;
+    CachedSource cache(built.blobs, kept);
     const auto index = checked(StepIndex::open(cache, built.root, AbsoluteStep(step)));
     const auto found = checked(index.find(dataset, selection));
     asked.milliseconds.push_back(

@@ -187,16 +187,18 @@ class CommittedIndex::DatasetRecords {
 
 Result<CommittedIndex> CommittedIndex::open(File& file, const FilePlan& plan,
                                             const CatalogueRef& root,
-                                            std::optional<AbsoluteStep> step, ReadAhead* ahead) {
+                                            std::optional<AbsoluteStep> step, ReadAhead* ahead,
+                                            std::shared_ptr<BlobCache> cache) {
   CommittedIndex opened;
   if (root.bytes == 0) return opened;
   if (ahead != nullptr)
     opened.file_ = std::make_unique<FileAhead>(file, *ahead, ReadAhead::kAllTheFile);
   File& from = ahead != nullptr ? *opened.file_ : file;
   opened.blobs_ = std::make_unique<CatalogueBlobs>(Catalogue(from, plan));
-  opened.cache_ = std::make_unique<CachedSource>(*opened.blobs_);
+  opened.cache_ = cache ? std::move(cache) : std::make_shared<BlobCache>();
+  opened.cached_ = std::make_unique<CachedSource>(*opened.blobs_, *opened.cache_);
   opened.passing_ = std::make_unique<PassingSource>(*opened.blobs_);
-  BENTO_ASSIGN(opened.index_, StepIndex::open(*opened.cache_, blob_ref(root), step));
+  BENTO_ASSIGN(opened.index_, StepIndex::open(*opened.cached_, blob_ref(root), step));
   return opened;
 }
 
@@ -222,9 +224,9 @@ Result<StepLookup> CommittedIndex::look_up(DatasetNumber dataset, const Box& sel
 }
 
 Status CommittedIndex::move_on(File& file, const FilePlan& plan, const CatalogueRef& root,
-                               ReadAhead* ahead) {
+                               ReadAhead* ahead, std::shared_ptr<BlobCache> cache) {
   const AbsoluteStep before = index_ ? index_->newest() : AbsoluteStep();
-  BENTO_ASSIGN(CommittedIndex next, open(file, plan, root, std::nullopt, ahead));
+  BENTO_ASSIGN(CommittedIndex next, open(file, plan, root, std::nullopt, ahead, std::move(cache)));
   if (next.index_ && next.index_->newest().number() == before.number() + 1) {
     BENTO_ASSIGN(const StepInfo info, next.index_->step(next.index_->newest()));
     next.queries_ = std::move(queries_);
@@ -275,7 +277,8 @@ Result<const Record*> CommittedIndex::find_at_once(DatasetNumber dataset, const 
   return &only_;
 }
 
-Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& selection) {
+Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& selection,
+                                          Asked asked) {
   RecordLookup out;
   if (selection.empty()) return out;
   std::optional<unsigned> rank;
@@ -288,11 +291,13 @@ Result<RecordLookup> CommittedIndex::find(DatasetNumber dataset, const Box& sele
     out.uncovered.push_back(selection);
     return out;
   }
-  Queries& queries = queries_[dataset];
-  BENTO_ASSIGN(const auto records, remember(dataset, queries, *rank));
-  if (records) return records->find(selection);
   FindOptions options;
-  if (queries.times == 1) options.through = passing_.get();
+  if (asked == Asked::kMaybeAgain) {
+    Queries& queries = queries_[dataset];
+    BENTO_ASSIGN(const auto records, remember(dataset, queries, *rank));
+    if (records) return records->find(selection);
+    if (queries.times == 1) options.through = passing_.get();
+  }
   BENTO_ASSIGN(StepLookup found, look_up(dataset, selection, std::move(options)));
   return take_seen(std::move(found));
 }

@@ -16,6 +16,7 @@
 #include "core/io/read_ahead.hpp"
 #include "core/records/by_number.hpp"
 #include "core/records/resolve.hpp"
+#include "core/steps/blob_cache.hpp"
 #include "core/steps/step_index.hpp"
 
 namespace bento {
@@ -54,22 +55,27 @@ struct StepPayload {
 std::vector<std::byte> encode_payload(const StepPayload& payload);
 Result<StepPayload> decode_payload(std::span<const std::byte> bytes);
 
+/// Is a dataset likely to be asked for again? Then it is taken into memory, if that pays.
+enum class Asked { kMaybeAgain, kOnce };
+
 class CommittedIndex {
  public:
   /// Nothing committed yet.
   CommittedIndex() = default;
   /// As of `step`, or the newest. `file` must outlive it. Errors: kNotFound (a step that is not
   /// kept: says which are), kCorrupt, kIo.
-  /// `ahead`, if any, is what it is read through; nothing of it may change then.
+  /// `ahead`, if any, is what it is read through; nothing of it may change then. `cache`, if any,
+  /// has blobs that are known already.
   static Result<CommittedIndex> open(File& file, const FilePlan& plan, const CatalogueRef& root,
                                      std::optional<AbsoluteStep> step = std::nullopt,
-                                     ReadAhead* ahead = nullptr);
+                                     ReadAhead* ahead = nullptr,
+                                     std::shared_ptr<BlobCache> cache = nullptr);
 
   [[nodiscard]] bool empty() const { return !index_; }
   /// Must not be empty.
   [[nodiscard]] const StepIndex& steps() const { return *index_; }
   /// Where the step index is read from, for segments that steps() opened. Must not be empty.
-  [[nodiscard]] SegmentSource& source() const { return *cache_; }
+  [[nodiscard]] SegmentSource& source() const { return *cached_; }
 
   /// Says how many bytes all physical files have; asked when a question finds very many records, of
   /// which no more are believed than have room in the files. Without it there is no such limit.
@@ -79,7 +85,8 @@ class CommittedIndex {
   /// Which records show `selection`, and what nobody wrote; each record is seen in some piece.
   /// Hashes are zero, see stored_hash().
   /// Errors: kCorrupt, kIo.
-  Result<RecordLookup> find(DatasetNumber dataset, const Box& selection);
+  Result<RecordLookup> find(DatasetNumber dataset, const Box& selection,
+                            Asked asked = Asked::kMaybeAgain);
   /// The record in which all of `selection` is seen, if that is known in memory; else null. Valid
   /// until the next call.
   [[nodiscard]] const Record* find_one(DatasetNumber dataset, const Box& selection) const;
@@ -94,9 +101,9 @@ class CommittedIndex {
   Result<RecordLookup> find_all(DatasetNumber dataset, unsigned rank);
 
   /// The same container after its next commit. What this knows of datasets that did not change
-  /// stays known. Errors: as open().
-  Status move_on(File& file, const FilePlan& plan, const CatalogueRef& root,
-                 ReadAhead* ahead = nullptr);
+  /// stays known, and so do blobs. Errors: as open().
+  Status move_on(File& file, const FilePlan& plan, const CatalogueRef& root, ReadAhead* ahead,
+                 std::shared_ptr<BlobCache> cache);
 
  private:
   class DatasetRecords;
@@ -110,7 +117,8 @@ class CommittedIndex {
 
   std::unique_ptr<FileAhead> file_;  ///< if it is read ahead
   std::unique_ptr<CatalogueBlobs> blobs_;
-  std::unique_ptr<CachedSource> cache_;
+  std::shared_ptr<BlobCache> cache_;
+  std::unique_ptr<CachedSource> cached_;    ///< blobs_ through cache_
   std::unique_ptr<PassingSource> passing_;  ///< for the first question about a dataset
   std::optional<StepIndex> index_;
   ByNumber<Queries> queries_;

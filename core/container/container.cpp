@@ -328,11 +328,12 @@ Result<CommittedIndex*> Container::committed() {
     // Who writes reads nothing ahead: commits use space of the catalogue again.
     ReadAhead* const ahead = state_.writable ? nullptr : &ahead_;
     if (state_.options.step || newer_index_) {
-      BENTO_ASSIGN(committed_,
-                   CommittedIndex::open(*first, state_.plan.file(0),
-                                        newer_index_.value_or(state_.root.index), step(), ahead));
+      BENTO_ASSIGN(committed_, CommittedIndex::open(*first, state_.plan.file(0),
+                                                    newer_index_.value_or(state_.root.index),
+                                                    step(), ahead, state_.blobs));
     } else {
-      BENTO_TRY(committed_.move_on(*first, state_.plan.file(0), state_.root.index, ahead));
+      BENTO_TRY(
+          committed_.move_on(*first, state_.plan.file(0), state_.root.index, ahead, state_.blobs));
     }
     committed_.set_room([this] { return files_.room(); });
     committed_known_ = true;
@@ -341,10 +342,10 @@ Result<CommittedIndex*> Container::committed() {
 }
 
 // What was written since the last commit is later than all that is committed.
-Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection) {
+Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection, Asked asked) {
   if (!selection.empty() && state_.root.index.bytes != 0 && only_committed(dataset)) {
     BENTO_ASSIGN(CommittedIndex* const all, committed());
-    return all->find(dataset, selection);
+    return all->find(dataset, selection, asked);
   }
   RecordLookup out;
   std::vector<Box> open;
@@ -372,7 +373,7 @@ Result<RecordLookup> Container::find(DatasetNumber dataset, const Box& selection
       subtract(box, inside, out.uncovered);
     }
     if (inside.empty()) continue;
-    BENTO_ASSIGN(RecordLookup found, older->find(dataset, inside));
+    BENTO_ASSIGN(RecordLookup found, older->find(dataset, inside, asked));
     std::vector<std::size_t> places;
     places.reserve(found.records.size());
     for (Record& record : found.records) {

@@ -218,7 +218,8 @@ class Container {
   /// Which records hold `selection`: this rank's own writes, and everybody's up to the last commit
   /// or exchange, and, where they are shared, all that is published. Task-local. Errors: kCorrupt,
   /// kIo.
-  Result<RecordLookup> find(DatasetNumber dataset, const Box& selection);
+  Result<RecordLookup> find(DatasetNumber dataset, const Box& selection,
+                            Asked asked = Asked::kMaybeAgain);
   /// The record in which all of `selection` is seen, if that is known in memory and nothing of the
   /// dataset has changed since the last commit; else null: find() knows. Valid until the next call.
   [[nodiscard]] const Record* find_one(DatasetNumber dataset, const Box& selection) const {

@@ -93,7 +93,7 @@ Result<bool> Container::follows_another(const Record& newest, unsigned dimension
   Box in_front = newest.box;
   --in_front.start[dimension];
   in_front.count[dimension] = 1;
-  BENTO_ASSIGN(const RecordLookup found, find(newest.dataset, in_front));
+  BENTO_ASSIGN(const RecordLookup found, find(newest.dataset, in_front, Asked::kOnce));
   return found.pieces.size() == 1 && found.pieces[0].part == in_front &&
          same_but_for(dimension, found.records[found.pieces[0].record].box, newest.box);
 }
@@ -131,7 +131,7 @@ Status Container::merge_behind(DatasetNumber number, std::size_t position) {
     Box around = newest.box;
     around.start[d] -= before;
     around.count[d] += before;
-    BENTO_ASSIGN(RecordLookup found, find(number, around));
+    BENTO_ASSIGN(RecordLookup found, find(number, around, Asked::kOnce));
     const std::vector<Piece> chosen = chain(found, newest.box, d, element_bytes);
     if (chosen.size() < kFewest) continue;
     BENTO_ASSIGN(const bool same, would_be_verified_as_before(found, chosen));

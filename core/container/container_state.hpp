@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "core/layout/plan.hpp"
 #include "core/layout/root.hpp"
 #include "core/records/index.hpp"
+#include "core/steps/blob_cache.hpp"
 #include "core/steps/step.hpp"
 
 namespace bento {
@@ -49,6 +51,8 @@ struct ContainerState {
   // What it holds.
   PagedImage skeleton;
   Index index;      ///< all declarations; records and extents since the last commit only
+  /// Of the step index: what the commits of this rank have written, and what it has read.
+  std::shared_ptr<BlobCache> blobs = std::make_shared<BlobCache>();
   Segment pending;  ///< declarations, deletions, extents since the last commit; no records
   DatasetNumber next_dataset = 0;
   std::uint64_t collective = 0;     ///< collective calls so far

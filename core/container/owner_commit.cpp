@@ -12,6 +12,7 @@
 #include "core/comm/status_message.hpp"
 #include "core/container/owner.hpp"
 #include "core/layout/overflow.hpp"
+#include "core/steps/blob_cache.hpp"
 #include "core/steps/contribution.hpp"
 #include "core/steps/step_commit.hpp"
 
@@ -151,8 +152,9 @@ Status Owner::store_step(Catalogue& catalogue, const CommitMessage& message, Roo
   step.payload = payload;
   CatalogueBlobs blobs(catalogue, &space_.space());
   blobs.gather();  // two small blobs for each dataset that was written
-  CachedSource cache(blobs);
-  BENTO_ASSIGN(const StepCommitted done, commit_step(cache, blobs, blob_ref(next.index), step));
+  CachedSource source(blobs, *state_.blobs);
+  CachingSink sink(blobs, *state_.blobs);
+  BENTO_ASSIGN(const StepCommitted done, commit_step(source, sink, blob_ref(next.index), step));
   BENTO_TRY(blobs.write_gathered());
   next.index = catalogue_ref(done.root);
   next.oldest = done.oldest.number();

@@ -56,8 +56,8 @@ Result<Bytes> Owner::liveness(const Root& next, bool closing, std::uint64_t most
   const bool gates = closing && next.stream_rules().for_fti && (changed || touched_.all());
   if (!gates && !touched_.all() && (!changed || touched_.datasets().empty())) return Bytes{};
   BENTO_ASSIGN(File* const first, files_.file(0));
-  BENTO_ASSIGN(CommittedIndex newest,
-               CommittedIndex::open(*first, state_.plan.file(0), next.index));
+  BENTO_ASSIGN(CommittedIndex newest, CommittedIndex::open(*first, state_.plan.file(0), next.index,
+                                                           std::nullopt, nullptr, state_.blobs));
   newest.set_room([this] { return files_.room(); });
   BENTO_ASSIGN(LivenessPlan plan, plan_liveness(newest, state_.datasets(), touched_,
                                                 state_.plan.writers(), most_records));

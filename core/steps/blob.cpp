@@ -52,45 +52,6 @@ Result<Blob> OnceSource::read(const BlobRef& ref) {
   return below_.read(ref);
 }
 
-void CachedSource::link(Entry& entry) {
-  entry.newer = nullptr;
-  entry.older = newest_;
-  (newest_ != nullptr ? newest_->newer : oldest_) = &entry;
-  newest_ = &entry;
-}
-
-void CachedSource::unlink(const Entry& entry) {
-  (entry.newer != nullptr ? entry.newer->older : newest_) = entry.older;
-  (entry.older != nullptr ? entry.older->newer : oldest_) = entry.newer;
-}
-
-void CachedSource::drop(const Entry& entry) {
-  held_ -= entry.blob->size();
-  unlink(entry);
-  by_position_.erase(std::uint64_t{entry.ref.position});
-}
-
-Result<Blob> CachedSource::read(const BlobRef& ref) {
-  if (const auto found = by_position_.find(ref.position); found != by_position_.end()) {
-    Entry& entry = found->second;
-    if (entry.ref == ref) {
-      unlink(entry);
-      link(entry);
-      return entry.blob;
-    }
-    drop(entry);
-  }
-  BENTO_ASSIGN(Blob blob, below_.read(ref));
-  if (blob->size() > limit_) return blob;
-  Entry& entry = by_position_[ref.position];
-  entry.ref = ref;
-  entry.blob = blob;
-  link(entry);
-  held_ += blob->size();
-  while (held_ > limit_) drop(*oldest_);
-  return blob;
-}
-
 Result<Blob> PassingSource::read(const BlobRef& ref) {
   if (ref.bytes > kSmallBytes) return below_.read(ref);
   if (!spare_ || spare_.use_count() != 1) spare_ = std::make_shared<std::vector<std::byte>>();

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "core/base/error.hpp"
@@ -74,37 +73,6 @@ class SegmentSink {
   virtual ~SegmentSink() = default;
   /// Stores bytes where no reference points yet. Errors: kNoSpace, kIo.
   virtual Result<BlobRef> append(std::span<const std::byte> bytes) = 0;
-};
-
-/// Keeps what was read last, up to a number of bytes, so that the upper nodes are read once.
-class CachedSource : public SegmentSource {
- public:
-  explicit CachedSource(SegmentSource& below, std::size_t limit_bytes = 8u << 20)
-      : below_(below), limit_(limit_bytes) {}
-  CachedSource(const CachedSource&) = delete;
-  CachedSource& operator=(const CachedSource&) = delete;
-  Result<Blob> read(const BlobRef& ref) override;
-  Result<std::uint64_t> stored_bytes() override { return below_.stored_bytes(); }
-  [[nodiscard]] std::size_t held_bytes() const { return held_; }
-
- private:
-  /// In a list by when it was used last.
-  struct Entry {
-    BlobRef ref;
-    Blob blob;
-    Entry* newer = nullptr;
-    Entry* older = nullptr;
-  };
-  void link(Entry& entry);
-  void unlink(const Entry& entry);
-  void drop(const Entry& entry);
-
-  SegmentSource& below_;
-  std::size_t limit_;
-  std::size_t held_ = 0;
-  Entry* newest_ = nullptr;
-  Entry* oldest_ = nullptr;
-  std::unordered_map<std::uint64_t, Entry> by_position_;
 };
 
 /// For blobs that are likely to be read once, as those of a dataset that is asked for the first

@@ -5,7 +5,7 @@
 #include <array>
 #include <vector>
 
-#include "core/steps/blob.hpp"
+#include "core/steps/blob_cache.hpp"
 
 namespace bento {
 namespace {
@@ -36,13 +36,14 @@ TEST_CASE("cached blobs: what was used last stays, within the limit", "[core][st
   MemoryBlobs blobs;
   std::array<BlobRef, 4> refs;
   for (int i = 0; i < 4; ++i) refs[static_cast<std::size_t>(i)] = stored(blobs, 100, i);
-  CachedSource cache(blobs, 300);
+  BlobCache kept(300);
+  CachedSource cache(blobs, kept);
   for (int i = 0; i < 3; ++i)
     CHECK(asked_for(cache, blobs, refs[static_cast<std::size_t>(i)], i) == 1);
-  CHECK(cache.held_bytes() == 300);
+  CHECK(kept.held_bytes() == 300);
   CHECK(asked_for(cache, blobs, refs[0], 0) == 0);  // 1 is the oldest now
   CHECK(asked_for(cache, blobs, refs[3], 3) == 1);
-  CHECK(cache.held_bytes() == 300);
+  CHECK(kept.held_bytes() == 300);
   CHECK(asked_for(cache, blobs, refs[0], 0) == 0);
   CHECK(asked_for(cache, blobs, refs[2], 2) == 0);
   CHECK(asked_for(cache, blobs, refs[3], 3) == 0);
@@ -55,12 +56,13 @@ TEST_CASE("cached blobs: a large one is not kept, and takes nobody's room", "[co
   MemoryBlobs blobs;
   const BlobRef small = stored(blobs, 100, 1);
   const BlobRef large = stored(blobs, 301, 2);
-  CachedSource cache(blobs, 300);
+  BlobCache kept(300);
+  CachedSource cache(blobs, kept);
   CHECK(asked_for(cache, blobs, small, 1) == 1);
   CHECK(asked_for(cache, blobs, large, 2) == 1);
   CHECK(asked_for(cache, blobs, large, 2) == 1);
   CHECK(asked_for(cache, blobs, small, 1) == 0);
-  CHECK(cache.held_bytes() == 100);
+  CHECK(kept.held_bytes() == 100);
 }
 
 // A place in the catalogue is used again: who asks for what lies there now must not get the old
@@ -69,19 +71,33 @@ TEST_CASE("cached blobs: another blob at the place of one that is known", "[core
   MemoryBlobs blobs;
   const BlobRef old = stored(blobs, 100, 1);
   const BlobRef beside = stored(blobs, 100, 9);
-  CachedSource cache(blobs, 1000);
+  BlobCache kept(1000);
+  CachedSource cache(blobs, kept);
   CHECK(asked_for(cache, blobs, old, 1) == 1);
   CHECK(asked_for(cache, blobs, beside, 9) == 1);
   const auto fresh = blob_of(100, 2);
   std::copy(fresh.begin(), fresh.end(), blobs.bytes().begin());
   const BlobRef now{old.position, 100, hash128(fresh)};
   CHECK(asked_for(cache, blobs, now, 2) == 1);
-  CHECK(cache.held_bytes() == 200);
+  CHECK(kept.held_bytes() == 200);
   CHECK(asked_for(cache, blobs, now, 2) == 0);
   CHECK_FALSE(cache.read(old));
-  CHECK(asked_for(cache, blobs, now, 2) == 1);  // what cannot be read is not kept in its place
+  CHECK(asked_for(cache, blobs, now, 2) == 0);  // what cannot be read does not take its place
   CHECK(asked_for(cache, blobs, beside, 9) == 0);
-  CHECK(cache.held_bytes() == 200);
+  CHECK(kept.held_bytes() == 200);
+}
+
+TEST_CASE("cached blobs: what is stored is known, if it is small", "[core][step]") {
+  MemoryBlobs blobs;
+  BlobCache kept(1u << 20);
+  CachingSink sink(blobs, kept);
+  CachedSource cache(blobs, kept);
+  const auto small = sink.append(blob_of(16u << 10, 1));
+  const auto large = sink.append(blob_of((16u << 10) + 1, 2));
+  REQUIRE(small);
+  REQUIRE(large);
+  CHECK(asked_for(cache, blobs, *small, 1) == 0);
+  CHECK(asked_for(cache, blobs, *large, 2) == 1);
 }
 
 TEST_CASE("passing blobs: nothing is kept", "[core][step]") {

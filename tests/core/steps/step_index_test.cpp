@@ -9,6 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include "core/steps/blob_cache.hpp"
 #include "core/steps/step_commit.hpp"
 #include "tests/core/steps/step_support.hpp"
 
@@ -263,7 +264,8 @@ TEST_CASE("step index: random programs, every kept step, against the truth",
       seen = std::move(now_seen);
     }
 
-    CachedSource cache(blobs, 1u << 16);
+    BlobCache kept(1u << 16);
+    CachedSource cache(blobs, kept);
     const std::uint64_t oldest = keep == 0 ? 1 : step - keep + 1;
     for (std::uint64_t k = 0; k <= step + 1; ++k) {
       auto index = StepIndex::open(cache, root, AbsoluteStep(k));
