@@ -50,7 +50,7 @@ struct ContainerState {
 
   // What it holds.
   PagedImage skeleton;
-  Index index;      ///< all declarations; records and extents since the last commit only
+  Index index;  ///< all declarations; records and extents since the last commit only
   /// Of the step index: what the commits of this rank have written, and what it has read.
   std::shared_ptr<BlobCache> blobs = std::make_shared<BlobCache>();
   Segment pending;  ///< declarations, deletions, extents since the last commit; no records

@@ -67,7 +67,8 @@ class ViewSpace {
 /// What the builder gets. Valid during the call.
 struct ViewJob {
   const std::string& path;  ///< of physical file 0
-  std::uint64_t id;         ///< no earlier view of this container had it
+  /// No other view has it, of whatever container: another one may come to lie under this name.
+  std::string id;
   const PagedImage& skeleton;
   CommittedIndex& committed;
   const std::vector<DatasetDeclaration>& datasets;

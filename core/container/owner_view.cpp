@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/hex.hpp"
 #include "core/catalogue/sion_view.hpp"
 #include "core/container/owner.hpp"
 #include "core/container/published_view.hpp"
@@ -32,6 +33,11 @@ Result<NativeView> without_exceptions(Build&& build) {
 // A full disk or a failing one must fail the close; a view that cannot be made leaves a good file.
 bool is_io_error(const Error& error) {
   return error.code == Code::kIo || error.os_errno == ENOSPC || error.os_errno == EDQUOT;
+}
+
+// A view finds its sources in other files by the files' names and this.
+std::string view_id(const Root& next, const SessionId& session) {
+  return fmt::format("{}-{}", next.sequence, hex(std::span(session).first(8)));
 }
 
 }  // namespace
@@ -198,8 +204,16 @@ Result<NativeView> Owner::build_view(const ViewBuilder& view, Root& next,
                CommittedIndex::open(*first, state_.plan.file(0), next.index, std::nullopt, &ahead));
   newest.set_room([this] { return files_.room(); });
   const auto declared = state_.datasets();
-  ViewJob job{state_.names.first(), next.sequence, state_.skeleton, newest, declared,
-              state_.plan,          reader_,       data_bytes,      {},     closing_};
+  ViewJob job{state_.names.first(),
+              view_id(next, state_.session),
+              state_.skeleton,
+              newest,
+              declared,
+              state_.plan,
+              reader_,
+              data_bytes,
+              {},
+              closing_};
   for (std::uint32_t index = 0; index < state_.plan.files(); ++index) {
     BENTO_ASSIGN(File* const handle, files_.file(index));
     const FilePlan& part = state_.plan.file(index);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/growing_array.hpp"
 #include "core/geometry/row_major_join.hpp"
 #include "core/records/box_tree.hpp"
 #include "core/records/resolve.hpp"
@@ -27,7 +28,7 @@ struct Index::PerDataset {
   };
 
   DatasetDeclaration declaration;
-  std::vector<Meta> meta;
+  GrowingArray<Meta> meta;
   std::vector<std::uint64_t> stored;  ///< per record: rank starts, rank counts, as written
   /// The same after clipping. Empty while that is the same for all records.
   std::vector<std::uint64_t> clipped_corners;

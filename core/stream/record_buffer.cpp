@@ -56,7 +56,7 @@ Result<RecordBuffer::Added> RecordBuffer::add(const Record& record, std::uint32_
     entry.number = board_->buffered(added, entry.offset, {});
     if (gaps != nullptr) board_->gaps(entry.number, *gaps);
   }
-  if (!entries_.empty()) by_box_.put(key_of(entries_.back()), entries_.size() - 1);
+  if (!entries_.empty()) note_box(entries_.size() - 1);
   slot = entry.slot;
   entries_.push_back(std::move(entry));
   held_bytes_ += data.size();
@@ -97,8 +97,12 @@ std::optional<std::size_t> RecordBuffer::entry_of(std::uint64_t key, std::size_t
     const Entry& last = entries_.back();
     if ((!last.grew || last.bytes == bytes) && key_of(last) == key) return entries_.size() - 1;
   }
-  const std::size_t* const earlier = by_box_.find(key);
-  return earlier != nullptr ? std::optional(*earlier) : std::nullopt;
+  const std::uint32_t* const earlier = by_box_.find(key);
+  return earlier != nullptr ? std::optional<std::size_t>(*earlier) : std::nullopt;
+}
+
+void RecordBuffer::note_box(std::size_t entry) {
+  by_box_.put(key_of(entries_[entry]), static_cast<std::uint32_t>(entry));
 }
 
 std::uint64_t RecordBuffer::key_of(const Entry& entry) const {
@@ -204,7 +208,7 @@ Status RecordBuffer::compact() {
   std::map<DatasetNumber, std::vector<const Entry*>> groups;
   for (const auto& entry : entries_) groups[entry.slot.dataset].push_back(&entry);
   std::vector<std::byte> fresh;
-  std::vector<Entry> kept;
+  std::deque<Entry> kept;
   for (const auto& [dataset, group] : groups)
     BENTO_TRY(compact_dataset(dataset, group, fresh, kept));
   BENTO_TRY(buffer_.become(std::move(fresh)));
@@ -223,7 +227,7 @@ Status RecordBuffer::compact() {
 }
 
 Status RecordBuffer::compact_dataset(DatasetNumber dataset, std::span<const Entry* const> group,
-                                     std::vector<std::byte>& fresh, std::vector<Entry>& kept) {
+                                     std::vector<std::byte>& fresh, std::deque<Entry>& kept) {
   std::unordered_map<std::size_t, const Entry*> by_position;
   Box bound = index_.record(dataset, group.front()->slot.position).box;
   for (const auto* entry : group) {
@@ -320,7 +324,7 @@ void RecordBuffer::find_anew() {
   grown_bytes_ = 0;
   held_bytes_ = 0;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (i + 1 < entries_.size()) by_box_.put(key_of(entries_[i]), i);
+    if (i + 1 < entries_.size()) note_box(i);
     ++held_[entries_[i].slot.dataset];
     held_bytes_ += entries_[i].bytes;
     if (entries_[i].grew) grown_bytes_ += entries_[i].bytes;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -155,7 +156,7 @@ class RecordBuffer {
   [[nodiscard]] bool empty() const { return entries_.empty(); }
   [[nodiscard]] std::uint64_t bytes() const { return buffer_.size(); }
   /// In the order of their data.
-  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
+  [[nodiscard]] const std::deque<Entry>& entries() const { return entries_; }
   [[nodiscard]] std::span<const std::byte> data_of(const Entry& entry) const {
     return buffer_.view().subspan(static_cast<std::size_t>(entry.offset),
                                   static_cast<std::size_t>(entry.bytes));
@@ -187,6 +188,7 @@ class RecordBuffer {
   static constexpr std::uint64_t kFewest = 8;
 
   [[nodiscard]] std::uint64_t key_of(const Entry& entry) const;
+  void note_box(std::size_t entry);
   /// Has nothing that is here the same box as a record of so many bytes, whatever that is?
   [[nodiscard]] bool is_alone(std::size_t bytes) const;
   /// The last one with this key, and if it grew, so many `bytes`.
@@ -205,7 +207,7 @@ class RecordBuffer {
   [[nodiscard]] bool fits_behind(const Entry& entry, std::size_t bytes) const;
   void put_behind(Entry& entry, std::span<const std::byte> data);
   Status compact_dataset(DatasetNumber dataset, std::span<const Entry* const> group,
-                         std::vector<std::byte>& fresh, std::vector<Entry>& kept);
+                         std::vector<std::byte>& fresh, std::deque<Entry>& kept);
   void join_dataset(const std::vector<std::size_t>& entries, std::uint64_t most_bytes,
                     const CountWritten& written, JoinedRecords& out) const;
   /// What is seen of it, which is all of a record that is joined.
@@ -222,9 +224,10 @@ class RecordBuffer {
   Index& index_;
   Board* board_ = nullptr;
   GatheredBytes buffer_;
-  std::vector<Entry> entries_;
+  std::deque<Entry> entries_;  ///< there may be very many: they are not moved as they get more
   std::vector<Left> left_;
-  KeyTable<std::size_t> by_box_;  ///< all of entries_ but the last, which may still grow
+  /// Where all of entries_ are but the last, which may still grow.
+  KeyTable<std::uint32_t> by_box_;
   ByNumber<std::uint64_t> held_;  ///< how many records of a dataset are here
   std::uint64_t held_bytes_ = 0;  ///< of all entries, without room
   ByNumber<UnwrittenElements> unwritten_;

@@ -24,6 +24,7 @@ class UnlimitedSelection {
   static std::optional<UnlimitedSelection> of(hid_t space);
 
   [[nodiscard]] unsigned dimension() const { return dimension_; }
+  [[nodiscard]] unsigned rank() const { return rank_; }
   /// Slices inside an extent that is `extent` long in the dimension.
   [[nodiscard]] std::uint64_t slices_in(std::uint64_t extent) const;
   /// The extent in which there are just so many slices; with the gap behind the last one if

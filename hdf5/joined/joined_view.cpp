@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "core/base/checked.hpp"
+#include "core/base/hex.hpp"
 #include "hdf5/base/dropped_references.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_state.hpp"
@@ -156,6 +157,13 @@ class Builder {
     }
   }
 
+  /// Where what is shown at `path` lies in its physical file. The name of a file may come to be
+  /// that of another container's: there this leads nowhere.
+  [[nodiscard]] std::string place_in(std::uint32_t index, const std::string& path) const {
+    if (index == 0) return path;
+    return fmt::format("/{}/{}{}", kViewGroup, hex(files_.root().file_id), path);
+  }
+
   [[nodiscard]] static PlistHandle with_parents() {
     PlistHandle list(H5Pcreate(H5P_LINK_CREATE));
     H5Pset_create_intermediate_group(list.get(), 1);
@@ -180,8 +188,8 @@ class Builder {
     BENTO_TRY(copy_file(opened->get(), slot, index, path));
     if (index == 0 || left_out_.contains(path)) return {};
     const PlistHandle list = with_parents();
-    if (H5Lcreate_external(file_name(index).c_str(), path.c_str(), parts_[0].open->id(),
-                           path.c_str(), list.get(), H5P_DEFAULT) < 0)
+    if (H5Lcreate_external(file_name(index).c_str(), place_in(index, path).c_str(),
+                           parts_[0].open->id(), path.c_str(), list.get(), H5P_DEFAULT) < 0)
       return copy_failure(path, "its link cannot be made");
     return {};
   }
@@ -191,10 +199,11 @@ class Builder {
     const GroupHandle root(H5Gopen2(from, "/", H5P_DEFAULT));
     const PlistHandle properties(H5Pcreate(H5P_GROUP_CREATE));
     const PlistHandle list = with_parents();
+    const std::string place = place_in(index, path);
     if (!root.valid()) return leave_out(path, slot, "its root group is unreadable");
     BENTO_TRY(copy_group_properties(root.get(), properties.get()));
     const GroupHandle group(
-        H5Gcreate2(open.id(), path.c_str(), list.get(), properties.get(), H5P_DEFAULT));
+        H5Gcreate2(open.id(), place.c_str(), list.get(), properties.get(), H5P_DEFAULT));
     BENTO_TRY(open.failure());
     if (!group.valid()) return copy_failure(path, "cannot be made");
     StreamDatasets datasets(*set_, slot, open.view(), open.id(), budget_);
@@ -215,7 +224,7 @@ class Builder {
     });
     Status copied = tree.run();
     BENTO_TRY(open.failure());
-    if (!copied) return set_aside(open.id(), path, slot, copied.error().text);
+    if (!copied) return set_aside(open.id(), index, path, slot, copied.error().text);
     notes_.insert(notes_.end(), datasets.notes().begin(), datasets.notes().end());
     if (tree.dropped_references() > 0)
       notes_.push_back(fmt::format("'{}': {}, and are null in the native view", slot.name,
@@ -231,16 +240,16 @@ class Builder {
     const std::string_view to = target;
     if (file == nullptr) {
       if (!to.starts_with('/')) return std::nullopt;
-      return TreeCopy::LinkTarget{"", path + std::string(to)};
+      return TreeCopy::LinkTarget{"", place_in(index, path) + std::string(to)};
     }
     const std::filesystem::path folder = std::filesystem::path(set_->path_of(slot)).parent_path();
     const Slot* other = set_->find((folder / file).string());
     if (other == nullptr) other = set_->find(file);
     if (other == nullptr) return std::nullopt;
     const std::uint32_t where = files_.plan().file_of(other->task);
-    return TreeCopy::LinkTarget{
-        where == index ? "" : file_name(where),
-        paths_.at(other->name) + (to.starts_with('/') ? "" : "/") + std::string(to)};
+    return TreeCopy::LinkTarget{where == index ? "" : file_name(where),
+                                place_in(where, paths_.at(other->name)) +
+                                    (to.starts_with('/') ? "" : "/") + std::string(to)};
   }
 
   /// As a link names a physical file: without folder.
@@ -249,10 +258,12 @@ class Builder {
   }
 
   // Nothing of it is deleted: the library would give the place of adopted data to others.
-  Status set_aside(hid_t file, const std::string& path, const Slot& slot, const std::string& why) {
+  Status set_aside(hid_t file, std::uint32_t index, const std::string& path, const Slot& slot,
+                   const std::string& why) {
     const std::string aside = fmt::format("/{}/incomplete/{}", kViewGroup, slot.task);
     const PlistHandle list = with_parents();
-    if (H5Lmove(file, path.c_str(), file, aside.c_str(), list.get(), H5P_DEFAULT) < 0)
+    if (H5Lmove(file, place_in(index, path).c_str(), file, aside.c_str(), list.get(), H5P_DEFAULT) <
+        0)
       return copy_failure(path, "cannot be set aside");
     return leave_out(path, slot, why);
   }

@@ -191,11 +191,10 @@ Status SourceFiles::begin_groups(Part& part) {
   part.top =
       GroupHandle(H5Gcreate2(part.open->id(), kViewGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   if (!part.top.valid()) return fail(Code::kInternal, "native view: no group for the sources");
-  const std::string id = fmt::format("{}", job_.id);
-  part.sources =
-      GroupHandle(H5Gcreate2(part.top.get(), id.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  part.sources = GroupHandle(
+      H5Gcreate2(part.top.get(), job_.id.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   if (!part.sources.valid()) return fail(Code::kInternal, "native view: no group for the sources");
-  return write_text(part.top.get(), kCurrent, id);
+  return write_text(part.top.get(), kCurrent, job_.id);
 }
 
 Result<SourceFiles::Part*> SourceFiles::part(std::uint32_t index) {

@@ -542,15 +542,16 @@ for line in sys.stdin:
 """
 
 
-# A session of another length, which may begin without a change.
+# A session that begins without a change, says so, and goes on when its input ends.
 LONGER = """
-import sys, time
+import sys
 import h5py
 with h5py.File("x.h5", "a") as file:
-    time.sleep(float(sys.argv[1]))
-    if sys.argv[2] != "0":
-        file["x"][:] = int(sys.argv[2])
-        file.attrs["step"] = int(sys.argv[2])
+    print("open", flush=True)
+    sys.stdin.read()
+    if sys.argv[1] != "0":
+        file["x"][:] = int(sys.argv[1])
+        file.attrs["step"] = int(sys.argv[1])
 """
 
 
@@ -598,10 +599,18 @@ def handed_on():
         session("view=commit", SESSION, "x.h5", step, 1)
     code = killed_session()
     session("view=commit", code, "x.h5", 3, 1, ok=None)
-    with subprocess.Popen([python(), "-c", LONGER, str(grace + 1.5), "4"], env=bento_env(string=f"bento view=on;view_grace={grace}")) as other:
+    with subprocess.Popen(
+        [python(), "-c", LONGER, "4"],
+        env=bento_env(string=f"bento view=on;view_grace={grace}"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        check(other.stdout.readline() == "open\n", "no session")
         time.sleep(grace + 1)
         with Keeper() as keeper:
-            other.wait()
+            other.stdin.close()
+            check(other.wait(60) == 0, "the longer session failed")
             used_up(keeper, 3, "a session with view=on")
     os.rename("x.h5", "on.h5")
     # Killed when its root was there and its view was not; the next session changes nothing.
@@ -618,7 +627,7 @@ def handed_on():
         if (stock, newest) == ("2", "3"):
             time.sleep(grace + 1.2)
             with Keeper() as keeper:
-                session("view=commit", LONGER, 0, 0)
+                session("view=commit", LONGER, 0)
                 used_up(keeper, 2, f"dead at change {number}")
             break
         os.remove("x.h5")

@@ -406,6 +406,31 @@ def written_text():
         assert [x.decode() for x in file["text"][...]] == ["one", "zwei", "a longer third", "vier"]
 
 
+def other_dimensions():
+    """A source that has become one of other dimensions, or a null one: natively the program crashes, or reads zeros."""
+    import h5py
+    import numpy as np
+
+    shapes = {"wide": (4, 10), "flat": (4, 10, 0), "scalar": (), "none": (0, 10)}
+    with source("s.h5") as file:
+        for name, shape in shapes.items():
+            file[name] = np.zeros(shape, "i4")
+        file["null"] = h5py.Empty("i4")
+    with virtual_file("v.h5") as file:
+        for name in (*shapes, "null"):
+            layout = h5py.VirtualLayout((6,), "i4")
+            layout[1:3] = h5py.VirtualSource("s.h5", name, (4,))[1:3]
+            file.create_virtual_dataset(name, layout)
+            layout = h5py.VirtualLayout((4,), "i4", maxshape=(None,))
+            layout[: h5py.UNLIMITED] = h5py.VirtualSource("s.h5", name, (4,), "i4", maxshape=(None,))[: h5py.UNLIMITED]
+            file.create_virtual_dataset("endless " + name, layout)
+    with virtual_file("v.h5", "r+") as file:
+        for name in (*shapes, "null"):
+            fails(lambda: file[name][...], f"the source '{name}' in 's.h5' has")
+            fails(lambda: file[name].__setitem__(slice(1, 3), np.zeros(2, "i4")), f"the source '{name}' in 's.h5' has")
+            fails(lambda: file["endless " + name][...], "")
+
+
 def converted():
     """A part is written in another type than the dataset's: natively the values are wrong."""
     import numpy as np
@@ -594,7 +619,7 @@ def open_source():
 # What keeps files open comes last, as the cases of a kind run in one process.
 CASES = (places, percent, growing, strided_growth, nested, kinds_of_elements, refused, several_at_once, buffer_size)
 CASES += (written_elsewhere, open_source, beside_other_files)
-OURS = (itself, short_growth, written_text, converted, locks, many)
+OURS = (itself, short_growth, written_text, other_dimensions, converted, locks, many)
 
 STOCK = """
 import h5py

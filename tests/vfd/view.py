@@ -4,7 +4,7 @@
 """The native view of the driver's containers, `h5bento repair` and `export --format per-rank`: files with every kind of dataset,
 written natively and through the driver, are compared object by object, by an h5py without plugin.
 
-    view.py [CASE...]      cases: whole, closer, budget, full, names, deep, killed, damaged"""
+    view.py [CASE...]      cases: whole, closer, budget, full, names, deep, killed, damaged, renamed"""
 
 import os
 import shutil
@@ -344,7 +344,26 @@ def damaged():
     say("  %d damaged containers" % len(cases))
 
 
-CASES = {case.__name__: case for case in (whole, closer, budget, full, names, deep, killed, damaged)}
+def renamed():
+    """Both files of a container get another name, and another container their names: stock HDF5 shows nothing of that one here."""
+    for seed, name in ((1, "first.bento"), (500, "old.bento")):
+        for rank in range(2):
+            with Joiner("container=old.bento;files=2;rank=%d;size=2;session=s" % rank) as a:
+                a.say("create r%d.h5" % rank, "add x %d 50000" % (seed + rank), "close")
+        check(answer("view", "build", "old.bento")["notes"] == [], "not all is in the view")
+        for ending in ("", ".000001"):
+            os.rename("old.bento" + ending, name + ending)
+    script = "import h5py; f = h5py.File('%s'); print([int(f[n]['x'][0]) if f.get(n) is not None else None for n in ('r0.h5', 'r1.h5')])"
+    for name, wanted in (("first.bento", "[1, None]"), ("old.bento", "[500, 501]")):
+        found = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", script % name], native_env()).out.strip()
+        check(found == wanted, "%s: %s" % (name, found))
+    answer("view", "drop", "first.bento")
+    check(answer("view", "build", "first.bento")["notes"] == [], "not all is in the view that was built again")
+    found = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", script % "first.bento"], native_env()).out.strip()
+    check(found == "[1, 2]", "built again: %s" % found)
+
+
+CASES = {case.__name__: case for case in (whole, closer, budget, full, names, deep, killed, damaged, renamed)}
 
 
 def view(names):

@@ -49,7 +49,7 @@ Result<std::uint64_t> reach_of(VirtualDataset& dataset, std::size_t number) {
   BENTO_ASSIGN(const SpaceHandle space, space_seen(source));
   BENTO_ASSIGN(const Dims extent, extent_of(space.get()));
   const unsigned d = mapping.unlimited_source->dimension();
-  if (d >= extent.rank())
+  if (mapping.unlimited_source->rank() != extent.rank())
     return fail(Code::kInvalidArgument, "the source of a virtual mapping has another rank");
   return mapping.unlimited->extent_of(mapping.unlimited_source->slices_in(extent[d]), to_missing);
 }

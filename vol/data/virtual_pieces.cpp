@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "hdf5/data/plain_selection.hpp"
 #include "hdf5/data/selection.hpp"
 #include "vol/data/irregular_source.hpp"
@@ -14,6 +16,22 @@ namespace bento::vol {
 namespace {
 
 using For = VirtualSources::For;
+
+/// All of a source may be all of a dataset with other dimensions. Of what lies elsewhere HDF5 would
+/// take coordinates that are not there.
+Status check_rank(const VirtualPiece& piece, hid_t mapped, hid_t found) {
+  if (H5Sget_select_type(mapped) == H5S_SEL_ALL) return {};
+  const int wanted = H5Sget_simple_extent_ndims(mapped);
+  const bool empty = H5Sget_simple_extent_type(found) == H5S_NULL;
+  if (!empty && H5Sget_simple_extent_ndims(found) == wanted) return {};
+  return fail(
+      Code::kInvalidArgument,
+      fmt::format("the source '{}' in '{}' has {}, and its mapping in the virtual dataset {}",
+                  piece.dataset, piece.file,
+                  empty ? "a null dataspace"
+                        : fmt::format("{} dimensions", H5Sget_simple_extent_ndims(found)),
+                  wanted));
+}
 
 class PieceFinder {
  public:
@@ -58,7 +76,7 @@ class PieceFinder {
     BENTO_ASSIGN(const SpaceHandle space, space_seen(source));
     BENTO_ASSIGN(const Dims extent, extent_of(space.get()));
     const UnlimitedSelection& from = *mapping.unlimited_source;
-    if (from.dimension() >= extent.rank())
+    if (from.rank() != extent.rank())
       return fail(Code::kInvalidArgument, "the source of a virtual mapping has another rank");
     const std::uint64_t slices = from.slices_in(extent[from.dimension()]);
     BENTO_ASSIGN(const SpaceHandle elements,
@@ -83,6 +101,7 @@ class PieceFinder {
     SpaceHandle patched;
     if (there < 0) {
       BENTO_ASSIGN(const SpaceHandle space, space_seen(source));
+      BENTO_TRY(check_rank(piece, mapping.source.get(), space.get()));
       patched = SpaceHandle(H5Scopy(mapping.source.get()));
       if (!patched.valid() || H5Sextent_copy(patched.get(), space.get()) < 0)
         return fail(Code::kInternal, "the space of a virtual source cannot be copied");
