@@ -19,7 +19,9 @@ namespace bento::vol {
 
 namespace {
 
-constexpr const char* kCurrent = "view";  // attribute of /.h5bento: the id of the view in use
+// Attribute of /.h5bento: the number in front of the id of the view in use. Not all of the id, for
+// which h5diff would call two containers of equal content different.
+constexpr const char* kCurrent = "view";
 constexpr const char* kNotes = "not in this view";
 
 Status write_text(hid_t object, const char* name, const std::string& text) {
@@ -68,6 +70,24 @@ GroupHandle open_group(hid_t file, const std::string& path) {
   }
   H5E_END_TRY
   return group;
+}
+
+std::string link_name(hid_t group, hsize_t at) {
+  std::array<char, 256> name{};
+  const ssize_t length = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, at, name.data(),
+                                            name.size(), H5P_DEFAULT);
+  return length < 0 ? std::string{} : name.data();
+}
+
+/// Of the view of this number, whose sources are below `top`; empty if there is none. Views of
+/// older versions have the number alone.
+std::string id_with(hid_t top, const std::string& number) {
+  H5G_info_t info{};
+  if (H5Gget_info(top, &info) < 0) return {};
+  for (hsize_t i = 0; i < info.nlinks; ++i)
+    if (std::string name = link_name(top, i); name == number || name.starts_with(number + "-"))
+      return name;
+  return {};
 }
 
 std::vector<hsize_t> dims_of(const Dims& dims) {
@@ -194,7 +214,7 @@ Status SourceFiles::begin_groups(Part& part) {
   part.sources = GroupHandle(
       H5Gcreate2(part.top.get(), job_.id.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   if (!part.sources.valid()) return fail(Code::kInternal, "native view: no group for the sources");
-  return write_text(part.top.get(), kCurrent, job_.id);
+  return write_text(part.top.get(), kCurrent, job_.id.substr(0, job_.id.find('-')));
 }
 
 Result<SourceFiles::Part*> SourceFiles::part(std::uint32_t index) {
@@ -211,21 +231,24 @@ Result<SourceFiles::Part*> SourceFiles::part(std::uint32_t index) {
 Status SourceFiles::carry_previous(Part& part, std::uint32_t index) {
   const FileHandle main = open_stock(job_.path);
   if (!main.valid()) return {};
-  const GroupHandle main_top = open_group(main.get(), std::string("/") + kViewGroup);
-  const std::string id = main_top.valid() ? read_text(main_top.get(), kCurrent) : std::string{};
-  const FileHandle old = id.empty() ? FileHandle{} : open_stock(physical_name(job_.path, index));
+  const std::string top = std::string("/") + kViewGroup;
+  const GroupHandle main_top = open_group(main.get(), top);
+  const std::string number = main_top.valid() ? read_text(main_top.get(), kCurrent) : std::string{};
+  const FileHandle old =
+      number.empty() ? FileHandle{} : open_stock(physical_name(job_.path, index));
   if (!old.valid()) return {};
-  const GroupHandle sources = open_group(old.get(), fmt::format("/{}/{}", kViewGroup, id));
+  const GroupHandle old_top = open_group(old.get(), top);
+  const std::string id = old_top.valid() ? id_with(old_top.get(), number) : std::string{};
+  const GroupHandle sources = id.empty() ? GroupHandle{} : open_group(old_top.get(), id);
   H5G_info_t info{};
   if (!sources.valid() || H5Gget_info(sources.get(), &info) < 0) return {};
   const GroupHandle copies(
       H5Gcreate2(part.top.get(), id.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   for (hsize_t i = 0; i < info.nlinks; ++i) {
-    std::array<char, 256> name{};
-    if (H5Lget_name_by_idx(sources.get(), ".", H5_INDEX_NAME, H5_ITER_INC, i, name.data(),
-                           name.size(), H5P_DEFAULT) < 0)
+    const std::string name = link_name(sources.get(), i);
+    if (name.empty())
       return fail(Code::kInternal, "native view: the previous sources cannot be listed");
-    const DatasetHandle dataset(H5Dopen2(sources.get(), name.data(), H5P_DEFAULT));
+    const DatasetHandle dataset(H5Dopen2(sources.get(), name.c_str(), H5P_DEFAULT));
     const TypeHandle type(H5Dget_type(dataset.get()));
     const SpaceHandle space(H5Dget_space(dataset.get()));
     const PlistHandle list(H5Dget_create_plist(dataset.get()));
@@ -250,7 +273,7 @@ Status SourceFiles::carry_previous(Part& part, std::uint32_t index) {
     source.bytes = bytes;
     BENTO_ASSIGN(const DatasetHandle copy, adopt_dataset(part.open->id(), part.open->view(), source,
                                                          type.get(), space.get(), list.get()));
-    if (H5Olink(copy.get(), copies.get(), name.data(), H5P_DEFAULT, H5P_DEFAULT) < 0)
+    if (H5Olink(copy.get(), copies.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
       return fail(Code::kInternal, "native view: a previous source cannot be linked");
   }
   return {};
