@@ -19,9 +19,7 @@ namespace bento::vol {
 
 namespace {
 
-// Attribute of /.h5bento: the number in front of the id of the view in use. Not all of the id, for
-// which h5diff would call two containers of equal content different.
-constexpr const char* kCurrent = "view";
+constexpr const char* kCurrent = "view";  // attribute of /.h5bento: number_of() the view in use
 constexpr const char* kNotes = "not in this view";
 
 Status write_text(hid_t object, const char* name, const std::string& text) {
@@ -70,6 +68,12 @@ GroupHandle open_group(hid_t file, const std::string& path) {
   }
   H5E_END_TRY
   return group;
+}
+
+/// What is in front of the random part of a view's id. In file 0, where nobody else's sources can
+/// come to lie, it stands for the view: h5diff is to find two containers of equal content equal.
+std::string number_of(const std::string& id) {
+  return id.substr(0, id.find('-'));
 }
 
 std::string link_name(hid_t group, hsize_t at) {
@@ -204,7 +208,11 @@ Result<hid_t> SourceFiles::create_main(hid_t like) {
   return parts_[0].open->id();
 }
 
-Status SourceFiles::begin_groups(Part& part) {
+std::string SourceFiles::group_name(std::uint32_t index) const {
+  return index == 0 ? number_of(job_.id) : job_.id;
+}
+
+Status SourceFiles::begin_groups(Part& part, std::uint32_t index) {
   if (part.used) return {};
   part.used = true;
   // Linked at once: an anonymous group may be lost (docs/hdf5-traps.md).
@@ -212,16 +220,16 @@ Status SourceFiles::begin_groups(Part& part) {
       GroupHandle(H5Gcreate2(part.open->id(), kViewGroup, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   if (!part.top.valid()) return fail(Code::kInternal, "native view: no group for the sources");
   part.sources = GroupHandle(
-      H5Gcreate2(part.top.get(), job_.id.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+      H5Gcreate2(part.top.get(), group_name(index).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   if (!part.sources.valid()) return fail(Code::kInternal, "native view: no group for the sources");
-  return write_text(part.top.get(), kCurrent, job_.id.substr(0, job_.id.find('-')));
+  return write_text(part.top.get(), kCurrent, number_of(job_.id));
 }
 
 Result<SourceFiles::Part*> SourceFiles::part(std::uint32_t index) {
   Part& part = parts_[index];
   if (!part.open) BENTO_TRY(create_file(part, index, H5I_INVALID_HID));
   if (!part.used) {
-    BENTO_TRY(begin_groups(part));
+    BENTO_TRY(begin_groups(part, index));
     if (index > 0) BENTO_TRY(carry_previous(part, index));
   }
   return &part;
@@ -287,7 +295,7 @@ Result<std::string> SourceFiles::add(const ViewSource& source, hid_t type, hid_t
                                                           source, type, space.get(), dcpl));
   if (H5Olink(dataset.get(), target->sources.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
     return fail(Code::kInternal, fmt::format("native view: source '{}' cannot be linked", name));
-  return fmt::format("/{}/{}/{}", kViewGroup, job_.id, name);
+  return fmt::format("/{}/{}/{}", kViewGroup, group_name(source.file), name);
 }
 
 Status SourceFiles::write_notes(const std::vector<std::string>& notes) {

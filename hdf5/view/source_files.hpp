@@ -92,7 +92,7 @@ class SourceFiles {
     std::unique_ptr<Place> place;
     std::unique_ptr<OpenView> open;
     GroupHandle top;      ///< /.h5bento
-    GroupHandle sources;  ///< /.h5bento/<id>
+    GroupHandle sources;  ///< /.h5bento/ and group_name()
     bool used = false;
 
     void close_groups() {
@@ -102,7 +102,9 @@ class SourceFiles {
   };
 
   Result<Part*> part(std::uint32_t index);
-  Status begin_groups(Part& part);
+  /// Of the sources in this physical file.
+  [[nodiscard]] std::string group_name(std::uint32_t index) const;
+  Status begin_groups(Part& part, std::uint32_t index);
   Status create_file(Part& part, std::uint32_t index, hid_t like);
   Status carry_previous(Part& part, std::uint32_t index);
 
