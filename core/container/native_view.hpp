@@ -67,8 +67,10 @@ class ViewSpace {
 /// What the builder gets. Valid during the call.
 struct ViewJob {
   const std::string& path;  ///< of physical file 0
-  /// No other view has it, of whatever container: another one may come to lie under this name.
-  std::string id;
+  std::uint64_t id;         ///< no earlier view of this container had it
+  /// Of who makes it: of another container, which may come to lie under this name, no view has
+  /// both.
+  const SessionId& session;
   const PagedImage& skeleton;
   CommittedIndex& committed;
   const std::vector<DatasetDeclaration>& datasets;

@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/hex.hpp"
 #include "core/catalogue/sion_view.hpp"
 #include "core/container/owner.hpp"
 #include "core/container/published_view.hpp"
@@ -33,11 +32,6 @@ Result<NativeView> without_exceptions(Build&& build) {
 // A full disk or a failing one must fail the close; a view that cannot be made leaves a good file.
 bool is_io_error(const Error& error) {
   return error.code == Code::kIo || error.os_errno == ENOSPC || error.os_errno == EDQUOT;
-}
-
-// A view finds its sources in other files by the files' names and this.
-std::string view_id(const Root& next, const SessionId& session) {
-  return fmt::format("{}-{}", next.sequence, hex(std::span(session).first(8)));
 }
 
 }  // namespace
@@ -205,7 +199,8 @@ Result<NativeView> Owner::build_view(const ViewBuilder& view, Root& next,
   newest.set_room([this] { return files_.room(); });
   const auto declared = state_.datasets();
   ViewJob job{state_.names.first(),
-              view_id(next, state_.session),
+              next.sequence,
+              state_.session,
               state_.skeleton,
               newest,
               declared,

@@ -28,7 +28,10 @@ Blob BlobCache::find(const BlobRef& ref) {
   const auto found = by_position_.find(ref.position);
   if (found == by_position_.end()) return nullptr;
   Entry& entry = found->second;
-  if (!(entry.ref == ref)) return nullptr;
+  if (!(entry.ref == ref)) {
+    drop(entry);
+    return nullptr;
+  }
   unlink(entry);
   link(entry);
   return entry.blob;

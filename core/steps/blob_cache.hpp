@@ -20,7 +20,7 @@ class BlobCache {
   explicit BlobCache(std::size_t limit_bytes = 8u << 20) : limit_(limit_bytes) {}
   BlobCache(const BlobCache&) = delete;
   BlobCache& operator=(const BlobCache&) = delete;
-  /// Null if it is not known.
+  /// Null if it is not known. Another blob that is known at its place is forgotten.
   [[nodiscard]] Blob find(const BlobRef& ref);
   /// One that is larger than the limit is not kept.
   void keep(const BlobRef& ref, Blob blob);

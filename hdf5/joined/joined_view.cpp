@@ -224,7 +224,7 @@ class Builder {
     });
     Status copied = tree.run();
     BENTO_TRY(open.failure());
-    if (!copied) return set_aside(open.id(), index, path, slot, copied.error().text);
+    if (!copied) return set_aside(open.id(), place, path, slot, copied.error().text);
     notes_.insert(notes_.end(), datasets.notes().begin(), datasets.notes().end());
     if (tree.dropped_references() > 0)
       notes_.push_back(fmt::format("'{}': {}, and are null in the native view", slot.name,
@@ -258,12 +258,11 @@ class Builder {
   }
 
   // Nothing of it is deleted: the library would give the place of adopted data to others.
-  Status set_aside(hid_t file, std::uint32_t index, const std::string& path, const Slot& slot,
+  Status set_aside(hid_t file, const std::string& place, const std::string& path, const Slot& slot,
                    const std::string& why) {
     const std::string aside = fmt::format("/{}/incomplete/{}", kViewGroup, slot.task);
     const PlistHandle list = with_parents();
-    if (H5Lmove(file, place_in(index, path).c_str(), file, aside.c_str(), list.get(), H5P_DEFAULT) <
-        0)
+    if (H5Lmove(file, place.c_str(), file, aside.c_str(), list.get(), H5P_DEFAULT) < 0)
       return copy_failure(path, "cannot be set aside");
     return leave_out(path, slot, why);
   }

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "core/base/hex.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/view/freed_space.hpp"
@@ -19,7 +20,7 @@ namespace bento::vol {
 
 namespace {
 
-constexpr const char* kCurrent = "view";  // attribute of /.h5bento: number_of() the view in use
+constexpr const char* kCurrent = "view";  // attribute of /.h5bento: the id of the view in use
 constexpr const char* kNotes = "not in this view";
 
 Status write_text(hid_t object, const char* name, const std::string& text) {
@@ -70,12 +71,6 @@ GroupHandle open_group(hid_t file, const std::string& path) {
   return group;
 }
 
-/// What is in front of the random part of a view's id. In file 0, where nobody else's sources can
-/// come to lie, it stands for the view: h5diff is to find two containers of equal content equal.
-std::string number_of(const std::string& id) {
-  return id.substr(0, id.find('-'));
-}
-
 std::string link_name(hid_t group, hsize_t at) {
   std::array<char, 256> name{};
   const ssize_t length = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, at, name.data(),
@@ -83,14 +78,13 @@ std::string link_name(hid_t group, hsize_t at) {
   return length < 0 ? std::string{} : name.data();
 }
 
-/// Of the view of this number, whose sources are below `top`; empty if there is none. Views of
-/// older versions have the number alone.
-std::string id_with(hid_t top, const std::string& number) {
+/// The group below `top` of a file k > 0 with the sources of the view of this id; empty if there is
+/// none. Views of older versions have the id alone.
+std::string group_of(hid_t top, const std::string& id) {
   H5G_info_t info{};
   if (H5Gget_info(top, &info) < 0) return {};
   for (hsize_t i = 0; i < info.nlinks; ++i)
-    if (std::string name = link_name(top, i); name == number || name.starts_with(number + "-"))
-      return name;
+    if (std::string name = link_name(top, i); name == id || name.starts_with(id + "-")) return name;
   return {};
 }
 
@@ -208,8 +202,11 @@ Result<hid_t> SourceFiles::create_main(hid_t like) {
   return parts_[0].open->id();
 }
 
+// In file 0 nobody else's sources can come to lie, and h5diff is to find two containers of equal
+// content equal.
 std::string SourceFiles::group_name(std::uint32_t index) const {
-  return index == 0 ? number_of(job_.id) : job_.id;
+  if (index == 0) return fmt::format("{}", job_.id);
+  return fmt::format("{}-{}", job_.id, hex(std::span(job_.session).first(8)));
 }
 
 Status SourceFiles::begin_groups(Part& part, std::uint32_t index) {
@@ -222,7 +219,7 @@ Status SourceFiles::begin_groups(Part& part, std::uint32_t index) {
   part.sources = GroupHandle(
       H5Gcreate2(part.top.get(), group_name(index).c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   if (!part.sources.valid()) return fail(Code::kInternal, "native view: no group for the sources");
-  return write_text(part.top.get(), kCurrent, number_of(job_.id));
+  return write_text(part.top.get(), kCurrent, fmt::format("{}", job_.id));
 }
 
 Result<SourceFiles::Part*> SourceFiles::part(std::uint32_t index) {
@@ -241,17 +238,16 @@ Status SourceFiles::carry_previous(Part& part, std::uint32_t index) {
   if (!main.valid()) return {};
   const std::string top = std::string("/") + kViewGroup;
   const GroupHandle main_top = open_group(main.get(), top);
-  const std::string number = main_top.valid() ? read_text(main_top.get(), kCurrent) : std::string{};
-  const FileHandle old =
-      number.empty() ? FileHandle{} : open_stock(physical_name(job_.path, index));
+  const std::string id = main_top.valid() ? read_text(main_top.get(), kCurrent) : std::string{};
+  const FileHandle old = id.empty() ? FileHandle{} : open_stock(physical_name(job_.path, index));
   if (!old.valid()) return {};
   const GroupHandle old_top = open_group(old.get(), top);
-  const std::string id = old_top.valid() ? id_with(old_top.get(), number) : std::string{};
-  const GroupHandle sources = id.empty() ? GroupHandle{} : open_group(old_top.get(), id);
+  const std::string group = old_top.valid() ? group_of(old_top.get(), id) : std::string{};
+  const GroupHandle sources = group.empty() ? GroupHandle{} : open_group(old_top.get(), group);
   H5G_info_t info{};
   if (!sources.valid() || H5Gget_info(sources.get(), &info) < 0) return {};
   const GroupHandle copies(
-      H5Gcreate2(part.top.get(), id.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+      H5Gcreate2(part.top.get(), group.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   for (hsize_t i = 0; i < info.nlinks; ++i) {
     const std::string name = link_name(sources.get(), i);
     if (name.empty())

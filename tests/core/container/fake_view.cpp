@@ -95,8 +95,8 @@ ViewBuilder fake_view(std::uint64_t pages) {
     auto& zero = job.spaces.front();
     BENTO_ASSIGN(const auto published, first_page(zero.file(), zero.plan(), at));
     for (auto& space : job.spaces) {
-      Page page{std::stoull(job.id), job.committed.steps().newest().number(), job.spaces.size(),
-                kNowhere, kNowhere};
+      Page page{job.id, job.committed.steps().newest().number(), job.spaces.size(), kNowhere,
+                kNowhere};
       if (&space != &zero) {
         at = kNowhere;
         BENTO_ASSIGN(const auto before, first_page(space.file(), space.plan(), at));

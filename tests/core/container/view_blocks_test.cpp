@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <new>
 #include <random>
-#include <string>
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -60,14 +59,13 @@ class FakeViews {
               i % 3 == 0 ? kChunk + random() % 200'000 : random() % 9000 + 1;
           BENTO_ASSIGN(const std::uint64_t address, job.spaces[index].allocate(bytes));
           std::vector<std::byte> content(bytes);
-          for (std::uint64_t b = 0; b < bytes; ++b)
-            content[b] = byte_of(std::stoull(job.id), address + b);
+          for (std::uint64_t b = 0; b < bytes; ++b) content[b] = byte_of(job.id, address + b);
           BENTO_TRY(job.spaces[index].file().write_at(address, content));
           pieces.push_back({index, address, bytes});
         }
-        view.superblocks.emplace_back(superblock(std::stoull(job.id)));
+        view.superblocks.emplace_back(superblock(job.id));
       }
-      next_ = {std::stoull(job.id), std::move(pieces)};
+      next_ = {job.id, std::move(pieces)};
       return view;
     };
   }
