@@ -85,6 +85,34 @@ class PieceFinder {
     return look_at(mapping, 0, elements.get(), there.get());
   }
 
+  /// All of each source of a series is, natively, what all of its first one is: so much is seen of
+  /// one that has grown. The box from the first element on in `source`, a space with the extent
+  /// that source number `number` has now; nothing if it holds no such box, or is the first one
+  /// itself.
+  Result<SpaceHandle> box_of_first_source(const VirtualMapping& mapping, std::uint64_t number,
+                                          hid_t source) {
+    for (std::uint64_t j = 0; j < number; ++j) {
+      BENTO_ASSIGN(Object* const first,
+                   dataset_.sources.open(mapping.file.at(j), mapping.dataset.at(j), purpose_));
+      if (first == nullptr) continue;
+      BENTO_ASSIGN(const SpaceHandle space, space_seen(first));
+      BENTO_ASSIGN(const Dims box, extent_of(space.get()));
+      BENTO_ASSIGN(const Dims extent, extent_of(source));
+      if (box.product() == 0 || box.rank() == 0 || box.rank() != extent.rank())
+        return SpaceHandle();
+      for (unsigned d = 0; d < box.rank(); ++d)
+        if (box[d] > extent[d]) return SpaceHandle();
+      SpaceHandle selected(H5Scopy(source));
+      const Dims begin(box.rank());
+      if (!selected.valid() ||
+          H5Sselect_hyperslab(selected.get(), H5S_SELECT_SET, begin.view().data(), nullptr,
+                              box.view().data(), nullptr) < 0)
+        return fail(Code::kInternal, "a box of a virtual source cannot be selected");
+      return selected;
+    }
+    return SpaceHandle();
+  }
+
   /// `there`: the elements in the source; those of the mapping if it is not valid.
   Status look_at(const VirtualMapping& mapping, std::uint64_t number, hid_t elements, hid_t there) {
     // Blocks may reach beyond the extent.
@@ -96,7 +124,7 @@ class PieceFinder {
     if (!piece.memory.valid())
       return fail(Code::kInternal, "a virtual mapping cannot be projected onto memory");
     if (H5Sget_select_npoints(piece.memory.get()) == 0) return {};
-    BENTO_ASSIGN(Object* const source, dataset_.sources.open(piece.file, piece.dataset, purpose_));
+    BENTO_ASSIGN(auto* source, dataset_.sources.open(piece.file, piece.dataset, purpose_));
     if (source == nullptr) return {};
     SpaceHandle patched;
     if (there < 0) {
@@ -105,6 +133,14 @@ class PieceFinder {
       patched = SpaceHandle(H5Scopy(mapping.source.get()));
       if (!patched.valid() || H5Sextent_copy(patched.get(), space.get()) < 0)
         return fail(Code::kInternal, "the space of a virtual source cannot be copied");
+      if (mapping.is_series() && H5Sget_select_type(patched.get()) == H5S_SEL_ALL &&
+          H5Sget_select_npoints(patched.get()) != H5Sget_select_npoints(elements)) {
+        BENTO_ASSIGN(SpaceHandle box, box_of_first_source(mapping, number, patched.get()));
+        if (box.valid()) patched = std::move(box);
+        // Others were opened meanwhile.
+        BENTO_ASSIGN(source, dataset_.sources.open(piece.file, piece.dataset, purpose_));
+        if (source == nullptr) return {};
+      }
       there = patched.get();
     }
     if (H5Sget_select_npoints(there) != H5Sget_select_npoints(elements))
