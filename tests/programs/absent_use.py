@@ -25,6 +25,7 @@ from harness import (
     run,
     run_test,
     say,
+    some,
 )
 import harness
 
@@ -129,14 +130,12 @@ def test():
     paths = make_files()
     statuses = {}
     for path in paths:
-        for tool in (
-            ["h5dump"],
-            ["h5dump", "-H"],
-            ["h5ls", "-r"],
-            ["h5stat"],
-            ["h5dump", "--enable-error-stack=2"],
-        ):
+        # All of them open the file in the same way; with the error stack h5dump shows most of what HDF5 says.
+        tools = (["h5dump", "--enable-error-stack=2"], ["h5stat"], ["h5dump"], ["h5dump", "-H"])
+        for tool in some(1, tools) if path in ("empty", "truncated.h5", "short_sion", "folder") else some(2, tools):
             statuses[tool[0], path] = check_same([hdf5_tool(tool[0]), *tool[1:], path]).status
+    check_same([hdf5_tool("h5ls"), "-r", *paths])
+    for path in some(4, ("ordinary.h5", "sion", "user_block.h5", "missing", *paths)):
         check_same([hdf5_tool("h5diff"), "ordinary.h5", path])
     check(
         statuses["h5dump", "ordinary.h5"] == 0 and statuses["h5dump", "text"] != 0,

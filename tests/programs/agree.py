@@ -15,7 +15,8 @@ DEADLINE = 20  # what a wait for another rank would take, and no test may
 
 
 def ranks_do(*groups, **more):
-    """Groups of ranks (number, environment, actions on the file): what each rank said, by action."""
+    """Groups of ranks (number, environment, actions on the file): what each rank said, by action and in their order. An action
+    that comes once more is ACTION#2, and so on."""
     command = ["mpirun"]
     total = 0
     for count, env, path, actions in groups:
@@ -30,7 +31,8 @@ def ranks_do(*groups, **more):
     for rank, action, text in re.findall(r"^rank (\d+) (\S+): (.*)$", result.text, re.M):
         check(not text.startswith("WRONG DATA"), f"rank {rank} {action}: {text}")
         check(action != "infos" or text == "0", f"rank {rank}: {text} MPI_Info objects are left")
-        said[int(rank)][action] = text
+        before = sum(known.partition("#")[0] == action for known in said[int(rank)])
+        said[int(rank)][f"{action}#{before + 1}" if before else action] = text
     return said
 
 
@@ -48,6 +50,13 @@ def all_fine(said):
     for rank, actions in enumerate(said):
         for action, text in actions.items():
             check(text == "ok", f"rank {rank} {action}: {text}")
+
+
+def part_of(said, begin, count):
+    """What each rank said to some of its actions, of which it has as many as the others."""
+    numbers = {len(actions) for actions in said}
+    check(len(numbers) == 1 and begin + count <= min(numbers), f"so many actions: {numbers}, not {begin + count}")
+    return [dict(list(actions.items())[begin : begin + count]) for actions in said]
 
 
 def var(**values):
@@ -128,8 +137,7 @@ def wrong_on_one():
 
 
 def other_call():
-    all_fine(ranks_do((3, {}, "f.h5", WRITE)))
-    for first, others in (
+    calls = (
         ("open", "openw"),
         ("openw", "open"),
         ("create", "open"),
@@ -137,12 +145,15 @@ def other_call():
         ("delete", "open"),
         ("create", "userblock"),
         ("userblock", "create"),
-    ):
-        said = ranks_do((1, {}, "f.h5", first), (2, {}, "f.h5", others))
-        both = [said[0] | {"call": said[0].get(first)}]
-        both += [each | {"call": each.get(others)} for each in said[1:]]
+    )
+    first, others = (" ".join(each) for each in zip(*calls))
+    said = ranks_do((1, {}, "f.h5", f"{WRITE} {first} {READ}"), (2, {}, "f.h5", f"{WRITE} {others} {READ}"))
+    before, behind = len(WRITE.split()), len(READ.split())
+    all_fine(part_of(said, 0, before))
+    for number in range(len(calls)):
+        both = [{"call": text} for actions in part_of(said, before + number, 1) for text in actions.values()]
         same_error(both, "call", "do not make the same call", "on rank 0", "on ranks 1, 2")
-    all_fine(ranks_do((3, {}, "f.h5", READ)))
+    all_fine(part_of(said, before + len(calls), behind))
 
 
 def other_name():
@@ -159,37 +170,44 @@ def other_name():
 
 def open_already():
     """By some ranks alone, or by all in different ways: each open is its own, as natively."""
-    all_fine(ranks_do((3, {}, "h.h5", WRITE)))
     mine = "self barrier open check=2 checkself=2 close selfclose"
     others = "barrier open check=2 close"
-    all_fine(ranks_do((1, {}, "h.h5", mine), (2, {}, "h.h5", others)))
-    all_fine(ranks_do((2, {}, "h.h5", others), (1, {}, "h.h5", mine)))
-    all_fine(ranks_do((3, {}, "h.h5", mine)))
-    said = ranks_do(
-        (1, {}, "h.h5", "self barrier create checkself=2 selfclose"), (2, {}, "h.h5", "barrier create")
-    )
-    same_error(said, "create", "'h.h5' is open already on rank 0")
-    check(said[0]["checkself=2"] == "ok", f"rank 0: {said[0]}")
+    last = "self barrier create checkself=2 selfclose", "barrier create", "barrier create"
+    turns = ((mine, others, others), (others, others, mine), (mine, mine, mine), last)
+    said = ranks_do(*((1, {}, "h.h5", " ".join((WRITE, *each))) for each in zip(*turns)))
+    for rank, actions in enumerate(said):
+        create = next(action for action in reversed(actions) if action.startswith("create"))
+        actions["the last create"] = actions.pop(create)
+    same_error(said, "the last create", "'h.h5' is open already on rank 0")
+    all_fine([{action: text for action, text in actions.items() if action != "the last create"} for actions in said])
+    for rank, each in enumerate(zip(*turns)):
+        count = len(" ".join((WRITE, *each)).split())
+        check(len(said[rank]) == count, f"rank {rank} said {len(said[rank])} of {count} things")
 
 
 def second_open():
-    all_fine(
-        ranks_do((1, {}, "i.h5", f"conn=keep=3;chunk=1M create write=1 conn= again againclose conn=keep=3 "
-                  "againw againclose write=2 close open check=2 close"),
-                 (2, {}, "i.h5", "create write=1 again againclose againw againclose write=2 close open "
-                  "check=2 close"))
-    )  # fmt: skip
-    for string, before in (
+    own = ("conn=keep=3;chunk=1M create write=1 conn= again againclose conn=keep=3 againw againclose write=2 close open "
+           "check=2 close conn=")  # fmt: skip
+    others = own.replace("conn=keep=3;chunk=1M ", "").replace("conn=keep=3 ", "").replace("conn= ", "").replace(" conn=", "")
+    refused = (
         ("keep=2", "keep=3"),
         ("chunk=2M", "chunk=1M"),
         ("view=off", "view=on"),
         ("buffer=64K", "buffer=4M"),
-    ):
-        said = ranks_do((3, {}, "i.h5", f"conn=keep=3;chunk=1M create conn={string} again conn= close"))
-        same_error(said, "again", "'i.h5'", string, before)
+    )
+    by_all = " ".join(f"conn=keep=3;chunk=1M create conn={string} again conn= close" for string, _ in refused)
+    said = ranks_do(
+        (1, {}, "i.h5", f"{own} {by_all} openw again close"),
+        (1, {}, "i.h5", f"{others} {by_all} openw again close"),
+        (1, {}, "i.h5", f"{others} {by_all} openw conn=buffer=64K again conn= close"),
+    )
+    # The first one is fine; then those of `refused`, and that of one rank.
+    for number, (string, before) in enumerate(refused, 2):
+        same_error(said, f"again#{number}", "'i.h5'", string, before)
     # A rank's own is its own error, and everybody's.
-    said = ranks_do((2, {}, "i.h5", "openw again close"), (1, {}, "i.h5", "openw conn=buffer=64K again close"))
-    same_error(said, "again", "buffer=64K", "buffer=4M")
+    same_error(said, f"again#{len(refused) + 2}", "buffer=64K", "buffer=4M")
+    wrong = {f"again#{number}" for number in range(2, len(refused) + 3)}
+    all_fine([{action: text for action, text in actions.items() if action not in wrong} for actions in said])
     # The connector string overruled the variable before, and so it does now.
     all_fine(ranks_do((3, var(keep=2), "i.h5", "conn=keep=3 openw conn= again againclose close")))
 

@@ -14,7 +14,9 @@ import subprocess
 import sys
 import time
 
+from forked_programs import Forked
 from harness import (
+    ANY,
     Skip,
     bento_env,
     built,
@@ -30,14 +32,22 @@ from harness import (
 
 COUNT = 200000
 BYTES = 8 * COUNT
+# A program without mpirun does without MPI, too, the start of which takes as long as all the rest.
+WORLD = """
+import os
+if "OMPI_COMM_WORLD_SIZE" in os.environ or "PMI_SIZE" in os.environ:
+    from mpi4py import MPI
+    comm = MPI.COMM_WORLD
+    rank, size, barrier, how = comm.rank, comm.size, comm.Barrier, dict(driver="mpio", comm=comm)
+else:
+    rank, size, barrier, how = 0, 1, lambda: None, {}
+"""
 # What each rank does, in order: create, append, flush, close, die, check=V, touch=F, await=F.
-PROGRAM = """
-import os, sys, time, h5py, numpy as np
-from mpi4py import MPI
-comm, path, f = MPI.COMM_WORLD, sys.argv[1], None
-how = dict(driver="mpio", comm=comm) if comm.size > 1 else {}
+PROGRAM = WORLD + """
+import sys, time, h5py, numpy as np
+path, f = sys.argv[1], None
 N = 200000
-mine = slice(N * comm.rank // comm.size, N * (comm.rank + 1) // comm.size)
+mine = slice(N * rank // size, N * (rank + 1) // size)
 def values(v):
     return np.random.default_rng(v).random(N)
 for action in sys.argv[2:]:
@@ -58,19 +68,21 @@ for action in sys.argv[2:]:
     elif what == "close":
         f.close()
     elif what == "barrier":
-        comm.Barrier()
+        barrier()
     elif what == "die":
-        comm.Barrier()
+        barrier()
         time.sleep(0.1)
         os.kill(os.getpid(), 9)
     elif what == "touch":
-        comm.Barrier()
+        barrier()
         open(value, "w").close()
     elif what == "await":
         while not os.path.exists(value):
             time.sleep(0.01)
-        comm.Barrier()
+        barrier()
 """
+# Starts programs of one process that have the same environment again and again.
+FORKED = Forked()
 
 
 def settings(cache="c", **keys):
@@ -85,7 +97,16 @@ def environment(string):
 def program(ranks, string, path, *actions, ok=(0,), timeout=60):
     command = [python(), "-c", PROGRAM, path, *actions]
     env = environment(string)
-    return mpirun(ranks, command, env, ok=ok, timeout=timeout) if ranks > 1 else run(command, env, ok=ok, timeout=timeout)
+    if ranks > 1:
+        return mpirun(ranks, command, env, ok=ok, timeout=timeout)
+    if string in ("bento", "bento chunk=1M", settings(), settings(flush="off")):
+        return alone(PROGRAM, env, path, *actions, ok=ok, timeout=timeout)
+    return run(command, env, ok=ok, timeout=timeout)
+
+
+def alone(code, env, *words, ok=(0,), timeout=60, interpreter=None):
+    """A process of its own, in an environment that others of this test have, too."""
+    return FORKED.run(code, words, env, interpreter, None if ok is ANY else ok, timeout)
 
 
 def started(ranks, string, path, *actions):
@@ -145,6 +166,7 @@ def end_all():
     for process in RUNNING:
         if process.poll() is None:
             process.terminate()
+    FORKED.__exit__()
     end_daemon()
 
 
@@ -162,7 +184,7 @@ def holds(path, value, string="bento"):
 
 def plain(path, value):
     """Without the connector, what lies under the name."""
-    run([python(), "-c", PROGRAM, path, f"check={value}"], native_env())
+    alone(PROGRAM, native_env(), path, f"check={value}")
 
 
 def cached(folder="c"):

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-from cache import PROGRAM, arrived, cached, daemon_pid, end_all, end_daemon, environment, fresh, holds, lives, plain, program, settings, state, tool, wait_for
+from cache import PROGRAM, WORLD, alone, arrived, cached, daemon_pid, end_all, end_daemon, environment, fresh, holds, lives, plain, program, settings, state, tool, wait_for
 from harness import Skip, built, check, mpirun, native_env, python, run, run_test, some
 
 DIRECT = "bento chunk=1M"
@@ -53,7 +53,7 @@ def copied():
             holds("pfs/backup/a.h5", 2)
             plain("pfs/backup/a.h5", 2)
         else:
-            run([python(), "-c", DELETE, "pfs/backup/a.h5"], environment("bento"), ok=None)
+            alone(DELETE, environment("bento"), "pfs/backup/a.h5", ok=None)
             check(not glob.glob("pfs/backup/.h5bento-*"), f"{os.listdir('pfs/backup')}")
             program(1, settings(flush="off"), "pfs/backup/a.h5", "create=3", "close")
             holds("pfs/backup/a.h5", 3)
@@ -166,10 +166,8 @@ def recreated():
     by_tools()
 
 
-NATIVE = """
+NATIVE = WORLD + """
 import sys, h5py
-from mpi4py import MPI
-how = dict(driver="mpio", comm=MPI.COMM_WORLD) if MPI.COMM_WORLD.size > 1 else {}
 if sys.argv[2] == "block":
     how["userblock_size"] = 512
 elif sys.argv[2] == "split":
@@ -188,16 +186,16 @@ def natively():
     for ranks, how in ((1, "block"), (2, "block"), (1, "core"), (1, "memory"), (1, "split"), (1, "member")):
         path = f"pfs/{how}{ranks}.h5"
         program(1, settings(flush="off"), f"{path}-m.h5" if how == "member" else path, "create=1", "close")
-        command = [python(), "-c", NATIVE, path, "split" if how == "member" else how]
+        words = [path, "split" if how == "member" else how]
         env = environment("bento")
-        mpirun(ranks, command, env) if ranks > 1 else run(command, env)
+        mpirun(ranks, [python(), "-c", NATIVE, *words], env) if ranks > 1 else alone(NATIVE, env, *words)
         if how in ("memory", "split"):
             holds(path, 1)
             continue
         if how == "member":
             continue
         for string in (native_env(), env):
-            run([python(), "-c", "import h5py, sys; assert list(h5py.File(sys.argv[1])) == ['native']", path], string)
+            alone("import h5py, sys; assert list(h5py.File(sys.argv[1])) == ['native']", string, path)
     check(len(cached()) == 2, f"{cached()}")
 
 
@@ -206,7 +204,7 @@ def by_tools():
     in the place of the file, over which the newer one could not arrive."""
     fresh()
     program(1, DIRECT, "source.h5", "create=7", "close")
-    run([python(), "-c", PROGRAM, "native.h5", "create=7", "close"], native_env())
+    alone(PROGRAM, native_env(), "native.h5", "create=7", "close")
     for command, source in (("defrag", "source.h5"), ("import", "native.h5"), ("export", "source.h5")):
         path = f"pfs/{command}.h5"
         program(1, settings(flush="off"), path, "create=1", "close")

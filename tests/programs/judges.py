@@ -9,6 +9,7 @@ Each is found by an environment variable that names where it is installed: H5BEN
 H5BENTO_JUDGE_FTI16. Without it the test is skipped.
 """
 
+import array
 import glob
 import os
 import re
@@ -21,27 +22,41 @@ from harness import HERE, Skip, bento_env, built, check, mpirun, native_env, pyt
 
 BIG = 300000  # doubles of a rank: more than one chunk of 1 MiB
 SMALL = 3000  # in a record below 64 KiB
-WRITE = """
-import sys, h5py, numpy as np
-from mpi4py import MPI
-comm, path, mode, big = MPI.COMM_WORLD, *sys.argv[1:3], int(sys.argv[3])
-with h5py.File(path, mode, driver="mpio", comm=comm) as f:
-    if mode == "w":
-        f.create_dataset("big", (comm.size, big), "f8")
-        f.create_dataset("small", (comm.size, 7), "i4")
-    base = f["big"].shape[0] if mode == "w" else 100
-    for turn in range(2):
-        f["big"][comm.rank] = np.arange(big) * (comm.rank + 1) + turn + base
-        f["small"][comm.rank] = np.arange(7) + 10 * comm.rank
-        f.flush()
+# One program has all sessions of all files, each with variables in the place of settings in its string.
+SETTINGS = """
+import os
+def settle(settings):
+    for name in [name for name in os.environ if name in settle.given]:
+        del os.environ[name]
+    pairs = [pair.split("=") for pair in settings.split(";") if pair]
+    settle.given = {"H5BENTO_" + key.upper(): value for key, value in pairs}
+    os.environ.update(settle.given)
+settle.given = {}
 """
-# By more ranks than before.
-ADD = """
+# path, settings, mode, how many of the ranks: "w", "r+", or "add", which is for more ranks than before.
+WRITE = SETTINGS + """
 import sys, h5py, numpy as np
 from mpi4py import MPI
-comm = MPI.COMM_WORLD
-with h5py.File(sys.argv[1], "r+", driver="mpio", comm=comm) as f:
-    f.create_dataset("more", (comm.size, 200000), "f8")[comm.rank] = np.arange(200000) * comm.rank
+world, big = MPI.COMM_WORLD, int(sys.argv[1])
+def write(comm, path, mode):
+    with h5py.File(path, "w" if mode == "w" else "r+", driver="mpio", comm=comm) as f:
+        if mode == "add":
+            f.create_dataset("more", (comm.size, 200000), "f8")[comm.rank] = np.arange(200000) * comm.rank
+            return
+        if mode == "w":
+            f.create_dataset("big", (comm.size, big), "f8")
+            f.create_dataset("small", (comm.size, 7), "i4")
+        base = f["big"].shape[0] if mode == "w" else 100
+        for turn in range(2):
+            f["big"][comm.rank] = np.arange(big) * (comm.rank + 1) + turn + base
+            f["small"][comm.rank] = np.arange(7) + 10 * comm.rank
+            f.flush()
+for path, settings, mode, ranks in zip(*(sys.argv[at::4] for at in range(2, 6))):
+    settle(settings)
+    comm = world.Split(0 if world.rank < int(ranks) else MPI.UNDEFINED)
+    if world.rank < int(ranks):
+        write(comm, path, mode)
+    world.Barrier()
 """
 
 
@@ -52,12 +67,6 @@ def judge(name):
         raise Skip(f"{variable} does not say where it is installed")
     check(os.path.isdir(path), f"{variable}={path}: no such folder")
     return path
-
-
-def write(path, ranks, settings, mode="w", big=BIG):
-    connector = harness.connector()
-    string = connector + (";" if " " in connector else " ") + settings
-    mpirun(ranks, [python(), "-c", WRITE, path, mode, big], bento_env(string=string))
 
 
 def read(path):
@@ -119,16 +128,16 @@ def sion():
     options = run([os.path.join(place, "bin", "sionconfig"), "--libs", "--mpi", "--be"], native_env()).out.split()
     flags = run([os.path.join(place, "bin", "sionconfig"), "--cflags", "--mpi", "--be"], native_env()).out.split()
     reader = compile_c("judge_sion.c", "reader", *flags, *options)
-    for number, settings in enumerate(("chunk=1M", "chunk=1M;files=2", "chunk=1M;files=3;checksum=md5;align=1")):
-        path = f"{number}.h5"
-        write(path, 3, settings)
-        if number == 0:
-            check_with_sionlib(place, reader, path, "3 ranks")
-        write(path, 2, settings, "r+")
-        check_with_sionlib(place, reader, path, "3 and then 2 ranks")
+    cases = ("chunk=1M", "chunk=1M;files=2", "chunk=1M;files=3;checksum=md5;align=1")
+    sessions = [("once.h5", cases[0], "w", "3")]
+    for number, settings in enumerate(cases):
+        sessions += [(f"{number}.h5", settings, "w", "3"), (f"{number}.h5", settings, "r+", "2")]
+    sessions += [("many.h5", "chunk=1M;files=3", "w", "3"), ("many.h5", "", "add", "4")]
+    mpirun(4, [python(), "-c", WRITE, BIG, *(word for session in sessions for word in session)], bento_env())
+    check_with_sionlib(place, reader, "once.h5", "3 ranks")
+    for number in range(len(cases)):
+        check_with_sionlib(place, reader, f"{number}.h5", "3 and then 2 ranks")
     # All writers as tasks of one file, those of ranks that came later among them.
-    write("many.h5", 3, "chunk=1M;files=3")
-    mpirun(4, [python(), "-c", ADD, "many.h5"], bento_env())
     tool = [built("bin", "h5bento"), "transfer"]
     if os.path.exists(tool[0]):
         run([*tool, "submit", "many.h5", "one.h5", "--arrive", "onefile", "--no-start", "--file", "t"], native_env())
@@ -139,6 +148,8 @@ def sion():
 # ---- FTI ----
 
 RANKS = 2
+# From what was written here, and from what it made of that, once or twice.
+CHECKPOINTS = (2, 3, 4) if os.environ.get("H5BENTO_TEST_ALL") else (2, 3)
 NEXT = bytes(range(1, 256)) + b"\0"  # what the application makes of a byte between two checkpoints
 CONFIG = """[Basic]
 head = 0
@@ -225,41 +236,44 @@ class Application:
             self.variables[rank] = {number: value.translate(NEXT) for number, value in self.variables[rank].items()}
 
 
-# kind, sessions, settings: also what FTI cannot restart from as it lies.
+# kind, sessions, settings: also what FTI cannot restart from as it lies. How the pieces are put together is the same for both
+# versions, so the last ones are only 1.1's.
 EXPORT_CASES = (
-    ("twice", 1, "chunk=1M"),
     ("twice", 3, "chunk=1M;checksum=md5"),
-    ("reversed", 1, "chunk=1M;checksum=md5"),
     ("patched", 1, "chunk=8M"),
     ("filter", 1, "chunk=8M"),
     ("empty", 1, "chunk=8M"),
+    ("twice", 1, "chunk=1M"),
+    ("reversed", 1, "chunk=1M;checksum=md5"),
 )
 
 
 def exports(version, program):
     form = {"1.1": "fti", "1.6": "fti16"}[version]
-    for number, (kind, sessions, settings) in enumerate(EXPORT_CASES):
+    cases = EXPORT_CASES if version == "1.1" else some(4, EXPORT_CASES)
+    write_streams([(f"{number}-{form}.h5", settings, kind, sessions, BIG) for number, (kind, sessions, settings) in enumerate(cases)])
+    for number, (kind, sessions, settings) in enumerate(cases):
         path, folder, what = f"{number}-{form}.h5", f"{number}-{form}", f"{kind}, {sessions} sessions, {settings}"
-        take_streams(path, settings, kind, sessions, BIG)
+        take_streams(path)
         run([built("bin", "h5bento"), "export", path, f"{folder}-files", "--format", form], native_env())
         variables = [streamed(kind, sessions, rank, BIG) for rank in range(RANKS)]
         application = Application(program, folder, variables)
         application.run(1)
         application.replace([os.path.join(f"{folder}-files", f"Ckpt1-Rank{rank}.fti") for rank in range(RANKS)])
-        for checkpoint in (2, 3, 4):
+        for checkpoint in CHECKPOINTS:
             application.expect(checkpoint, f"export of {what}")
-        say(f"FTI {version} restarts from the export of {what}, and twice from what it made of it")
+        say(f"FTI {version} restarts from the export of {what}, and from what it made of it")
 
 
-# How streams come about that FTI shall judge; argv: path, mode, kind, number of the session.
-STREAMS = """
+# How streams come about that FTI shall judge; argv: path, settings, kind, number of sessions, elements of a rank.
+STREAMS = SETTINGS + """
 import sys, h5py, numpy as np
 from mpi4py import MPI
-comm, path, mode, kind, session, big = MPI.COMM_WORLD, *sys.argv[1:4], int(sys.argv[4]), int(sys.argv[5])
-turns = {"once": 1, "thrice": 3}.get(kind, 2)
+comm = MPI.COMM_WORLD
 mine = slice(comm.rank, comm.rank + 1)
-with h5py.File(path, mode, driver="mpio", comm=comm) as f:
-    if mode == "w":
+def write(f, kind, session, big):
+    turns = {"once": 1, "thrice": 3}.get(kind, 2)
+    if not session:
         extra = dict(chunks=(1, big), compression="gzip") if kind == "filter" else {}
         f.create_dataset("big", (comm.size, big), "f8", **extra)
         f.create_dataset("small", (comm.size, 7), "i4")
@@ -279,29 +293,36 @@ with h5py.File(path, mode, driver="mpio", comm=comm) as f:
         if kind != "empty" or comm.rank == 0:
             f["small"][comm.rank] = np.arange(7) + 10 * comm.rank + session
         f.flush()
+for path, settings, kind, sessions, big in zip(*(sys.argv[at::5] for at in range(1, 6))):
+    settle(settings)
+    for session in range(int(sessions)):
+        with h5py.File(path, "r+" if session else "w", driver="mpio", comm=comm) as f:
+            write(f, kind, session, int(big))
 """
 
 
 def streamed(kind, sessions, rank, big):
     """What rank `rank` of STREAMS has written last, as the bytes of its variables 0 and 1."""
     turn = {"once": 0, "thrice": 2}.get(kind, 1)
-    values = [value * (rank + 1) + 10 * (sessions - 1) + turn for value in range(big)]
+    last = 10 * (sessions - 1) + turn
+    values = array.array("d", range(last, last + big * (rank + 1), rank + 1))
     if kind == "patched":
-        values = [value if 5000 <= at < 5100 else value - 1 for at, value in enumerate(values)]
+        before = array.array("d", range(last - 1, last - 1 + big * (rank + 1), rank + 1))
+        values = before[:5000] + values[5000:5100] + before[5100:]
     small = [] if kind == "empty" and rank else [value + 10 * rank + sessions - 1 for value in range(7)]
-    return {0: struct.pack(f"<{big}d", *values), 1: struct.pack(f"<{len(small)}i", *small)}
+    return {0: values.tobytes(), 1: struct.pack(f"<{len(small)}i", *small)}
 
 
-def take_streams(path, settings, kind, sessions, big):
-    """Writes a container, takes its streams out of it, and returns of each whether its gate is open."""
+def write_streams(cases):
+    """path, settings, kind, sessions, elements of a rank"""
+    mpirun(RANKS, [python(), "-c", STREAMS, *(word for case in cases for word in case)], bento_env(), timeout=120)
+
+
+def take_streams(path):
+    """Takes the streams out of a container, and returns of each whether its gate is open."""
     import check_fti
     import check_sion
 
-    connector = harness.connector()
-    string = connector + (";" if " " in connector else " ") + settings
-    for session in range(sessions):
-        mode = "r+" if session else "w"
-        mpirun(RANKS, [python(), "-c", STREAMS, path, mode, kind, session, big], bento_env(string=string))
     report = check_sion.check_container(path, bento=True)
     gates = []
     for rank in range(RANKS):
@@ -344,16 +365,20 @@ STREAM_CASES = (
 
 def streams(program):
     """The streams of a container with checksum=md5 are FTI-FF 1.1 files, from which FTI goes on, or which it refuses."""
-    for number, (kind, sessions, settings, big, wanted) in enumerate(some(6, STREAM_CASES)):
+    chosen = some(6, STREAM_CASES)
+    cases = [(f"{number}.h5", f"checksum=md5;{settings}", kind, sessions, big) for number, (kind, sessions, settings, big, _) in enumerate(chosen)]
+    kind, sessions, settings, big, _ = chosen[0]
+    write_streams([*cases, ("xxh3.h5", f"checksum=xxh3;{settings}", kind, sessions, big)])
+    for number, (kind, sessions, settings, big, wanted) in enumerate(chosen):
         path, what = f"{number}.h5", f"{kind}, {sessions} sessions, {settings or 'chunk as it comes'}, {big} elements"
-        gates = take_streams(path, f"checksum=md5;{settings}".strip(";"), kind, sessions, big)
+        gates = take_streams(path)
         check(tuple(gates) == wanted, f"{what}: FTI may restart from the streams of {gates}, want {wanted}")
         variables = [streamed(kind, sessions, rank, big) for rank in range(RANKS)]
         application = restart(program, f"streams-{number}", variables, path)
         if all(wanted):
-            for checkpoint in (2, 3, 4):
+            for checkpoint in CHECKPOINTS:
                 application.expect(checkpoint, f"streams of {what}")
-            say(f"FTI 1.1 restarts from the streams of {what}, and twice from what it made of them")
+            say(f"FTI 1.1 restarts from the streams of {what}, and from what it made of them")
         else:
             text, answers = application.run(2)
             check("do not match" not in text, f"{what}: FTI does not take it for a file of its own\n{text[-2000:]}")
@@ -364,10 +389,13 @@ def streams(program):
             say(f"FTI 1.1 restarts from {what}: {wanted}")
 
     # Of a stream with one bit changed it does not: else it would have judged nothing. Nor with other hashes.
-    for path, kind, sessions, settings, big, _ in (("damaged.h5", *STREAM_CASES[0]), ("xxh3.h5", *STREAM_CASES[0])):
-        take_streams(path, f"checksum={'md5' if path == 'damaged.h5' else 'xxh3'};{settings}", kind, sessions, big)
-        if path == "damaged.h5":
-            data = bytearray(read(f"{path}.stream.1"))
+    kind, sessions, settings, big, _ = chosen[0]
+    for path in ("damaged.h5", "xxh3.h5"):
+        if path == "xxh3.h5":
+            take_streams(path)
+        else:
+            shutil.copy("0.h5.stream.0", f"{path}.stream.0")
+            data = bytearray(read("0.h5.stream.1"))
             data[len(data) // 2] ^= 1
             with open(f"{path}.stream.1", "wb") as file:
                 file.write(data)

@@ -32,13 +32,15 @@ def physical_files(path):
     return [path] + [os.path.join(folder, x) for x in sorted(more)]
 
 
-def compare(pairs, env=None, interpreter=None, excepted=(), cwd=None):
-    """The recursive comparison; returns its counts by name."""
+def compare(pairs, env=None, interpreter=None, excepted=(), cwd=None, complaints=None):
+    """The recursive comparison; returns its counts by name. What it writes to stderr comes into the list `complaints`."""
     command = [interpreter or stock_python(), "-B", COMPARE]
     for path in excepted:
         command += ["--except", path]
     result = run(command + [x for pair in pairs for x in pair], env or stock_env(), ok=None, timeout=300, cwd=cwd)
     check(result.status == 0, f"{pairs} differ:\n{result.tail()}")
+    if complaints is not None:
+        complaints.append(result.err.strip())
     counts = {}
     for line in result.out.splitlines():
         check(line.startswith("equal: "), f"unexpected: {line}")
@@ -123,17 +125,20 @@ def check_really_virtual(counts, at_least):
         check(found >= at_least, f"only {found} datasets of the view are virtual, {at_least} should be")
 
 
-def is_hdf5_for_stock(path):
-    """What stock HDF5 says of a file: it opens it, or it is none."""
+def are_hdf5_for_stock(paths):
+    """What stock HDF5 says of each of the files: it opens it, or it is none."""
     script = (
         "import h5py, sys\n"
-        "print(h5py.is_hdf5(sys.argv[1]))\n"
-        "try:\n    h5py.File(sys.argv[1], 'r').close(); print('opens')\n"
-        "except OSError as error: print('OSError')\n"
+        "for path in sys.argv[1:]:\n"
+        "    print(h5py.is_hdf5(path))\n"
+        "    try:\n        h5py.File(path, 'r').close(); print('opens')\n"
+        "    except OSError as error: print('OSError')\n"
     )
-    out = run([stock_python(), "-c", script, path], stock_env()).out.split()
-    check(out in (["True", "opens"], ["False", "OSError"]), f"{path}: stock h5py says {out}")
-    return out[0] == "True"
+    out = run([stock_python(), "-c", script, *paths], stock_env()).out.split()
+    said = list(zip(out[::2], out[1::2]))
+    known = all(one in (("True", "opens"), ("False", "OSError")) for one in said)
+    check(known and len(out) == 2 * len(paths), f"{paths}: stock h5py says {out}")
+    return [one[0] == "True" for one in said]
 
 
 def connector_reads(native, view, names, what, excepted=(), warns=False):
@@ -143,13 +148,12 @@ def connector_reads(native, view, names, what, excepted=(), warns=False):
     for name in names:
         pair = os.path.join(native, name), os.path.join(view, name)
         stats = os.path.abspath(f"stats-{what.replace(' ', '-')}-{name}")
-        compare([pair], bento_env(stats=stats), python(), excepted)
+        said = []
+        compare([pair], bento_env(stats=stats), python(), excepted, complaints=said)
         read = harness.Stats(stats)
         check(read.files() == [pair[1]], f"{pair[1]} was not read as a container: {read.text()}")
         check(read.diverted["bytes_read"] > 0, f"{pair[1]}: no byte read was diverted")
-        script = "import h5py, sys; h5py.File(sys.argv[1], 'r').close()"
-        text = run([python(), "-c", script, pair[1]], bento_env()).err.strip()
-        check(bool(text) == warns, f"{pair[1]}: the connector says {text!r} when it opens it")
+        check(bool(said[0]) == warns, f"{pair[1]}: the connector says {said[0]!r} when it opens it")
     say(f"{what}: the connector reads the same")
 
 

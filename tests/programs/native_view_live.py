@@ -17,6 +17,7 @@
 A view that takes longer than 50 ms makes the next one wait; on a slow machine the tests wait for it, too.
 """
 
+import contextlib
 import os
 import random
 import re
@@ -25,6 +26,7 @@ import sys
 import time
 
 from harness import bento_env, build_folder, check, check_container, kill_ranks, mpirun, python, run, run_test, say, some
+from forked_programs import Forked
 from native_view_check import stock_env, stock_python
 import harness
 
@@ -344,13 +346,14 @@ def several(seconds, ranks="1"):
     chance = random.Random(int(os.environ.get("BENTO_FAULT_SEED", "1")))
     reads = kept = sessions = kills = last = 0
     with Reader() as reader, Reader() as keeper:
-        end, opened = time.monotonic() + seconds, 0
-        while time.monotonic() < end:
+        begin, opened = time.monotonic(), 0
+        # Longer, if that says little: where a kill comes is random, and a machine may be slow.
+        while time.monotonic() < begin + (seconds if kept > 3 and kills > 1 else 4 * seconds):
             string = "view=on" if last and chance.random() < 0.2 else "view=commit"
             with Writer(ranks, f"{string};view_grace={grace}", steps=chance.randrange(1, 60)) as writer:
                 if not sessions:
                     writer.wait_for("opened")
-                until = time.monotonic() + (0.15 + 0.5 * chance.random() if chance.random() < 0.4 else 60)
+                until = time.monotonic() + (0.15 + 0.5 * chance.random() if sessions % 3 == 1 or chance.random() < 0.2 else 60)
                 while writer.process.poll() is None and time.monotonic() < until:
                     if last and not opened:
                         opened, step = time.monotonic(), keeper("keep")
@@ -535,10 +538,16 @@ def killed_session(pause=0):
 KEEPER = """
 import sys
 import h5py, numpy as np
-file = h5py.File(sys.argv[1], "r")
-print("open", flush=True)
 for line in sys.stdin:
-    print(file.attrs["step"], *np.unique(file["x"][...]), flush=True)
+    what = line.strip()
+    if what == "see":
+        print(file.attrs["step"], *np.unique(file["x"][...]), flush=True)
+    elif what == "close":
+        file.close()
+        print("closed", flush=True)
+    else:
+        file = h5py.File("x.h5", "r", **({} if what == "lock" else {"locking": False}))
+        print("open", flush=True)
 """
 
 
@@ -556,24 +565,30 @@ with h5py.File("x.h5", "a") as file:
 
 
 class Keeper:
-    """The wheel, which opens the file, with HDF5's lock or without, and keeps it open."""
+    """The wheel, which opens the file, with HDF5's lock or without, and keeps it open: `with keeper(locking=True)`."""
 
-    def __init__(self, locking=False):
-        self.locking = locking
-
-    def __enter__(self):
-        code = KEEPER if self.locking else KEEPER.replace('"r")', '"r", locking=False)')
+    def __init__(self):
         self.process = subprocess.Popen(
-            [stock_python(), "-c", code, "x.h5"], env=stock_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [stock_python(), "-c", KEEPER], env=stock_env(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        check(self.process.stdout.readline() == "open\n", "no reader")
+
+    def told(self, what):
+        self.process.stdin.write(f"{what}\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    @contextlib.contextmanager
+    def __call__(self, locking=False):
+        check(self.told("lock" if locking else "open") == "open", "no reader")
         self.since = time.monotonic()
-        return self
+        yield
+        check(self.told("close") == "closed", "the reader ended early")
 
     def sees(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return self.process.stdout.readline().strip(), time.monotonic() - self.since
+        return self.told("see"), time.monotonic() - self.since
+
+    def __enter__(self):
+        return self
 
     def __exit__(self, *_):
         self.process.stdin.close()
@@ -582,13 +597,18 @@ class Keeper:
 
 
 def handed_on():
+    with Forked() as forked, Keeper() as keeper:
+        replaced(forked, keeper)
+
+
+def replaced(forked, keeper):
     """The view that a killed session has left is replaced by a later session, and used up by the one after that: not at once."""
     grace, seen = 3, []
 
     def session(string, code, *words, **more):
-        return run([python(), "-c", code, *map(str, words)], bento_env(string=f"bento {string};view_grace={grace}"), **more)
+        return forked.run(code, words, bento_env(string=f"bento {string};view_grace={grace}"), **more)
 
-    def used_up(keeper, step, where):
+    def used_up(step, where):
         session("view=commit", SESSION, "x.h5", 500, 3)
         said, took = keeper.sees()
         check(took > grace or said == f"{step} {step}", f"{where}: after {took:.1f} s the reader of step {step} sees {said}")
@@ -608,10 +628,10 @@ def handed_on():
     ) as other:
         check(other.stdout.readline() == "open\n", "no session")
         time.sleep(grace + 1)
-        with Keeper() as keeper:
+        with keeper():
             other.stdin.close()
             check(other.wait(60) == 0, "the longer session failed")
-            used_up(keeper, 3, "a session with view=on")
+            used_up(3, "a session with view=on")
     os.rename("x.h5", "on.h5")
     # Killed when its root was there and its view was not; the next session changes nothing.
     for step in (1, 2):
@@ -619,16 +639,14 @@ def handed_on():
     os.rename("x.h5", "two.h5")
     for number in range(2, 40):
         run(["cp", "-a", "--sparse=always", "two.h5", "x.h5"], stock_env())
-        env = dying(BENTO_FAULT_AT=str(number))
-        run([python(), "-c", SESSION, "x.h5", "3", "1"], env, ok=None)
-        stock, newest = (
-            run([which, "-c", AFTER], env).out.strip() for which, env in ((stock_python(), stock_env()), (python(), bento_env()))
-        )
+        forked.run(SESSION, ("x.h5", 3, 1), dying(), ok=None, BENTO_FAULT_AT=str(number))
+        stock = forked.run(AFTER, (), stock_env(), stock_python()).out.strip()
+        newest = forked.run(AFTER, (), bento_env()).out.strip()
         if (stock, newest) == ("2", "3"):
             time.sleep(grace + 1.2)
-            with Keeper() as keeper:
+            with keeper():
                 session("view=commit", LONGER, 0)
-                used_up(keeper, 2, f"dead at change {number}")
+                used_up(2, f"dead at change {number}")
             break
         os.remove("x.h5")
     else:
@@ -637,11 +655,11 @@ def handed_on():
     # A lock protects the view of a close, also while an older one of view=commit waits.
     grace = 0.3
     session("view=commit", SESSION, "x.h5", 1, 1)
-    with Keeper(locking=True):
+    with keeper(locking=True):
         session("view=on", SESSION, "x.h5", 2, 1)
         begun = time.monotonic()
         time.sleep(2.2)
-    with Keeper(locking=True) as keeper:
+    with keeper(locking=True):
         session("view=on", SESSION, "x.h5", 3, 1)
         time.sleep(max(0, begun + 3.4 - time.monotonic()))
         session("view=commit", SESSION, "x.h5", 500, 3)
@@ -653,7 +671,7 @@ def handed_on():
     for first, locking in (("commit", False), ("commit", True), ("on", True)):
         for step in (1, 2):
             session(f"view={first}", SESSION, "x.h5", step, 1)
-        with Keeper(locking) as keeper:
+        with keeper(locking):
             session("view=off", SESSION, "x.h5", 3, 1)
             for step in (500, 501):
                 session("view=commit", SESSION, "x.h5", step, 3)
@@ -698,10 +716,15 @@ def spaces(string, session, seconds=0):
 
 
 def sessions():
+    with Forked() as forked, Keeper() as keeper:
+        after_another(forked, keeper)
+
+
+def after_another(forked, keeper):
     """One session after another: the file does not grow by itself, and who reads a closed file keeps what it has opened."""
 
     def session(string, step, flushes=1):
-        run([python(), "-c", SESSION, "x.h5", str(step), str(flushes)], bento_env(string=f"bento {string}"))
+        forked.run(SESSION, ("x.h5", step, flushes), bento_env(string=f"bento {string}"))
 
     steps = some(12, range(1, 31))
     for step in steps:
@@ -712,8 +735,8 @@ def sessions():
 
     def killed(string, step, flushes=1):
         code = killed_session(pause=0.15)
-        done = subprocess.run([python(), "-c", code, "x.h5", str(step), str(flushes)], env=bento_env(string=f"bento {string}"))
-        check(done.returncode == -9, f"{string}: session {step} ended with {done.returncode}")
+        done = forked.run(code, ("x.h5", step, flushes), bento_env(string=f"bento {string}"), ok=None)
+        check(done.status == -9, f"{string}: session {step} ended with {done.status}: {done.tail()}")
 
     spaces("view=commit;view_grace=1.5", session, 5)
     spaces("keep=3", session)
@@ -721,7 +744,7 @@ def sessions():
         spaces(string + " killed", lambda ignored, step, flushes: killed(string, step, flushes))
     for string in ("view=on", "view=commit;view_grace=0.1"):
         session(string, 1)
-        with Keeper(locking=True) as keeper:
+        with keeper(locking=True):
             for step in range(2, 6):
                 session(string, step, 3)
                 said, _ = keeper.sees()

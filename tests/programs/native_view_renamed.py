@@ -29,14 +29,15 @@ def program(path, added):
 SEEN = """
 import sys
 import h5py, numpy as np
-with h5py.File(sys.argv[1], "r") as file:
-    try:
-        data = file["x"][...]
-    except OSError as error:
-        print("component not found" in str(error) and "refused")
-        sys.exit()
-    written = data != -1
-    print(sorted(set((data - np.arange(data.size))[written].tolist())), int(written.sum()))
+for path in sys.argv[1:]:
+    with h5py.File(path, "r") as file:
+        try:
+            data = file["x"][...]
+        except OSError as error:
+            print("component not found" in str(error) and "refused")
+            continue
+        written = data != -1
+        print(sorted(set((data - np.arange(data.size))[written].tolist())), int(written.sum()))
 """
 
 
@@ -46,36 +47,42 @@ def test():
         mpirun(2, command, bento_env(string="bento files=2"))
         check(os.path.exists("a.h5.000001"), "no second physical file")
 
-    def seen(path):
-        """What was added to the values, and how many there are, as the wheel without plugin sees it."""
-        return run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", SEEN, path], native_env()).out.strip()
+    def compare(who, what, command, env, wanted):
+        found = run([*command, "-c", SEEN, *wanted], env).out.splitlines()
+        for path, one in zip(wanted, found, strict=True):
+            check(one == wanted[path], f"{path}, {what}: {who} sees {one} instead of {wanted[path]}")
 
-    def through_connector(path):
-        return run([python(), "-c", SEEN, path], bento_env()).out.strip()
+    def seen(what, **wanted):
+        """What was added to the values, and how many there are, as the wheel without plugin sees it: {name: text}."""
+        wanted = {f"{name}.h5": text for name, text in wanted.items()}
+        compare("stock HDF5", what, [os.environ["H5BENTO_PYTHON_NATIVE"]], native_env(), wanted)
 
-    def is_whole(path, added):
-        for reader in (seen, through_connector):
-            check(reader(path) == f"[{added}] {2 * ROWS}", f"{path}: {reader(path)}, {added} was added")
+    def through_connector(what, **wanted):
+        wanted = {f"{name}.h5": text for name, text in wanted.items()}
+        compare("the connector", what, [python()], bento_env(), wanted)
+
+    def whole(added):
+        return f"[{added}] {2 * ROWS}"
 
     write(1)
-    is_whole("a.h5", 1)
+    seen("as written", a=whole(1))
+    through_connector("as written", a=whole(1))
     for ending in ("", ".000001"):
         shutil.copy("a.h5" + ending, "copy.h5" + ending)
         os.rename("a.h5" + ending, "first.h5" + ending)
-    check(seen("first.h5") == f"[1] {ROWS}", f"first.h5: {seen('first.h5')}")
+    seen("alone", first=f"[1] {ROWS}")
     for added in (500, 900):  # under a name that is free, then in the place of what is there
         write(added)
-        is_whole("a.h5", added)
-        check(seen("first.h5") == "refused", f"first.h5 beside another a.h5: {seen('first.h5')}")
-        check(through_connector("first.h5") == f"[1] {2 * ROWS}", f"first.h5: {through_connector('first.h5')}")
+        seen(f"a.h5 with {added}", a=whole(added), first="refused")
+        through_connector(f"a.h5 with {added}", a=whole(added), first=whole(1))
     for path in ("first.h5", "copy.h5"):
         run([built("bin", "h5bento"), "view", "build", path], native_env())
-        is_whole(path, 1)
+    seen("built anew", first=whole(1), copy=whole(1))
+    through_connector("built anew", first=whole(1), copy=whole(1))
     # The other container's second file in the place of its own.
     shutil.copy("first.h5.000001", "a.h5.000001")
-    check(seen("a.h5") == "refused", f"a.h5 with the second file of another one: {seen('a.h5')}")
     shutil.copy("copy.h5.000001", "first.h5.000001")  # a copy that has gone its own way since
-    check(seen("first.h5") == "refused", f"first.h5 with the second file of its copy: {seen('first.h5')}")
+    seen("with another's second file", a="refused", first="refused")
     for name in ("a.h5", "first.h5"):  # these do not go together
         for ending in ("", ".000001"):
             os.remove(name + ending)

@@ -120,6 +120,8 @@ class Values:
         dtype = array.dtype
         if dtype.names is not None:
             return [array.shape] + [(name, self.array(array[name])) for name in dtype.names]
+        if h5py.check_string_dtype(dtype) and dtype.hasobject:
+            return [array.shape] + array.reshape(-1).tolist()
         if dtype.hasobject:
             return [array.shape] + [self.plain(item) for item in array.reshape(-1)]
         if dtype.kind != "V":
@@ -143,4 +145,5 @@ def same_elements(a, b):
         return np.frombuffer(np.ascontiguousarray(x).tobytes(), np.uint8).reshape(count, -1)
 
     count = a.shape[0] if a.ndim else 1
-    return np.flatnonzero((rows(a) != rows(b)).any(axis=1)) if count else np.arange(0)
+    different = rows(a) != rows(b) if count else np.zeros((0, 1), bool)
+    return np.flatnonzero(different.any(axis=1)) if different.any() else np.arange(0)

@@ -16,10 +16,11 @@ import subprocess
 import sys
 import time
 
+from forked_programs import Forked
 from harness import Skip, bento_env, built, check, mpirun, native_env, python, run, run_test, some
 
-# This rank's node, and then the program.
-ON_NODE = """
+# Takes this rank to its node.
+TO_NODE = """
 import ctypes, os, sys
 nodes, dealt = int(sys.argv[1]), sys.argv[2]
 rank, ranks = (int(os.environ.get(key, value)) for key, value in (("OMPI_COMM_WORLD_RANK", 0), ("OMPI_COMM_WORLD_SIZE", 1)))
@@ -37,20 +38,27 @@ def must(status):
 must(libc.unshare(CLONE_NEWNS))
 must(libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
 must(libc.mount(os.path.abspath(f"n{node}").encode(), os.path.abspath("c").encode(), None, MS_BIND, None))
-os.execvp(sys.argv[3], sys.argv[3:])
+del sys.argv[1:3]
 """
+ON_NODE = TO_NODE + "os.execvp(sys.argv[1], sys.argv[1:])"
 
-# What each rank does, in order.
+# What each rank does, in order. One program writes several files, or one anew: `on=RANKS` says which ranks do, in which order,
+# and `with=SETTINGS` sets the variables of h5bento that hold from there on.
 PROGRAM = """
 import os, signal, sys, time, h5py, numpy as np
 from mpi4py import MPI
-comm, path, f = MPI.COMM_WORLD, sys.argv[1], None
+comm, path, f, variables = MPI.COMM_WORLD, sys.argv[1], None, []
 def failed(*error):
     # If it alone has failed, the others are somewhere else, and would wait for it in MPI's end.
     sys.__excepthook__(*error)
     signal.alarm(3)
 sys.excepthook = failed
 N = 30000
+def chosen(ranks):
+    world = MPI.COMM_WORLD
+    takes_part = world.rank in ranks
+    made = world.Split(0 if takes_part else MPI.UNDEFINED, ranks.index(world.rank) if takes_part else 0)
+    return made if takes_part else None
 def values(v, rank):
     return np.random.default_rng(1000 * v + rank).random(N) * (v != 0)
 def squeezed(v, rank):
@@ -58,7 +66,20 @@ def squeezed(v, rank):
 mine = slice(N * comm.rank, N * (comm.rank + 1))
 for action in sys.argv[2:]:
     what, _, value = action.partition("=")
-    if what == "create":
+    if what == "on":
+        comm = chosen([int(rank) for rank in value.split(",")])
+        mine = comm and slice(N * comm.rank, N * (comm.rank + 1))
+    elif comm is None:
+        continue
+    elif what == "path":
+        path = value
+    elif what == "with":
+        for name in variables:
+            del os.environ[name]
+        pairs = [pair.split("=") for pair in value.split(";") if pair]
+        variables = ["H5BENTO_" + key.upper() for key, _ in pairs]
+        os.environ.update(zip(variables, (held for _, held in pairs)))
+    elif what == "create":
         f = h5py.File(path, "w", driver="mpio", comm=comm)
     elif what == "step":
         v = int(value)
@@ -95,6 +116,9 @@ for action in sys.argv[2:]:
         os.kill(os.getpid(), 9)
 """
 
+# Starts programs of one process that have the same environment again and again.
+FORKED = Forked()
+
 # Reads it as anybody does. Expected: what x holds in each step, of so many ranks.
 READ = """
 import sys, h5py, numpy as np
@@ -118,9 +142,12 @@ def environment(string):
     return bento_env(string=string, H5BENTO_TRANSFER_FILE=os.path.abspath("t"))
 
 
+def keys_of(cache="c", **keys):
+    return ";".join([f"chunk=1M;cache={os.path.abspath(cache)}", *(f"{key}={value}" for key, value in keys.items())])
+
+
 def settings(**keys):
-    text = ";".join(f"{key}={value}" for key, value in keys.items())
-    return f"bento chunk=1M;cache={os.path.abspath('c')};{text}"
+    return f"bento {keys_of(**keys)}"
 
 
 def on_node(nodes, dealt):
@@ -128,7 +155,7 @@ def on_node(nodes, dealt):
 
 
 def program(ranks, nodes, string, path, *actions, dealt="block", ok=(0,), timeout=60):
-    command = [*on_node(nodes, dealt), python(), "-c", PROGRAM, path, *actions]
+    command = [python(), "-c", TO_NODE + PROGRAM, str(nodes), dealt, path, *actions]
     return mpirun(ranks, command, environment(string), ok=ok, timeout=timeout)
 
 
@@ -139,9 +166,13 @@ def tool_on(node, *arguments, ok=(0,), file="t"):
 
 def holds(path, ranks, *steps):
     """On stock HDF5, the wheel's, without any plugin; and through the connector."""
-    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ, path, str(ranks), *steps], native_env())
-    run([python(), "-c", READ, path, str(ranks), *steps], environment("bento verify=all"))
+    stock_reads(path, ranks, *steps)
+    FORKED.run(READ, [path, ranks, *steps], environment("bento verify=all"))
     run([built("bin", "h5bento"), "verify", path], native_env())
+
+
+def stock_reads(path, ranks, *steps):
+    FORKED.run(READ, [path, ranks, *steps], native_env(), os.environ["H5BENTO_PYTHON_NATIVE"])
 
 
 def wait_for(what, condition, seconds=40):
@@ -196,6 +227,16 @@ def fresh(nodes=3):
 # ---- what arrives ----
 
 
+def order(ranks, nodes, dealt):
+    """The ranks of a program that is dealt in blocks, in an order that deals them as it is said."""
+    node = [rank * nodes // ranks for rank in range(ranks)]
+    of_node = [[rank for rank in range(ranks) if node[rank] == one] for one in range(nodes)]
+    if dealt == "cyclic":
+        check(ranks % nodes == 0, "nodes with as many ranks each")
+        return ",".join(str(of_node[rank % nodes][rank // nodes]) for rank in range(ranks))
+    return ",".join(str(rank) for one in of_node for rank in one)
+
+
 def arrive():
     ways = (
         (4, 2, "block", {}),
@@ -204,45 +245,54 @@ def arrive():
         (4, 2, "cyclic", {"files": 2}),
         (3, 3, "cyclic", {"flush": "sync", "arrive": "onefile"}),
     )
-    for ranks, nodes, dealt, keys in some(3, ways):
-        fresh()
-        path = "pfs/a.h5"
+    fresh()
+    # Programs of as many ranks on as many nodes are one program, which writes one file after the other.
+    programs = {}
+    paths = []
+    for number, (ranks, nodes, dealt, keys) in enumerate(some(3, ways)):
+        paths.append((f"pfs/a{number}.h5", ranks, nodes, keys))
         actions = ("create", "step=1", "own=1", "flush", "own=1", "step=2", "overwrite=7", "flush", "step=3", "close")
-        program(ranks, nodes, settings(**keys), path, *actions, dealt=dealt)
+        programs.setdefault((ranks, nodes), []).extend(
+            [f"on={order(ranks, nodes, dealt)}", f"path={paths[-1][0]}", f"with={keys_of(**keys)}", *actions]
+        )
+    # As an ordinary HDF5 file, of which nothing in it tells.
+    native = f"with={keys_of(arrive='native', files='node')}"
+    programs[4, 2] += ["on=0,1,2,3", "path=pfs/n.h5", native, "create", "step=1", "flush", "step=2", "close"]
+    # One folder that all nodes see is one cache.
+    programs[4, 2] += ["path=pfs/b.h5", f"with={keys_of('shared', files='node')}", "create", "step=1", "close"]
+    for (ranks, nodes), actions in programs.items():
+        program(ranks, nodes, "bento", "none", *actions)
+    for path, _, nodes, keys in paths:
         arrived(path)
-        holds(path, ranks, "1:7", "2:7", "3:3")
         files = 1 if "arrive" in keys else {"node": nodes}.get(keys.get("files"), keys.get("files", 1))
         check(len(glob.glob(path + "*")) == files, f"{glob.glob(path + '*')}")
-        # It is a container as any other: a program goes on with it.
-        mpirun(2, [python(), "-c", PROGRAM.replace('"w"', '"r+"'), path, "create", "close"], environment("bento"))
+    for path in ("pfs/n.h5", "pfs/b.h5"):
+        arrived(path)
+    for path, ranks, _, _ in paths:
         holds(path, ranks, "1:7", "2:7", "3:3")
-    # As an ordinary HDF5 file, of which nothing in it tells.
-    fresh()
-    program(4, 2, settings(arrive="native", files="node"), "pfs/n.h5", "create", "step=1", "flush", "step=2", "close")
-    arrived("pfs/n.h5")
-    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ, "pfs/n.h5", "4", "1:1", "2:2"], native_env())
-    check(glob.glob("pfs/*") == ["pfs/n.h5"], f"{glob.glob('pfs/*')}")
-    # One folder that all nodes see is one cache.
-    fresh()
-    shared = f"bento chunk=1M;cache={os.path.abspath('shared')};files=node"
-    program(4, 2, shared, "pfs/b.h5", "create", "step=1", "close")
-    wait_for("arrived", lambda: os.path.exists("pfs/b.h5") and not glob.glob("pfs/.h5bento-*"))
     holds("pfs/b.h5", 4, "1:1")
+    stock_reads("pfs/n.h5", 4, "1:1", "2:2")
+    check(glob.glob("pfs/n.h5*") == ["pfs/n.h5"], f"{glob.glob('pfs/*')}")
+    # They are containers as any other: a program goes on with them.
+    further = [word for path, _, _, _ in paths for word in (f"path={path}", "create", "close")]
+    mpirun(2, [python(), "-c", PROGRAM.replace('"w"', '"r+"'), "none", *further], environment("bento"))
+    for path, ranks, _, _ in paths:
+        holds(path, ranks, "1:7", "2:7", "3:3")
 
 
 def states():
     """What is found before it has arrived."""
     fresh()
     path = "pfs/a.h5"
-    program(4, 2, "bento chunk=1M", path, "create", "step=9", "close")
-    result = program(4, 2, settings(bw="64K"), path, "create", "step=1", "flush", "others=1", "close")
+    older = ("with=chunk=1M", "create", "step=9", "close")
+    result = program(4, 2, "bento", path, *older, f"with={keys_of(bw='64K')}", "create", "step=1", "flush", "others=1", "close")
     refused = re.findall(r"refused: .*", result.out)
     check(len(refused) == 4 and "read what is not here" not in result.out, f"{result.out!r} {result.err!r}")
     check(all("another node" in line for line in refused), result.out)
     # The older file stays; h5bento knows of the newer one, on each node and elsewhere.
     result = run([built("bin", "h5bento"), "info", path], native_env())
     check("has not arrived" in result.err, result.err)
-    run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ, path, "4", "9:9"], native_env())
+    stock_reads(path, 4, "9:9")
     for node in (0, 1):
         command = [*on_node(1, str(node)), python(), "-c", READ, path, "4", "1:1"]
         result = run(command, environment("bento"), ok=None)
@@ -254,25 +304,26 @@ def states():
     check(not glob.glob("pfs/.h5bento-*.cache"), f"{left()}")
     # Written anew while the one before is on its way: that one does not arrive, and goes.
     fresh()
-    program(4, 2, settings(bw="400K"), path, "create", "step=1", "close")
-    program(4, 2, settings(bw=0), path, "create", "step=2", "step=4", "close", dealt="cyclic")
+    before = (f"with={keys_of(bw='400K')}", "create", "step=1", "close")
+    anew = (f"on={order(4, 2, 'cyclic')}", f"with={keys_of(bw=0)}", "create", "step=2", "step=4", "close")
+    program(4, 2, "bento", path, *before, *anew)
     arrived(path)
     holds(path, 4, "2:2", "4:4")
     for node in some(1, ("1", "0")):
         fresh()
-        program(4, 2, settings(bw="64K"), path, "create", "step=1", "close")
-        program(2, 2, settings(bw=0), path, "create", "step=5", "close", dealt=node)
+        before = (f"with={keys_of(bw='64K')}", "create", "step=1", "close")
+        program(2, 2, "bento", path, *before, f"on={node}", f"with={keys_of(bw=0)}", "create", "step=5", "close")
         # The older share of the other node goes later: a note that it does not see may only be late.
         wait_for("it has arrived", lambda: os.path.exists(path) and not glob.glob("pfs/.h5bento-*"))
-        holds(path, 2, "5:5")
+        holds(path, 1, "5:5")
     # A program that dies before it has committed anything takes nothing away.
     fresh()
-    program(4, 2, settings(flush="off"), path, "create", "step=1", "close")
-    program(4, 2, settings(), path, "create", "step=6", "die", ok=None)
+    before = (f"with={keys_of(flush='off')}", "create", "step=1", "close")
+    program(2, 2, "bento", path, *before, f"with={keys_of()}", "create", "step=6", "die", ok=None)
     tool_on(0, "submit", path)
     tool_on(1, "submit", path, file="c/t1")
     wait_for("it has arrived", lambda: os.path.exists(path) and not glob.glob("pfs/.h5bento-*"))
-    holds(path, 4, "1:1")
+    holds(path, 2, "1:1")
     run(["rm", "-rf", *glob.glob("n?/h5bento-*")], native_env())  # what that program has left is not closed
 
 
@@ -300,8 +351,8 @@ def full():
                 if expected == "create":
                     check(not left(), f"left: {left()}")
                 # There is room again.
-                program(4, 2, f"bento chunk=1M", path, "create", "step=5", "close")
-                holds(path, 4, "5:5")
+                program(2, 2, "bento chunk=1M", path, "create", "step=5", "close")
+                holds(path, 2, "5:5")
         finally:
             end_daemons()
             run(["umount", "n1"], native_env())
@@ -408,6 +459,7 @@ def main(which):
     try:
         {"arrive": arrive, "states": states, "deaths": deaths, "refused": refused, "full": full, "full_deaths": full_deaths, "files": files}[which]()
     finally:
+        FORKED.__exit__()
         end_daemons()
 
 

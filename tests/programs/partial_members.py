@@ -5,14 +5,18 @@
 another rank that are lost without a word.
 
     partial_members.py              the test
-    mpirun ... partial_members.py --run    its program, with visible=commit
-    mpirun ... partial_members.py --seen   another one, where ranks see each other's writes
-    mpirun ... partial_members.py --race   each rank writes its member of all elements, all at the same time
+    mpirun ... partial_members.py --run NAME[,VARIABLE=VALUE]...    some of its programs (launched.run_in_turn)
+        refused    with visible=commit
+        seen       where ranks see each other's writes
+        race       each rank writes its member of all elements, all at the same time
 """
 
 import os
 import sys
 
+from launched import run_in_turn
+
+TURNS = 60 if os.environ.get("H5BENTO_TEST_ALL") else 36
 COUNT = 240  # so that a chunk of all is filtered
 
 
@@ -217,7 +221,7 @@ def seen():
         wanted = np.zeros(COUNT, kind)
         with h5py.File(name, "w", driver="mpio", comm=comm) as file:
             data = file.create_dataset("d", (COUNT,), kind, **more)
-            for turn in range(60):
+            for turn in range(TURNS):
                 who = shared.randrange(ranks)
                 first, step = shared.randrange(COUNT), shared.choice([1, 1, 1, 2])
                 count = len(range(first, shared.randint(first + 1, COUNT), step))
@@ -232,7 +236,7 @@ def seen():
                     data.id.write(h5s.create_simple(part.shape), space, part)
                 comm.barrier()
                 assert (data[:] == wanted).all(), f"rank {rank}: turn {turn}"
-                if turn % 25 == 24:
+                if turn % 15 == 14:
                     file.flush()
                 comm.barrier()
         with h5py.File(name, "r", driver="mpio", comm=comm) as file:
@@ -252,7 +256,7 @@ def race():
     refused = 0
     with h5py.File("race.h5", "w", driver="mpio", comm=comm) as file:
         data = file.create_dataset("d", (COUNT,), kind)
-        for turn in range(60):
+        for turn in range(TURNS):
             if turn % 2:
                 comm.barrier()
             for again in range(turn % 3 + 1):
@@ -271,7 +275,7 @@ def race():
             for number in range(ranks):
                 assert (found[f"m{number}"] == 10 * turn + turn % 3).all(), f"rank {rank}: turn {turn}: {found[:3]}"
             comm.barrier()
-    say_on_0(rank, f"members at the same time: {refused} of 60 commits refused, no value lost in the others")
+    say_on_0(rank, f"members at the same time: {refused} of {TURNS} commits refused, no value lost in the others")
 
 
 def say_on_0(rank, text):
@@ -280,28 +284,26 @@ def say_on_0(rank, text):
 
 
 def test():
-    for ranks, what, lines in ((2, "--run", 7), (3, "--run", 7), (3, "--seen", 1)):
-        visible = "commit" if what == "--run" else "write"
-        found = mpirun(ranks, [python(), "-B", os.path.abspath(__file__), what], bento_env(H5BENTO_VISIBLE=visible))
-        check(len(found.out.splitlines()) == lines, found.tail())
-        for line in found.out.splitlines():
-            say(f"{ranks} ranks: {line}")
-    if reason := no_other_memory():
-        say(f"not run between nodes: {reason}")
-        return
     # The clocks of nodes say nothing; those of some ranks are far ahead.
     clocks = ("0:-300000", "0:400000", "5:100000")
-    for nodes, ranks, what in some(3, ((1, 3, "--race"), (2, 3, "--seen"), (2, 3, "--race"), (2, 2, "--seen"), (3, 3, "--race"))):
-        command = command_on_nodes(clocks[:ranks] if nodes > 1 else ["0"] * ranks, what)
-        found = run(command, env_of_nodes(nodes, H5BENTO_VISIBLE="write"))
-        check(len(found.out.splitlines()) == 1, found.tail())
-        say(f"{nodes} nodes, {ranks} ranks: {found.out.strip()}")
+    refused, seen, race = "refused,H5BENTO_VISIBLE=commit", "seen,H5BENTO_VISIBLE=write", "race,H5BENTO_VISIBLE=write"
+    cases = ((1, 3, (refused, seen, race)), (2, 3, (seen, race)), (1, 2, (refused,)), (2, 2, (seen,)), (3, 3, (race,)))
+    for nodes, ranks, programs in some(2, cases):
+        if nodes > 1 and (reason := no_other_memory()):
+            say(f"not run between nodes: {reason}")
+            break
+        command = command_on_nodes(clocks[:ranks] if nodes > 1 else ["0"] * ranks, "--run", *programs)
+        found = run(command, env_of_nodes(nodes) if nodes > 1 else bento_env())
+        lines = found.out.splitlines()
+        check(len(lines) == sum(7 if program == refused else 1 for program in programs), found.tail())
+        for line in lines:
+            say(f"{nodes} nodes, {ranks} ranks: {line}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] in (["--run"], ["--seen"], ["--race"]):
-        {"--run": program, "--seen": seen, "--race": race}[sys.argv[1]]()
+    if sys.argv[1:2] == ["--run"]:
+        run_in_turn({"refused": program, "seen": seen, "race": race}, sys.argv[2:])
         sys.exit(0)
-    from harness import bento_env, check, command_on_nodes, env_of_nodes, mpirun, no_other_memory, python, run, run_test, say, some
+    from harness import bento_env, check, command_on_nodes, env_of_nodes, no_other_memory, run, run_test, say, some
 
     run_test(test, containers=22, unfinished={"[23].h5": "their last commit is refused"})

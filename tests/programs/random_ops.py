@@ -920,9 +920,9 @@ def test(options):
     seeds = []
     # In rounds, so that disk space stays bounded.
     begin, first, number = time.monotonic(), first_seed(options.first_seed), 0
-    while not seeds or time.monotonic() - begin < options.seconds:
+    while not seeds or (not options.count and time.monotonic() - begin < options.seconds):
         budget = max(1.0, min(options.seconds / 4, 20.0))
-        natively = start_worker(options, native_env(), "native", first, options.ops, seconds=budget)
+        natively = start_worker(options, native_env(), "native", first, options.ops, count=options.count, seconds=budget)
         check(natively.status == 0, f"natively, exit status {natively.status}:\n{natively.tail()}")
         count = int(parse_lines(r"sequences: (\d+)", natively.out)[0][1])
         stats = f"stats-{number}"
@@ -986,7 +986,7 @@ def parse():
     parser.add_argument("--mpi", type=int, default=0, metavar="RANKS")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
-    parser.add_argument("--count", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--count", type=int, default=0, help="so many sequences, however long they take")
     parser.add_argument("--compare", nargs="+", help=argparse.SUPPRESS)
     return parser.parse_args()
 

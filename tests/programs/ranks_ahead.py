@@ -7,14 +7,15 @@ the later one, as natively. If natively no rank leaves the call before all have 
 
     ranks_ahead.py                            a few cases of each, on one node and on two
     ranks_ahead.py [--first N] SEEDS random   random programs of ranks that send messages and make calls of all late
-    mpirun ... ranks_ahead.py --run-NAME      one of its programs
-    mpirun ... ranks_ahead.py --run FIRST COUNT
+    mpirun ... ranks_ahead.py --run NAME...   some of its programs
+    mpirun ... ranks_ahead.py --random FIRST COUNT [VARIABLES...]    random ones, with each of these (launched.settings)
 """
 
 import os
 import sys
 import time
 
+from launched import run_in_turn
 from seeded_programs import run_programs, seeds_of
 
 STEPS = 60
@@ -265,9 +266,11 @@ def change_ahead(file, comm, way, layout_known):
         if way == "overwritten":
             data[...] = np.full(shape, 6)
         chance = random.Random(1)
-        for turn in range(600 if os.environ.get("H5BENTO_TEST_ALL") else 300):
-            row, column = chance.randrange(400), chance.randrange(4)
-            other[row : row + chance.randint(1, 90), column : column + chance.randint(1, 4)] = turn
+        for turn in range(600 if os.environ.get("H5BENTO_TEST_ALL") else 100):
+            row, column = chance.randrange(200), chance.randrange(4)
+            box = (slice(row, row + chance.randint(100, 300)), slice(column, min(4, column + chance.randint(1, 4))))
+            # As an array: h5py writes a number row by row.
+            other[box] = np.full((box[0].stop - box[0].start, box[1].stop - box[1].start), turn)
         comm.send("done", 1)
     comm.barrier()
     wanted = {"cut": {5}, "overwritten": {6}}.get(way, {-1})
@@ -438,21 +441,19 @@ def meetings():
 
 
 def test():
-    for program, text in (
-        ("told", "who was told reads what was written, and writes later"),
-        ("ahead", "what was not told is not lost"),
-        ("meetings", "what is read behind a meeting was written before it, and what is written is later"),
-    ):
-        command = [python(), "-B", os.path.abspath(__file__), f"--run-{program}"]
-        envs = {"one node": bento_env(H5BENTO_BUFFER="64K")}
-        if program != "ahead":
-            envs["natively"] = native_env()
-        if not no_other_memory():
-            envs["two nodes"] = env_of_nodes(2, H5BENTO_BUFFER="64K")
-        for where, env in envs.items():
-            found = mpirun(2, command, env)
-            check(found.out.count("right") == 2, f"{where}: {found.tail()}")
-        say(f"{text}: {', '.join(envs)}")
+    texts = {
+        "told": "who was told reads what was written, and writes later",
+        "meetings": "what is read behind a meeting was written before it, and what is written is later",
+        "ahead": "what was not told is not lost",
+    }
+    envs = {"natively": native_env(), "one node": bento_env(H5BENTO_BUFFER="64K")}
+    if not no_other_memory():
+        envs["two nodes"] = env_of_nodes(2, H5BENTO_BUFFER="64K")
+    for where, env in envs.items():
+        programs = [program for program in texts if program != "ahead" or where != "natively"]
+        found = mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run", *programs], env)
+        check(found.out.count("right") == 2 * len(programs), f"{where}: {found.tail()}")
+        say(f"{where}: {'; '.join(texts[program] for program in programs)}")
     test_random(*seeds_of([], 6))
 
 
@@ -460,27 +461,25 @@ def test_random(first, seeds):
     for at, ranks in enumerate(some(1, (4, 2, 3))):
         share = max(1, seeds // 3)
         begin = first + at * share
-        program = ["--run", begin, share]
         command = [python(), "-B", os.path.abspath(__file__)]
-        limit = 60 + 10 * share
-        for settings in ({}, {"H5BENTO_FILES": "2", "H5BENTO_BUFFER": "64K"}):
-            found = mpirun(ranks, [*command, *program], bento_env(**settings), timeout=limit)
-            check(found.out.count("right") == ranks, found.tail())
+        limit = 60 + 20 * share
+        program = ["--random", begin, share]
+        found = mpirun(ranks, [*command, *program, "", "H5BENTO_FILES=2,H5BENTO_BUFFER=64K"], bento_env(), timeout=limit)
+        check(found.out.count("right") == ranks, found.tail())
         if not no_other_memory():
             clocks = ("0", "0:400000", "-5:-300000", "5:100000")[:ranks]
-            for nodes in sorted({2, ranks}):
-                found = run(command_on_nodes(clocks, *program), env_of_nodes(nodes), timeout=limit)
-                check(found.out.count("right") == ranks, f"{nodes} nodes: {found.tail()}")
+            ways = [f"H5BENTO_TEST_NODES={nodes}" for nodes in sorted({2, ranks})]
+            found = run(command_on_nodes(clocks, *program, *ways), env_of_nodes(2), timeout=limit)
+            check(found.out.count("right") == ranks, f"several nodes: {found.tail()}")
         say(f"{ranks} ranks, programs {begin} to {begin + share - 1}: who was told reads what was written, and writes later")
 
 
 if __name__ == "__main__":
-    programs = {"told": told, "ahead": ahead, "meetings": meetings}
-    if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs:
-        programs[sys.argv[1].removeprefix("--run-")]()
-        sys.exit(0)
     if sys.argv[1:2] == ["--run"]:
-        run_programs(int(sys.argv[2]), int(sys.argv[3]), Late)
+        run_in_turn({"told": told, "ahead": ahead, "meetings": meetings}, sys.argv[2:])
+        sys.exit(0)
+    if sys.argv[1:2] == ["--random"]:
+        run_programs(int(sys.argv[2]), int(sys.argv[3]), Late, sys.argv[4:])
         sys.exit(0)
     from harness import bento_env, check, command_on_nodes, env_of_nodes, mpirun, native_env, no_other_memory, python, run, run_test, say, some
 

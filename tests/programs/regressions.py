@@ -2,9 +2,17 @@
 # SPDX-FileCopyrightText: The h5bento developers
 # SPDX-License-Identifier: BSD-3-Clause
 """One program for each bug that was found and fixed; each failed before its fix. The same program runs natively, and
-prints the same."""
+prints the same.
 
-from harness import bento_env, check, check_containers, native_env, python, run, run_test, say
+    regressions.py          the test
+    regressions.py --run    all of them, one after the other, each in a folder of its own
+"""
+
+import os
+import re
+import sys
+
+from harness import REHEARSAL, bento_env, check, check_containers, is_container, native_env, python, run, run_test, say
 
 BUGS = {
     # It was said to be allocated: all of its chunks, which are none, are there.
@@ -388,14 +396,42 @@ print(subprocess.run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", READ], env=env,
 }
 
 
+def run_all():
+    """Each of them finds no variable of another one, and no file."""
+    top = os.getcwd()
+    for number, program in enumerate(BUGS.values()):
+        print(f"== {number}", flush=True)
+        os.mkdir(str(number))
+        os.chdir(str(number))
+        exec(compile(program, f"program {number}", "exec"), {"__name__": "__main__"})
+        sys.stdout.flush()
+        os.chdir(top)
+
+
+def printed(folder, env):
+    """What each of them prints."""
+    os.mkdir(folder)
+    result = run([python(), "-B", os.path.abspath(__file__), "--run"], env, cwd=folder, timeout=120)
+    parts = re.split(r"^== (\d+)\n", result.out, flags=re.M)[1:]
+    check(parts[::2] == [str(number) for number in range(len(BUGS))], f"{folder}: {parts[::2]} were run")
+    return parts[1::2]
+
+
 def test():
-    for number, (name, program) in enumerate(BUGS.items()):
-        natively = run([python(), "-c", program], native_env())
-        under = run([python(), "-c", program], bento_env(stats=f"stats-{number}", string="bento chunk=64K"))
-        check(under.out == natively.out, f"{name}: natively\n{natively.out}\nunder the connector\n{under.out}")
-        check_containers(f"stats-{number}")
+    natively = printed("native", native_env())
+    under = printed("bento", bento_env(stats="stats", string="bento chunk=64K"))
+    for number, name in enumerate(BUGS):
+        check(natively[number].strip(), f"{name}: prints nothing")
+        check(under[number] == natively[number], f"{name}: natively\n{natively[number]}\nunder the connector\n{under[number]}")
+        folder = os.path.join("bento", str(number))
+        made = [path for path in os.listdir(folder) if is_container(os.path.join(folder, path))]
+        check(made or REHEARSAL, f"{name}: no file was a container")
         say(f"{name}: as natively")
+    check_containers("stats")
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--run"]:
+        run_all()
+        sys.exit(0)
     run_test(test, containers=20, unfinished={"big.h5": "its only dataset was refused"})

@@ -14,7 +14,9 @@ import struct
 import subprocess
 import time
 
-from harness import Failure, bento_env, built, check, native_env, python, run, run_test, say
+from forked_programs import Forked
+from harness import Failure, bento_env, built, check, native_env, run_test, say
+from native_view_check import stock_env, stock_python
 
 TRIES = 20
 SOURCE = """
@@ -57,45 +59,44 @@ def go_on(process):
     return process.returncode, text
 
 
-def write(path, mode):
-    return run([python(), "-c", WRITE, path, mode], bento_env(), ok=None)
+def write(forked, path, mode, **more):
+    return forked.run(WRITE, (path, mode), bento_env(), **more)
 
 
-def with_force():
+def with_force(forked):
     for command, source, mode in (("defrag", "source.h5", "w"), ("defrag", "source.h5", "r+"), ("import", "native.h5", "r+")):
 
         def prepare():
-            run([python(), "-c", EDIT.replace("r+", "w"), "out.h5"], bento_env())
+            forked.run(EDIT.replace("r+", "w"), ("out.h5",), bento_env())
 
         process = while_it_copies(prepare, [command, "--force", source, "out.h5"], ".out.h5.*.unfinished")
-        written = write("out.h5", mode)
-        check(written.status == 0, written.text)
+        write(forked, "out.h5", mode)
         status, text = go_on(process)
         check(status != 0 and "changed by another program" in text, f"{command}, {mode}: {text}")
-        run([python(), "-c", LOOK, "out.h5"], bento_env())
+        forked.run(LOOK, ("out.h5",), bento_env())
     say("--force does not replace what was written after it had looked")
 
 
-def in_place():
+def in_place(forked):
     """The name leads to another file when the copy is complete."""
     for command, edit in ((["defrag"], False), (["view", "take-over"], True)):
 
         def prepare():
-            run([python(), "-c", SOURCE, "b.h5"], bento_env())
+            forked.run(SOURCE, ("b.h5",), bento_env())
             if edit:
-                run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", EDIT, "b.h5"], native_env())
+                forked.run(EDIT, ("b.h5",), stock_env(), stock_python())
 
-        run([python(), "-c", WRITE, "other.h5", "w"], bento_env())
+        write(forked, "other.h5", "w")
         process = while_it_copies(prepare, [*command, "b.h5"], "b.h5.taken-over" if edit else ".b.h5.*.unfinished")
         os.rename("other.h5", "b.h5")
         status, text = go_on(process)
         check(status != 0 and "renamed or replaced by another program" in text, f"{command}: {text}")
-        run([python(), "-c", LOOK, "b.h5"], bento_env())
+        forked.run(LOOK, ("b.h5",), bento_env())
         check(not glob.glob("*.taken-over") and not glob.glob(".*.unfinished"), f"left: {os.listdir('.')}")
     say("a file that was put under the name while a tool copied in its place stays")
 
 
-def on_the_way():
+def on_the_way(forked):
     """What takes the place of a private file is private before it has its name, whatever the folder gives to new files."""
     entries = ((0x01, 7, 0xFFFFFFFF), (0x02, 7, 1001), (0x04, 7, 0xFFFFFFFF), (0x10, 7, 0xFFFFFFFF), (0x20, 7, 0xFFFFFFFF))
     given = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
@@ -106,7 +107,7 @@ def on_the_way():
         say(f"no access control lists in this folder: {error}")
 
     def prepare():
-        run([python(), "-c", SOURCE, "giving/c.h5"], bento_env())
+        forked.run(SOURCE, ("giving/c.h5",), bento_env())
         os.chmod("giving/c.h5", 0o600)
 
     for command in (["defrag", "giving/c.h5"], ["import", "--force", "native.h5", "giving/c.h5"]):
@@ -121,27 +122,28 @@ def on_the_way():
     say("what replaces a private file is private on the way")
 
 
-def take_over():
+def take_over(forked):
     def prepare():
-        run([python(), "-c", SOURCE, "a.h5"], bento_env())
-        run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", EDIT, "a.h5"], native_env())
+        forked.run(SOURCE, ("a.h5",), bento_env())
+        forked.run(EDIT, ("a.h5",), stock_env(), stock_python())
 
     process = while_it_copies(prepare, ["view", "take-over", "a.h5"], "a.h5.taken-over")
-    refused = write("a.h5", "w")
+    refused = write(forked, "a.h5", "w", ok=None)
     check(refused.status != 0 and "open for writing" in refused.text, f"created over it: {refused.text}")
     status, text = go_on(process)
     check(status == 0, text)
-    run([python(), "-c", "import h5py; assert h5py.File('a.h5', 'r')['new'][()] == 5"], bento_env())
+    forked.run("import h5py; assert h5py.File('a.h5', 'r')['new'][()] == 5", (), bento_env())
     say("nobody creates a file anew while its view is taken over")
 
 
 def test():
-    run([python(), "-c", SOURCE, "source.h5"], bento_env())
-    run([python(), "-c", SOURCE, "native.h5"], native_env())
-    with_force()
-    in_place()
-    on_the_way()
-    take_over()
+    with Forked() as forked:
+        forked.run(SOURCE, ("source.h5",), bento_env())
+        forked.run(SOURCE, ("native.h5",), native_env())
+        with_force(forked)
+        in_place(forked)
+        on_the_way(forked)
+        take_over(forked)
 
 
 if __name__ == "__main__":

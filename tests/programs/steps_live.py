@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Readers of a container that is being written: each sees one step, whole, or is told to open the file again.
 
-    steps_live.py [SECONDS]     for each kind of reader, default 10
+    steps_live.py [SECONDS [READS]]     for each kind of reader, default 10; or until it has made so many reads
 """
 
 import collections
@@ -16,7 +16,8 @@ import sys
 import time
 
 import harness
-from harness import bento_env, check, kill_tree, python, run, run_test, say, some
+from forked_programs import Forked
+from harness import check, kill_tree, python, run_test, say, some
 from steps_run import STATE, Judge, Writer, environment, write_steps
 
 # Large enough to be read in many calls: 4 MiB and 2 MiB, and small ones beside them.
@@ -35,8 +36,10 @@ NOT_KEPT = r"step {step} is not kept; steps \d+ to \d+ are"
 class Reader:
     """steps_state.py in the background. hold: seconds between opening and reading; None opens once and refreshes."""
 
-    def __init__(self, path, seconds, hold, ranks=0, env=None):
-        how = ["--refresh", path, str(seconds)] if hold is None else ["--loop", path, str(seconds), str(hold)]
+    def __init__(self, path, seconds, reads, hold, ranks=0, env=None):
+        # Each rank's reads count.
+        limits = [path, str(seconds), str(int(reads) // max(1, ranks))]
+        how = ["--refresh", *limits] if hold is None else ["--loop", *limits, str(hold)]
         command = [python(), "-B", STATE, *(["--mpi"] if ranks else []), *how]
         self.name = f"{ranks or 'one'} reader{'s' if ranks else ''}, {'refreshed' if hold is None else f'hold {hold:g} s'}"
         self.out = open(f"{path}.reader{ranks}-{hold}", "w+")
@@ -85,24 +88,23 @@ def judge(what, name, answers, least):
     return steps
 
 
-def watch(path, seconds, options, readers):
+def watch(now, reads, path, seconds, options, readers):
     """A writer of 2 ranks, with readers at work at the same time. readers: (hold, ranks, reads that must succeed)."""
     with Writer(path, "new", 1000000, 2, environment(options), big=LARGE, pause=PAUSE) as writer:
-        first = writer.wait_for("flushed")
-        running = [Reader(path, seconds, hold, ranks) for hold, ranks, _ in readers]
+        first, begun = writer.wait_for("flushed"), time.monotonic()
+        running = [Reader(path, seconds, reads, hold, ranks) for hold, ranks, _ in readers]
         try:
             results = [reader.answers() for reader in running]
         finally:
             for reader in running:
                 reader.stop()
-        last = writer.last("flushed")
+        last, took = writer.last("flushed"), time.monotonic() - begun
         check(writer.process.poll() is None, f"the writer ended early:\n{writer.text()}")
         # Opened again: what is newest now.
-        with Judge() as now:
-            answer = now(path)
-            newest = writer.last("flushed")
+        answer = now(path)
+        newest = writer.last("flushed")
         writer.kill()
-    say(f"{options or 'keep=1'}: steps {first} to {last}, {1000 * seconds / max(1, last - first):.0f} ms each")
+    say(f"{options or 'keep=1'}: steps {first} to {last}, {1000 * took / max(1, last - first):.0f} ms each")
     for reader, answers, (_, ranks, least) in zip(running, results, readers):
         steps = judge(f"{options or 'keep=1'}, {reader.name}", path, answers, least)
         check(len(set(steps)) >= min(2, len(steps)), f"{reader.name}: opening again showed no newer steps: {steps}")
@@ -110,12 +112,12 @@ def watch(path, seconds, options, readers):
     check(answer.startswith("error: ") or last <= int(answer.split()[1]) <= newest + 1, f"opened again: {answer}, {last}")
 
 
-def old_steps(path, seconds):
+def old_steps(now, reads, path, seconds):
     """step=K of a running program with keep=3: step K as long as it is kept, then an error."""
-    with Writer(path, "new", 1000000, 2, environment("keep=3"), big=LARGE // 8, pause=4 * PAUSE) as writer, Judge() as now:
+    with Writer(path, "new", 1000000, 2, environment("keep=3"), big=LARGE // 8, pause=4 * PAUSE) as writer:
         writer.wait_for("flushed", 4)
         good, answers, end = 0, [], time.monotonic() + seconds
-        while time.monotonic() < end:
+        while time.monotonic() < end and len(answers) < int(reads):
             step = writer.last("flushed") - 1
             answer = now(path, step)
             answers.append(answer)
@@ -142,11 +144,12 @@ except OSError as error:
 """
 
 
-def second_writer(path, **more):
-    return run([python(), "-c", OPEN, path], environment(**more), timeout=30).out.strip()
+def exclusion(now, forked, path):
+    def second_writer(path, **more):
+        return forked.run(OPEN, (path,), environment(**more), seconds=30).out.strip()
 
-
-def exclusion(path):
+    for more in ({}, {"HDF5_USE_FILE_LOCKING": "FALSE"}):  # started now: ranks that wait for others take all of a processor
+        check(second_writer("missing.h5", **more).startswith("error: "), "a missing file opens")
     with Writer(path, "new", 3, 2, hold=1) as writer:
         writer.wait_for("flushed", 3)
         holder = writer.wait_for("pid")
@@ -158,11 +161,11 @@ def exclusion(path):
         check(second_writer(path, HDF5_USE_FILE_LOCKING="FALSE") == "opens 3", "HDF5_USE_FILE_LOCKING=FALSE is not honoured")
         answer = second_writer(path)
         check(answer.startswith("error: "), f"after a writer without lock, a second one got in: {answer}")
-        with Judge() as reader:
-            check(reader(path) == "step 3", f"a reader needs a lock: {reader(path)}")
+        now.expect(3, path, "a reader needs no lock")
         writer.go_on()
         writer.wait()
-    check(second_writer(path) == "opens 3", f"after the holder's close: {second_writer(path)}")
+    answer = second_writer(path)
+    check(answer == "opens 3", f"after the holder's close: {answer}")
 
     with Writer(path, "append", 100000, 2, pause=PAUSE) as writer:
         writer.wait_for("flushed", 2)
@@ -181,11 +184,15 @@ def exclusion(path):
     say("second writers: refused while the holder lives, let in after its close and its SIGKILL")
 
 
-def test(seconds="10"):
+def test(seconds="10", reads="1000000"):
     if harness.REHEARSAL:
         raise harness.Skip("native files cannot be read while they are written")
-    seconds = float(seconds)
-    exclusion("lock.h5")
+    with Judge() as now, Judge.stock() as stock, Forked() as forked:
+        exclusion(now, forked, "lock.h5")
+        steps(now, stock, float(seconds), reads)
+
+
+def steps(now, stock, seconds, reads):
     ways = (
         ("one.h5", seconds, "", [(0, 0, 1), (0.2, 0, 0)]),
         ("three.h5", seconds, "keep=3", [(0, 0, 3), (0.03, 0, 3)]),
@@ -195,17 +202,17 @@ def test(seconds="10"):
     )
     watched = some(3, ways)
     for way in watched:
-        watch(*way)
-    old_steps("old.h5", seconds / 2)
+        watch(now, reads, *way)
+    old_steps(now, reads, "old.h5", seconds / 2)
     for path in [way[0] for way in watched] + ["old.h5"]:
         step = write_steps(path, "append", 1, 2, big=LARGE // 8 if path == "old.h5" else LARGE)
-        with Judge() as now, Judge.stock() as stock:
-            check(now(path) == stock(path) == f"step {step}", f"{path} after another session: {now(path)}, {stock(path)}")
+        for reader in (now, stock):
+            reader.expect(step, path, "after another session")
 
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    if len(sys.argv) > 2 or sys.argv[1:2] in (["-h"], ["--help"]):
+    if len(sys.argv) > 3 or sys.argv[1:2] in (["-h"], ["--help"]):
         print(__doc__.strip())
         sys.exit(0 if sys.argv[1:2] in (["-h"], ["--help"]) else 2)
     run_test(test, *sys.argv[1:], containers=4, unfinished={"lock.h5": "its last writer is killed"})

@@ -54,6 +54,11 @@ class Judge:
             answer = "WRONG: the reader crashed"
         return answer
 
+    def expect(self, wanted, path, what, step=None):
+        """Fails with `what` if the file is not at the step `wanted`."""
+        answer = self(path, step)
+        check(answer == f"step {wanted}", f"{what}: {path}: {answer}, not step {wanted}")
+
     def close(self):
         if self.process:
             self.process.stdin.close()

@@ -5,10 +5,10 @@
 
     steps_state.py                              reads names of files from stdin, and answers each with a line:
                                                 `step K`, `error: text`, or `WRONG: reason`
-    steps_state.py --loop FILE SECONDS HOLD     opens and reads FILE again and again, each time HOLD seconds (at
-                                                random, up to) between opening and reading; a line for each, with
-                                                the time since the opening in front, and stops when FILE.stop exists
-    steps_state.py --refresh FILE SECONDS       opens FILE once; refreshes and reads its datasets again and again
+    steps_state.py --loop FILE SECONDS READS HOLD   opens and reads FILE again and again, at most so often, each time
+                                                HOLD seconds (at random, up to) between opening and reading; a line for
+                                                each, with the time since the opening in front, and stops when FILE.stop exists
+    steps_state.py --refresh FILE SECONDS READS opens FILE once; refreshes and reads its datasets again and again
     mpirun ... steps_state.py --mpi --loop ...  the ranks open together, and each reads everything; so with --refresh
 
 `step=K` in the name's place of the first form: H5BENTO_STEP for what follows (`step=` for none).
@@ -131,11 +131,11 @@ def world(use_mpi):
     return MPI.COMM_WORLD
 
 
-def loop(path, seconds, hold, use_mpi):
+def loop(path, seconds, reads, hold, use_mpi):
     comm = world(use_mpi)
     rank = comm.rank if comm else 0
     chance, end = random.Random(rank + 1), time.monotonic() + seconds
-    while True:
+    for _ in range(reads):
         go_on = time.monotonic() < end and not os.path.exists(path + ".stop")
         if not (comm.bcast(go_on) if comm else go_on):
             break
@@ -179,13 +179,13 @@ def refreshed_state(datasets):
     return f"error: {one_line(error)}" if error else f"step {before}"
 
 
-def refresh_loop(path, seconds, use_mpi):
+def refresh_loop(path, seconds, reads, use_mpi):
     comm = world(use_mpi)
     more = {"driver": "mpio", "comm": comm} if comm else {}
     end = time.monotonic() + seconds
     with h5py.File(path, "r", **more) as file:
         datasets = {name: file[name] for name in ("big", "part", "grid", "growing", "small")}
-        while True:
+        for _ in range(reads):
             go_on = time.monotonic() < end
             if not (comm.bcast(go_on) if comm else go_on):
                 break
@@ -206,11 +206,11 @@ def main():
     use_mpi = arguments[:1] == ["--mpi"]
     if use_mpi:
         arguments.pop(0)
-    if len(arguments) == 4 and arguments[0] == "--loop":
-        loop(arguments[1], float(arguments[2]), float(arguments[3]), use_mpi)
+    if len(arguments) == 5 and arguments[0] == "--loop":
+        loop(arguments[1], float(arguments[2]), int(arguments[3]), float(arguments[4]), use_mpi)
         return
-    if len(arguments) == 3 and arguments[0] == "--refresh":
-        refresh_loop(arguments[1], float(arguments[2]), use_mpi)
+    if len(arguments) == 4 and arguments[0] == "--refresh":
+        refresh_loop(arguments[1], float(arguments[2]), int(arguments[3]), use_mpi)
         return
     if arguments:
         print(__doc__.strip())

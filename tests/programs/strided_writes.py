@@ -6,7 +6,8 @@ own, or between those of others. What nobody writes must stay, and what others w
 programs run natively, too.
 
     strided_writes.py [--first N] [SEEDS]                    the test
-    mpirun ... strided_writes.py --run FIRST COUNT MODE      its program; MODE is write, commit or native
+    mpirun ... strided_writes.py --run FIRST COUNT [VARIABLES...]    its program, with each of these (launched.settings); natively
+                                                                     without H5BENTO_VISIBLE
 """
 
 import os
@@ -14,7 +15,7 @@ import sys
 
 from seeded_programs import run_programs, seeds_of
 
-STEPS = 12
+STEPS = 9
 SHAPES = ((30000,), (150, 201), (20, 30, 55))
 
 
@@ -44,10 +45,10 @@ def shares(rng, shape, ranks):
 class Program:
     """What all ranks do; every decision is shared."""
 
-    def __init__(self, file, comm, seed, mode):
+    def __init__(self, file, comm, seed):
         import random
 
-        self.file, self.comm, self.mode = file, comm, mode
+        self.file, self.comm, self.mode = file, comm, os.environ.get("H5BENTO_VISIBLE", "native")
         self.rng = random.Random(seed)
         self.wanted = {}
         self.value = 0
@@ -191,42 +192,40 @@ def space():
     print("right")
 
 
-def test_space():
-    found = mpirun(3, [python(), "-B", os.path.abspath(__file__), "--run-space"], bento_env())
+def test():
+    first, seeds = seeds_of(sys.argv[1:], 3)
+    command = [python(), "-B", os.path.abspath(__file__), "--run", first, seeds]
+    found = mpirun(3, command, native_env(), timeout=60 + 10 * seeds)
     check(found.out.count("right") == 3, found.tail())
+    say(f"3 ranks, natively: {seeds} programs")
+    nodes = "H5BENTO_TEST_NODES=2"
+    ways = [
+        "H5BENTO_VISIBLE=write,H5BENTO_FILES=2,H5BENTO_BUFFER=64K,H5BENTO_MINMAX=on",
+        f"H5BENTO_VISIBLE=commit,{nodes}",
+        f"H5BENTO_VISIBLE=write,{nodes}",
+        "H5BENTO_VISIBLE=write",
+        "H5BENTO_VISIBLE=commit",
+    ]
+    if reason := no_other_memory():
+        ways.remove(f"H5BENTO_VISIBLE=write,{nodes}")
+        say(f"visible=write between nodes: not run: {reason}")
+        env = bento_env()
+    else:
+        env = bento_env(OMPI_MCA_btl_vader_single_copy_mechanism="cma")
+    ways = some(3, ways)
+    found = mpirun(3, [*command, *ways], env, timeout=60 + 10 * seeds * len(ways))
+    check(found.out.count("right") == 6, found.tail())
+    say(f"3 ranks: {seeds} programs with each of {ways}")
     taken = os.stat("space.h5").st_blocks * 512
     check(taken < 3 * ELEMENTS * 8, f"{taken} bytes for two writes of {ELEMENTS * 8}")
     say(f"{taken} bytes for two writes of {ELEMENTS * 8}")
 
 
-def test():
-    first, seeds = seeds_of(sys.argv[1:], 3)
-    test_space()
-    ways = (
-        (3, "native", None),
-        (3, "commit", {"H5BENTO_TEST_NODES": "2"}),
-        (4, "write", {"H5BENTO_FILES": "2", "H5BENTO_BUFFER": "64K", "H5BENTO_MINMAX": "on"}),
-        (3, "write", {"H5BENTO_TEST_NODES": "2", "OMPI_MCA_btl_vader_single_copy_mechanism": "cma"}),
-        (3, "write", {}),
-        (2, "commit", {}),
-    )
-    for ranks, mode, settings in some(4, ways):
-        if settings and "OMPI_MCA_btl_vader_single_copy_mechanism" in settings and (reason := no_other_memory()):
-            say(f"{ranks} ranks, {mode} between nodes: not run: {reason}")
-            continue
-        env = native_env() if settings is None else bento_env(H5BENTO_VISIBLE=mode, **settings)
-        command = [python(), "-B", os.path.abspath(__file__), "--run", first, seeds, mode]
-        found = mpirun(ranks, command, env, timeout=60 + 10 * seeds)
-        check(found.out.count("right") == ranks, found.tail())
-        say(f"{ranks} ranks, {mode}: {seeds} programs")
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--run-space"]:
-        space()
-        sys.exit(0)
     if sys.argv[1:2] == ["--run"]:
-        run_programs(int(sys.argv[2]), int(sys.argv[3]), lambda *work: Program(*work, sys.argv[4]))
+        run_programs(int(sys.argv[2]), int(sys.argv[3]), Program, sys.argv[4:])
+        if sys.argv[4:]:
+            space()
         sys.exit(0)
     from harness import bento_env, check, mpirun, native_env, no_other_memory, python, run_test, say, some
 

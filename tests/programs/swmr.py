@@ -58,16 +58,22 @@ def created(name, flags, low=None, high=None):
         access.set_libver_bounds(low, high)
     return h5f.create(name, flags, None, access)
 
-def elsewhere(mode, swmr=False, name="new.h5"):
-    code = f'''
-import h5py
-try:
-    with h5py.File({name!r}, {mode!r}, swmr={swmr}, libver="latest") as file:
-        print(sorted(file), file["d"][...].tolist())
-except OSError as error:
-    print("refused")
+# Another process, which opens a file anew for each line: its mode, whether by SWMR, its name, and the dataset.
+code = '''
+import sys, h5py
+for line in sys.stdin:
+    mode, swmr, name, data = line.split()
+    try:
+        with h5py.File(name, mode, swmr=swmr == "True", libver="latest") as file:
+            said = f"{sorted(file)} {file[data][...].tolist()}"
+    except OSError as error:
+        said = "refused"
+    print(said, flush=True)
 '''
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+other = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def elsewhere(mode, swmr=False, name="new.h5", data="d"):
+    print(mode, swmr, name, data, file=other.stdin, flush=True)
+    return other.stdout.readline().strip() or "the other process has ended"
 
 # The old format has no SWMR writing.
 with h5py.File("old.h5", "w") as file:
@@ -149,8 +155,7 @@ with open("/proc/self/maps") as maps:
 Told = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_void_p)
 
 def rows():
-    code = "import h5py; print(h5py.File('more.h5', 'r', swmr=True)['g/d'][...].tolist())"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip()
+    return elsewhere("r", True, "more.h5", "g/d").replace("['g', 't'] ", "")
 
 @Told
 def told(thing, data):
@@ -173,6 +178,8 @@ with h5py.File(h5f.create(b"more.h5", h5f.ACC_TRUNC, None, access)) as file:
         done = getattr(library, function)(ctypes.c_int64(thing.id.id))
         print(f"{count} {function}: {done >= 0}", flush=True)
     del data, group, committed, thing
+other.stdin.close()
+other.wait()
 print("done")
 """
 
@@ -348,6 +355,7 @@ while True:
     state.flush()
     if turn == 1:
         os.write(1, b"started\\n")
+    time.sleep(0.01)
 """
 
 STAYS = """
@@ -363,6 +371,7 @@ with h5py.File("gone.h5", "r", swmr=True) as file:
         assert not values or found[0] >= values[-1], "an older commit"
         values.append(int(found[0]))
         reads += 1
+        time.sleep(0.01)
 print(reads, len(set(values)))
 """
 
@@ -393,6 +402,7 @@ def flushes(seconds):
     while time.monotonic() < end:
         beat[0] += 1
         beat.flush()
+        time.sleep(0.01)
 os.write(1, b"started\\n")
 sys.stdin.readline()
 data[...] = 2 * np.arange(1, 200001)

@@ -21,7 +21,7 @@ import sys
 import time
 
 import harness
-from harness import bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say
+from harness import bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say, some
 from native_view import FOR_TOOLS, NAMES, both
 from native_view_check import check_h5diff, compare, connector_reads, stock_env, stock_python
 from steps_run import Writer, environment, write_steps
@@ -41,31 +41,49 @@ def objects():
     for name in NAMES:
         tool("import", f"native/{name}", f"imported/{name}")
         tool("defrag", f"view/{name}", f"packed/{name}")
-    for folder in ("imported", "packed"):
+    folders = ("imported", "packed")
+    for folder in folders:
         for name in NAMES:
             check(harness.is_container(f"{folder}/{name}"), f"{folder}/{name} is no container")
-        counts = compare([(f"native/{name}", f"{folder}/{name}") for name in NAMES])
+    counts = compare([(f"native/{name}", f"{folder}/{name}") for folder in folders for name in NAMES])
+    say(f"{', '.join(folders)}: {counts}")
+    for folder in folders:
         for name in FOR_TOOLS:
             check_h5diff(f"native/{name}", f"{folder}/{name}")
-        say(f"{folder}: {counts}")
+    # One program makes both.
+    for folder in some(1, reversed(folders)):
         connector_reads("native", folder, NAMES, folder)
 
 
+# By three ranks; natively one process writes what they do, and of the turns only the last, which is what remains.
 PROGRAM = """
-import sys, h5py, numpy as np
-from mpi4py import MPI
-rank, size = MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size
-with h5py.File(sys.argv[1], "w", driver="mpio", comm=MPI.COMM_WORLD) as f:
-    x = f.create_dataset("x", (400 * size, 1000), "f8")
-    z = f.create_dataset("z", (400 * size, 1000), "i4", chunks=(100, 1000), compression="gzip")
-    bento = "bento" in sys.argv  # natively, parallel HDF5 would allocate all of it
-    if bento: huge = f.create_dataset("huge", (1 << 33,), "u1")
-    a = 400 * rank
-    for turn in range(6):
+import contextlib, sys, h5py, numpy as np
+path, what, size = sys.argv[1], sys.argv[2], 3
+bento = "bento" in sys.argv  # natively, HDF5 would allocate all of the huge one
+if bento:
+    from mpi4py import MPI
+    assert MPI.COMM_WORLD.size == size
+    how, ranks, turns = dict(driver="mpio", comm=MPI.COMM_WORLD), [MPI.COMM_WORLD.rank], range(6)
+else:
+    how, ranks, turns = {}, range(size), [5]
+def together(dataset): return dataset.collective if bento else contextlib.nullcontext()
+def create(f):
+    f.create_dataset("x", (400 * size, 1000), "f8")
+    f.create_dataset("z", (400 * size, 1000), "i4", chunks=(100, 1000), compression="gzip")
+    if bento: f.create_dataset("huge", (1 << 33,), "u1")
+def fill(f, rank):
+    x, z, a = f["x"], f["z"], 400 * rank
+    for turn in turns:
         for row in range(a, a + 400, 40): x[row : row + 40] = np.arange(40000).reshape(40, 1000) * (turn + 1.0) + row
-        with z.collective: z[a : a + 400] = (np.arange(400000).reshape(400, 1000) % 100 + turn).astype("i4")
+        with together(z): z[a : a + 400] = (np.arange(400000).reshape(400, 1000) % 100 + turn).astype("i4")
         f.flush()
-    if bento: huge[rank << 28 : (rank << 28) + 5000] = np.full(5000, rank + 3, "u1")
+    if bento: f["huge"][rank << 28 : (rank << 28) + 5000] = np.full(5000, rank + 3, "u1")
+with h5py.File(path, "w" if what == "new" else "r+", **how) as f:
+    if what == "new":
+        create(f)
+        for rank in ranks: fill(f, rank)
+    else:
+        for rank in ranks: f["x"][rank] = np.full(1000, rank + 0.5)
 """
 
 
@@ -118,8 +136,8 @@ def attributes():
 
 
 def space():
-    mpirun(3, [python(), "-c", PROGRAM, "native.h5"], native_env())
-    mpirun(3, [python(), "-c", PROGRAM, "x.h5", "bento"], environment("files=2;keep=2;minmax=on"))
+    run([python(), "-c", PROGRAM, "native.h5", "new"], native_env())
+    mpirun(3, [python(), "-c", PROGRAM, "x.h5", "new", "bento"], environment("files=2;keep=2;minmax=on"))
     check(os.path.exists("x.h5.000001"), "not several files")
     before = allocated("x.h5")
     again = tool("defrag", "x.h5", ok=(1,))
@@ -142,13 +160,8 @@ def space():
     check(answer.out.strip() == "3 4 0 0", answer.out)
     check("('x', False)" in answer.err, f"x is not one piece: {answer.err}")
     # It goes on as a container, on more ranks than have written it.
-    script = (
-        "import h5py, numpy as np, sys\nfrom mpi4py import MPI\n"
-        "with h5py.File(sys.argv[1], 'r+', driver='mpio', comm=MPI.COMM_WORLD) as f:\n"
-        "    f['x'][MPI.COMM_WORLD.rank] = np.full(1000, MPI.COMM_WORLD.rank + 0.5)"
-    )
-    for name, env in (("native.h5", native_env()), ("x.h5", environment())):
-        mpirun(3, [python(), "-c", script, name], env)
+    run([python(), "-c", PROGRAM, "native.h5", "changed"], native_env())
+    mpirun(3, [python(), "-c", PROGRAM, "x.h5", "changed", "bento"], environment())
     for name in ("x", "z"):
         run([hdf5_tool("h5diff"), "native.h5", "x.h5", name], native_env())
 

@@ -19,25 +19,30 @@ import sys
 import time
 import zlib
 
+from cache import WORLD
+from forked_programs import Forked
 from harness import ANY, Skip, bento_env, built, check, mpirun, native_env, python, run, run_test, say
 
 TOOL = None
 MIB = 1 << 20
-WRITE = """
+# Starts programs of one process that have the same environment again and again.
+FORKED = Forked()
+WRITE = WORLD + """
 import sys, h5py, numpy as np
-from mpi4py import MPI
-comm, path, value = MPI.COMM_WORLD, sys.argv[1], int(sys.argv[2])
-mine = slice(400000 * comm.rank // comm.size, 400000 * (comm.rank + 1) // comm.size)
-with h5py.File(path, "w", driver="mpio", comm=comm) as f:
+mine = slice(400000 * rank // size, 400000 * (rank + 1) // size)
+def write(f, value):
     big = f.create_dataset("big", 400000, "f8")
     small = f.create_dataset("small", 7, "i4")
     big[mine] = np.arange(400000)[mine] + value
-    if comm.rank == 0:
+    if rank == 0:
         small[...] = np.arange(7) * value
     f.flush()
     part = slice(max(mine.start, 100), min(mine.stop, 300000))
     if part.start < part.stop:
         big[part] = value
+for path, value in zip(sys.argv[1::2], sys.argv[2::2]):
+    with h5py.File(path, "w", **how) as f:
+        write(f, int(value))
 """
 READ = """
 import sys, h5py, numpy as np
@@ -89,11 +94,11 @@ def entry(name, file="t"):
     return found[0]
 
 
-def wait_for(what, condition, seconds=30):
+def wait_for(what, condition, seconds=30, pause=0.02):
     until = time.monotonic() + seconds
     while not condition():
         check(time.monotonic() < until, f"after {seconds} s: not {what}")
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 def written(file="t"):
@@ -237,13 +242,17 @@ def started():
 # ---- containers ----
 
 
-def container(path, value, files=1):
-    """Written by as many ranks as it has physical files."""
-    mpirun(files, [python(), "-c", WRITE, path, value], bento_env(string=f"bento chunk=1M;files={files}"))
+def container(path, value, files=1, others=()):
+    """Written by as many ranks as it has physical files; and by the same program others of that kind: path, value, ..."""
+    env = bento_env(string=f"bento chunk=1M;files={files}")
+    if files > 1:
+        mpirun(files, [python(), "-c", WRITE, path, value, *others], env)
+    else:
+        FORKED.run(WRITE, [path, value], env)
 
 
 def read_back(path, value, connector=True):
-    run([python(), "-c", READ, path, str(value)], bento_env() if connector else native_env())
+    FORKED.run(READ, [path, value], bento_env() if connector else native_env())
 
 
 def scr_index(folder, name, number):
@@ -301,7 +310,7 @@ def written_again():
     size = os.path.getsize("cache/next.h5")
     submit("cache/next.h5", "pfs", "--bw", str(size // 20), file="n")
     with Daemon("--until-done", file="n") as daemon:
-        wait_for("something is copied", lambda: written("n") > 0)
+        wait_for("something is copied", lambda: written("n") > 0, pause=0.1)
         container("cache/next.h5", 7)
         tool("submit", "cache/next.h5", "pfs", "--file", os.path.abspath("n"), "--no-start", "--bw", "0")
         check(daemon.process.wait(timeout=60) == 0, "exit status")
@@ -318,7 +327,7 @@ def evicted_too_late():
         with open("pfs/late.h5", "r+b") as held:
             fcntl.flock(held, fcntl.LOCK_EX)
             with Daemon("--until-done", file="l") as daemon:
-                wait_for("it waits", lambda: "a program writes" in (entry("late.h5", "l").get("problem") or ""))
+                wait_for("it waits", lambda: "a program writes" in (entry("late.h5", "l").get("problem") or ""), pause=0.1)
                 if restarted:
                     daemon.end(signal.SIGKILL)
                 container("cache/late.h5", 7)
@@ -492,9 +501,7 @@ def anew():
     """Dead between two renames; then a program creates the container anew, and that one stays."""
     for name in ("old", "src", "other", "slow"):
         os.makedirs(name)
-    container("old/box.h5", 1, 3)
-    container("src/box.h5", 2, 3)
-    container("slow/box.h5", 4, 3)
+    container("old/box.h5", 1, 3, others=("src/box.h5", 2, "slow/box.h5", 4))
     for at in range(20, 80):
         copy_of("old", "pfs")
         for name in glob.glob("t*"):
@@ -514,7 +521,7 @@ def anew():
     os.symlink("pfs", "link")
     submit("slow/box.h5", "link/box.h5", "--bw", "100K", file="u")
     with Daemon("--until-done", file="u") as daemon:
-        wait_for("some is copied", lambda: written("u") > 0)
+        wait_for("some is copied", lambda: written("u") > 0, pause=0.1)
         check(len(glob.glob("pfs/.h5bento-*")) == 1, str(os.listdir("pfs")))
         submit("src/box.h5", "pfs", file="v")
         check("another daemon" in waits_for_other("v"), "two at once")
@@ -528,7 +535,7 @@ def anew():
 
 def waits_for_other(file):
     with Daemon("--until-done", file=file) as daemon:
-        wait_for("it says why", lambda: entry("box.h5", file).get("problem") or daemon.process.poll() is not None)
+        wait_for("it says why", lambda: entry("box.h5", file).get("problem") or daemon.process.poll() is not None, pause=0.1)
         return entry("box.h5", file).get("problem") or ""
 
 
@@ -771,9 +778,9 @@ def compare_with_golden(seen, steps):
 def main(which, *arguments):
     if not os.path.exists(built("bin", "h5bento")):
         raise Skip("the program h5bento is not built")
-    {"files": files, "containers": containers, "kill": kill, "trouble": trouble, "anew": anew, "limits": limits, "protocol": protocol, "golden": golden}[which](
-        *arguments
-    )
+    tests = {"files": files, "containers": containers, "kill": kill, "trouble": trouble, "anew": anew, "limits": limits, "protocol": protocol, "golden": golden}
+    with FORKED:
+        tests[which](*arguments)
 
 
 if __name__ == "__main__":

@@ -9,18 +9,19 @@ wrote; nobody flushes. Each read must give what was written last. The same progr
     visible_writes.py commits                             rounds of writes and reads with flushes and collective reads between, on several nodes
     visible_writes.py atomic | killed | clocks            MPI's atomic mode; a rank that is killed; nodes with other clocks
     visible_writes.py children                            forked children
-    mpirun ... visible_writes.py --run FIRST COUNT MODE   its program; MODE is bento or native
+    mpirun ... visible_writes.py --run FIRST COUNT MODE [VARIABLES...]   its program; MODE is bento or native
+    mpirun ... visible_writes.py --run-some NAME[,VARIABLE=VALUE]...     some of the others (launched.run_in_turn)
 """
 
 import os
 import sys
 import time
 
+from launched import run_in_turn
 from seeded_programs import run_programs, seeds_of
 
 STEPS = 40
-# Rank 1 computes for long between its calls.
-SLOW = os.environ.get("BENTO_SLOW_RANK")
+ROWS = 120  # 140 KB of the widest: more than the smallest buffer holds
 
 
 def box_of(rng, shape, whole):
@@ -40,6 +41,7 @@ class Program:
         import random
 
         self.file, self.comm, self.seed, self.filters = file, comm, seed, filters
+        self.slow = "BENTO_SLOW_RANK" in os.environ  # rank 1 computes for long between its calls
         self.rng, self.own = random.Random(seed), random.Random(f"{seed} {comm.rank}")
         self.wanted = {}
         self.names = 0
@@ -52,7 +54,7 @@ class Program:
         rng = self.rng
         self.names += 1
         name = name or f"d{self.names}"
-        rows = rng.choice([1, 3, 40, 300])
+        rows = rng.choice([1, 3, 40, ROWS])
         shape = rng.choice([(rows,), (rows, 5), (rows, 130), (rows, 300)])
         options = {"fillvalue": -1}
         if rng.random() < 0.5:
@@ -83,11 +85,12 @@ class Program:
             self.log.append(("write", turn, name, [(one.start, one.stop, one.step) for one in where], self.value))
             if turn != self.comm.rank:
                 continue
+            data = self.file[name]
             if rng_of(self.value) < 0.3:
                 for row in range(where[0].start, where[0].stop, where[0].step or 1):
-                    self.file[name][(slice(row, row + 1),) + where[1:]] = self.value
+                    data[(slice(row, row + 1),) + where[1:]] = self.value
             else:
-                self.file[name][where] = np.full(wanted[where].shape, self.value, "i4")
+                data[where] = np.full(wanted[where].shape, self.value, "i4")
 
     def resize(self):
         import numpy as np
@@ -136,8 +139,8 @@ class Program:
                 self.file.flush()
             else:
                 self.write()
-            if SLOW and self.comm.rank == 1:
-                time.sleep(0.05)
+            if self.slow and self.comm.rank == 1:
+                time.sleep(0.03)
             self.comm.barrier()
             for _ in range(2):
                 self.read()
@@ -182,7 +185,7 @@ def late_for_a_meeting(file, comm):
         data = without_fill_value(file, name, (100 * comm.size,), (100,))
         comm.barrier()
         if comm.rank != 0:
-            time.sleep(0.5)
+            time.sleep(0.2)
         with data.collective:
             data[100 * comm.rank : 100 * (comm.rank + 1)] = np.full(100, comm.rank)
         if name == "asked":
@@ -203,38 +206,54 @@ def computing():
             large[:3000] = np.full((3000, 300), 7)
             small[3, :20] = 8
             comm.send("written", 0)
-            end = time.monotonic() + 3
-            while time.monotonic() < end:
-                pass
+            time.sleep(3)
         if comm.rank == 0:
             comm.recv(source=1)
             begin = time.monotonic()
             assert (large[:3000] == 7).all() and (large[3000:] == -1).all()
             assert (small[3, :20] == 8).all() and (small[3, 20:] == -1).all()
             assert time.monotonic() - begin < 2, f"{time.monotonic() - begin} s"
+            time.sleep(begin + 3 - time.monotonic())  # for a rank that waits is busy
         comm.barrier()
     print("right")
 
 
-def commits():
+def refused(what):
+    """The open, or MPI's atomic mode, with the reason."""
+    import h5py
+    from mpi4py import MPI
+
+    try:
+        with h5py.File("refused.h5", "w", driver="mpio", comm=MPI.COMM_WORLD) as file:
+            if what == "atomic":
+                file.atomic = True
+    except (OSError, RuntimeError) as error:
+        print(f"{what} refused:", str(error).replace("\n", " "), flush=True)
+
+
+def commits(nodes, ranks):
     """Each rank writes the same pieces in each round, which others read before and after what ends the round."""
     import h5py
     import numpy as np
     from mpi4py import MPI
 
-    comm = MPI.COMM_WORLD
-    with h5py.File("commits.h5", "w", driver="mpio", comm=comm) as file:
+    world = MPI.COMM_WORLD
+    comm = world.Split(0 if world.rank < ranks else 1)
+    if world.rank >= ranks:
+        return
+    os.environ["H5BENTO_TEST_NODES"] = str(nodes)
+    with h5py.File(f"commits-{nodes}-{ranks}.h5", "w", driver="mpio", comm=comm) as file:
         small = file.create_dataset("small", (comm.size, 50), "i4", fillvalue=-1)
         large = file.create_dataset("large", (comm.size, 60000), "i4", fillvalue=-1)
         text = file.create_dataset("text", (comm.size,), h5py.string_dtype())
 
         def compare(value, when):
             for rank in range(comm.size):
-                found = [set(np.unique(small[rank])), set(np.unique(large[rank])), text[rank].decode()]
-                wanted = [{value}, {value}, str(value) if value >= 0 else ""]
-                assert found == wanted, f"rank {comm.rank}, {when}: of rank {rank} {found}, not {wanted}"
+                for found in small[rank], large[rank]:
+                    assert (found == value).all(), f"rank {comm.rank}, {when}: of rank {rank} {np.unique(found)}, not {value}"
+                assert text[rank].decode() == (str(value) if value >= 0 else ""), f"rank {comm.rank}, {when}: {text[rank]}"
 
-        for turn in range(12):
+        for turn in range(7):  # each end comes twice, and what follows it
             compare(turn - 1, f"round {turn} begins")
             comm.barrier()
             small[comm.rank] = np.full(50, turn)
@@ -267,7 +286,7 @@ def atomic():
         for shape in ((40, 6), (400, 300)):
             data = file.create_dataset(f"{shape[0]}", shape, "i4")
             comm.barrier()
-            for turn in range(8):
+            for turn in range(4):
                 data[::2, ::2 if turn % 2 else 1] = np.full((shape[0] // 2, shape[1] // (2 if turn % 2 else 1)), -1)
                 data[...] = np.full(shape, 1000 * comm.rank + turn)
                 found = data[...]
@@ -518,14 +537,13 @@ def test_children():
 
 
 def test_atomic():
+    script = os.path.abspath(__file__)
     for ranks in some(1, (3, 2)):
-        env = bento_env(H5BENTO_TIMEOUT="20")
-        found = mpirun(ranks, [python(), "-B", os.path.abspath(__file__), "--run-atomic"], env)
+        programs = ["refused atomic,H5BENTO_VISIBLE=commit", "atomic"]
+        found = mpirun(ranks, [python(), "-B", script, "--run-some", *programs], bento_env(H5BENTO_TIMEOUT="20"))
         check(found.out.count("right") == ranks, found.tail())
+        check(found.out.count("atomic refused: ") == ranks and "MPI atomic mode is not available" in found.out, found.tail())
         say(f"{ranks} ranks: writes are seen whole")
-    env = bento_env(H5BENTO_VISIBLE="commit")
-    found = mpirun(2, [python(), "-B", os.path.abspath(__file__), "--run-atomic"], env, ok=None)
-    check("MPI atomic mode is not available" in found.tail(), found.tail())
 
 
 def test_killed():
@@ -543,9 +561,11 @@ def test_killed():
 def test_commits():
     if reason := no_other_memory():
         raise Skip(reason)
-    for nodes, ranks in ((2, 2), (2, 4), (3, 3)):
-        found = mpirun(ranks, [python(), "-B", os.path.abspath(__file__), "--run-commits"], env_of_nodes(nodes))
-        check(found.out.count("right") == ranks, found.tail())
+    cases = ((2, 2), (2, 4), (3, 3))
+    ranks = [str(number) for case in cases for number in case]
+    found = mpirun(4, [python(), "-B", os.path.abspath(__file__), "--run-commits", *ranks], env_of_nodes(2))
+    check(found.out.count("right") == sum(number for _, number in cases), found.tail())
+    for nodes, ranks in cases:
         say(f"{nodes} nodes, {ranks} ranks: what was written around commits and exchanges was read")
 
 
@@ -557,15 +577,13 @@ def test_nodes_refused():
         ({"OMPI_MCA_osc": "pt2pt", "MPI4PY_RC_THREAD_LEVEL": "single"}, "while that makes no call of it"),
         ({"OMPI_MCA_btl": "tcp,self"}, "this MPI gives no window"),
     ):
-        env = env_of_nodes(2, **way)
-        refused = mpirun(2, [python(), "-B", script, "--run", 1, 1, "bento"], {**env, "H5BENTO_VISIBLE": "write"}, ok=None)
-        check("visible=write is not available here" in refused.tail() and reason in refused.tail(), refused.tail())
-        told = mpirun(2, [python(), "-B", script, "--run-close"], env)
-        check(told.out.count("right") == 2, told.tail())
-        check(told.err.count("as with visible=commit: ") == 1 and told.err.count(reason) == 1, told.tail())
-    refused = mpirun(2, [python(), "-B", script, "--run-atomic"], env_of_nodes(2), ok=None)
-    check("MPI atomic mode is not available: the ranks are on several nodes" in refused.tail(), refused.tail())
-    say("2 nodes: refused, or done without, with the reason, where MPI needs the help of the rank; MPI's atomic mode refused")
+        programs = ["refused open,H5BENTO_VISIBLE=write", "close"]
+        found = mpirun(2, [python(), "-B", script, "--run-some", *programs], env_of_nodes(2, **way))
+        refused = [line for line in found.out.splitlines() if "open refused: " in line]
+        check(refused and all("visible=write is not available here" in line and reason in line for line in refused), found.tail())
+        check(found.out.count("right") == 2, found.tail())
+        check(found.err.count("as with visible=commit: ") == 1 and found.err.count(reason) == 1, found.tail())
+    say("2 nodes: refused, or done without, with the reason, where MPI needs the help of the rank")
 
 
 def test_nodes():
@@ -573,24 +591,22 @@ def test_nodes():
         raise Skip(reason)
     first, seeds = seeds_of([one for one in sys.argv[1:] if one != "nodes"], 12)
     script, share = os.path.abspath(__file__), max(1, seeds // 6)
-    found = mpirun(2, [python(), "-B", script, "--run-computing"], env_of_nodes(2))
-    check(found.out.count("right") == 2, found.tail())
-    say("2 nodes: what a rank wrote is read while it computes")
+    programs = ("computing", "copies", "refused atomic")
+    found = run(command_on_nodes(("0", "0:400000"), "--run-some", *programs), env_of_nodes(2))
+    check(found.out.count("right") == 4 and "wrote the same elements" not in found.err, found.tail())
+    check(found.out.count("MPI atomic mode is not available: the ranks are on several nodes") == 2, found.tail())
+    say("2 nodes: what a rank wrote is read while it computes; the later write of each element after copies; no atomic mode")
     clocks = ("0", "0:400000", "0:-300000", "5:100000")
-    found = run(command_on_nodes(clocks, "--run-clocks"), env_of_nodes(4))
+    found = run(command_on_nodes(clocks, "--run-some", "clocks"), env_of_nodes(4))
     check(found.out.count("right") == len(clocks) and "wrote the same elements" not in found.err, found.tail())
     say("4 nodes, whose clocks are worth nothing: the later write of each element")
-    found = run(command_on_nodes(("0", "0:400000"), "--run-copies"), env_of_nodes(2))
-    check(found.out.count("right") == 2 and "wrote the same elements" not in found.err, found.tail())
-    say("2 nodes: the later write of each element after copies")
     begin = first
     # Nodes of one rank and of several, in one program.
     for nodes, ranks in some(2, ((2, 3), (3, 5), (2, 2), (2, 5), (3, 2), (3, 3))):
-        for settings in ({}, {"H5BENTO_FILES": "2", "H5BENTO_BUFFER": "64K"}, {"BENTO_SLOW_RANK": "1"}):
-            count = 1 if "BENTO_SLOW_RANK" in settings else share
-            command = [python(), "-B", script, "--run", begin, count, "bento"]
-            found = mpirun(ranks, command, env_of_nodes(nodes, **settings), timeout=60 + 20 * share)
-            check(found.out.count("right") == ranks, found.tail())
+        ways = ["", "H5BENTO_FILES=2,H5BENTO_BUFFER=64K", "BENTO_SLOW_RANK=1"]
+        command = [python(), "-B", script, "--run", begin, share, "bento", *ways]
+        found = mpirun(ranks, command, env_of_nodes(nodes), timeout=60 + 60 * share)
+        check(found.out.count("right") == ranks, found.tail())
         say(f"{nodes} nodes, {ranks} ranks, programs {begin} to {begin + share - 1}: what others wrote was read")
         begin += share
     test_nodes_refused()
@@ -606,20 +622,29 @@ def test():
         if at == 0:
             found = mpirun(ranks, command + ["native"], native_env(), timeout=60 + 10 * share)
             check(found.out.count("right") == ranks, found.tail())
-        for settings in ({}, {"H5BENTO_FILES": "2", "H5BENTO_BUFFER": "64K"}):
-            env = bento_env(H5BENTO_VISIBLE="write", **settings)
-            found = mpirun(ranks, command + ["bento"], env, timeout=60 + 10 * share)
-            check(found.out.count("right") == ranks, found.tail())
+        command += ["bento", "", "H5BENTO_FILES=2,H5BENTO_BUFFER=64K"]
+        found = mpirun(ranks, command, bento_env(H5BENTO_VISIBLE="write"), timeout=60 + 20 * share)
+        check(found.out.count("right") == ranks, found.tail())
         say(f"{ranks} ranks, {share} programs: what others wrote was read")
 
 
 if __name__ == "__main__":
-    programs = {"atomic": atomic, "killed": reader_of_killed, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "children": children, "commits": commits, "computing": computing, "copies": after_copies}
+    programs = {"atomic": atomic, "clocks": other_clocks, "close": close_writes, "step": stepping_clock, "children": children}
+    programs |= {"computing": computing, "copies": after_copies, "killed": reader_of_killed}
+    programs |= {f"refused {what}": lambda what=what: refused(what) for what in ("open", "atomic")}
+    if sys.argv[1:2] == ["--run-some"]:
+        run_in_turn(programs, sys.argv[2:])
+        sys.exit(0)
+    if sys.argv[1:2] == ["--run-commits"]:
+        numbers = [int(number) for number in sys.argv[2:]]
+        for nodes, ranks in zip(numbers[::2], numbers[1::2]):
+            commits(nodes, ranks)
+        sys.exit(0)
     if sys.argv[1:2] and sys.argv[1].removeprefix("--run-") in programs and sys.argv[1].startswith("--run-"):
         programs[sys.argv[1].removeprefix("--run-")]()
         sys.exit(0)
     if sys.argv[1:2] == ["--run"]:
-        run_programs(int(sys.argv[2]), int(sys.argv[3]), lambda *work: Program(*work, sys.argv[4] == "bento"))
+        run_programs(int(sys.argv[2]), int(sys.argv[3]), lambda *work: Program(*work, sys.argv[4] == "bento"), sys.argv[5:])
         sys.exit(0)
     from harness import Skip, bento_env, check, command_on_nodes, env_of_nodes, mpirun, native_env, no_other_memory, python, run, run_test, say, some
 

@@ -337,11 +337,13 @@ def case_view():
     native = os.environ["H5BENTO_PYTHON_NATIVE"]
     write("view.h5", 1)
     check(answer("view", "status", "view.h5")["native_view"] == "there", "a view after the close")
-    edit = "import h5py, sys; f = h5py.File(sys.argv[1], 'r+'); f.attrs['new'] = 7; f['more'] = [1, 2, 3]"
+    edit = ("import h5py, sys\nfor name in sys.argv[1:]:\n"
+            "    f = h5py.File(name, 'r+'); f.attrs['new'] = 7; f['more'] = [1, 2, 3]; f.close()")  # fmt: skip
     for name in ("taken.h5", "dropped.h5"):
         copy("view.h5", name)
         h5bento("view", "build", name)
-        run([native, "-c", edit, name], native_env())
+    run([native, "-c", edit, "taken.h5", "dropped.h5"], native_env())
+    for name in ("taken.h5", "dropped.h5"):
         check(answer("view", "status", name, ok=(1,))["native_view"] == "edited", "the change is not seen")
         check(answer("info", name)["native_view"] == "edited", "info does not see the change")
         check("take" in h5bento("repair", name, ok=(1,)).err, "repair says not what to do")
@@ -349,7 +351,10 @@ def case_view():
     check("/more" in h5bento("ls", "taken.h5").out, "what was added is not taken over")
     h5bento("view", "take-over", "taken.h5", ok=(2,))
     # LZF is in h5py, and not in the HDF5 of the program: what it cannot decode it shows where it lies.
-    code = ("import h5py, numpy as np; f = h5py.File('lzf.h5', 'w')\n"
+    changed = ("value.h5", "gone.h5", "place.h5")
+    code = (f"import h5py, numpy as np\nfor name in {changed}:\n"
+            "    f = h5py.File(name, 'w'); f['small'] = np.zeros(10, int); f['large'] = np.arange(50000); f.close()\n"
+            "f = h5py.File('lzf.h5', 'w')\n"
             "d = f.create_dataset('x', (1000, 100), 'i4', chunks=(100, 100), compression='lzf')\n"
             "d[...] = np.arange(100000).reshape(1000, 100) // 7; d[100:250, 10:90] = 5\n"
             "f.create_dataset('small', data=np.arange(300), chunks=(150,), compression='lzf')")  # fmt: skip
@@ -361,18 +366,17 @@ def case_view():
         check(seen == "5 14285 299\n", f"after {words}: {seen}")
     check("filter 32000 (lzf)" in h5bento("export", "lzf.h5", "no.h5", ok=(1, 2)).err, "export names no filter")
     # Changes that leave the superblock as it is.
-    for name, change, shown in (("value", "f['small'][:] = 9", "9"), ("gone", "del f['small']", "gone"),
-                                ("place", "f['large'][:] = np.full(50000, 7)", "7")):  # fmt: skip
-        path = f"{name}.h5"
-        run([python(), "-c", f"import h5py, numpy as np; f = h5py.File('{path}', 'w'); f['small'] = np.zeros(10, int); f['large'] = np.arange(50000)"],
-            bento_env(string="bento"))  # fmt: skip
-        run([native, "-c", f"import h5py, numpy as np; f = h5py.File('{path}', 'r+'); {change}"], native_env())
-        if name == "place":
-            check("--force" in h5bento("view", "take-over", path, ok=(2,)).err, "take-over says not what to do")
-        h5bento("view", "take-over", path, *["--force"][: name == "place"])
-        read = f"import h5py; f = h5py.File('{path}'); print(f['{'large' if name == 'place' else 'small'}'][5] if '{name}' != 'gone' else 'gone', list(f))"
-        said = run([python(), "-c", read], bento_env(string="bento")).out
-        check(said.startswith(shown) and ("small" in said) == (name != "gone"), f"{change}: taken over as {said}")
+    changes = ("f['small'][:] = 9", "del f['small']", "f['large'][:] = np.full(50000, 7)")
+    code = "".join(f"f = h5py.File('{path}', 'r+'); {change}; f.close()\n" for path, change in zip(changed, changes))
+    run([native, "-c", "import h5py, numpy as np\n" + code], native_env())
+    check("--force" in h5bento("view", "take-over", "place.h5", ok=(2,)).err, "take-over says not what to do")
+    for path in changed:
+        h5bento("view", "take-over", path, *["--force"][: path == "place.h5"])
+    reads = ("f['small'][5]", "'gone'", "f['large'][5]")
+    code = "".join(f"f = h5py.File('{path}'); print({read}, list(f))\n" for path, read in zip(changed, reads))
+    seen = run([python(), "-c", "import h5py\n" + code], bento_env(string="bento")).out.splitlines()
+    for path, change, shown, said in zip(changed, changes, ("9", "gone", "7"), seen, strict=True):
+        check(said.startswith(shown) and ("small" in said) == (path != "gone.h5"), f"{change}: taken over as {said}")
         check(answer("verify", path)["files"][0]["sound"], f"{path} is not sound")
     h5bento("view", "drop", "dropped.h5")
     check("/more" not in h5bento("ls", "dropped.h5").out, "what was added is not dropped")

@@ -20,12 +20,12 @@ from file_per_process import counts  # noqa: E402
 from harness import Failure, api_program, build_folder, check, driver_env, native_env, run, run_test, say  # noqa: E402
 
 LIBRARY = ("h5test", "testframe", "cache_common", "swmr_common", "external_common", "external_fname", "genall5")
-QUICK = ("h5_api_test", "ohdr", "gheap", "extend", "mount")
+QUICK = ("h5_api_test", "ohdr", "extend", "mount")
 # Not here: what fails natively when it is compiled beside the library and not with it, since it looks into the library's
 # memory (testhdf5, mf, cache_api, earray, farray, freespace), what opens no file (hyperslab, bittests, ...), and what HDF5 itself
 # leaves out with other drivers (vfd, error_test, ...).
 ALL = QUICK + (
-    "cmpd_dset", "lheap", "stab", "evict_on_close", "istore", "dt_arith", "page_buffer", "dtypes", "fillval", "unlink", "external", "efc", "mdset",
+    "gheap", "cmpd_dset", "lheap", "stab", "evict_on_close", "istore", "dt_arith", "page_buffer", "dtypes", "fillval", "unlink", "external", "efc", "mdset",
     "app_ref", "enum", "set_extent", "getname", "ntypes", "dangle", "file_image", "cork", "unregister", "cross_read", "vds",
     "mtime", "direct_chunk", "chunk_info", "filter_fail", "dtransform", "cmpd_dtransform", "links", "btree2",
     "space_overflow", "objcopy_ref", "objcopy", "dsets")

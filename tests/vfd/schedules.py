@@ -127,7 +127,8 @@ class Schedule:
         self.chunk = random.choice(("16K", "32K", "64K", "1M"))
         self.processes = [Process(self, rank) for rank in range(self.ranks)]
 
-    def run(self):
+    def run(self, lines):
+        """Returns the number of whole streams; what they must hold is put to the lines."""
         try:
             for number in range(random.randrange(10, 40)):
                 random.choice(self.processes).step()
@@ -137,16 +138,16 @@ class Schedule:
             for process in self.processes:
                 if process.joiner:
                     process.stop(kill=random.random() < 0.5)
-        return self.judge() if os.path.exists(self.box) else 0
+        return self.judge(lines) if os.path.exists(self.box) else 0
 
-    def judge(self):
+    def judge(self, lines):
         if all(process.closed is None for process in self.processes) and "holds no streams" in report(self.box, ok=(0, 1)):
             return 0  # all were killed before anybody could use it
         fields, found = report(self.box, repair=True)
         check(fields[3:5] == ["finished", "free"], "after repair: %s" % fields)
         streams(self.box)
         paths = split(self.box, self.box + ".split")
-        lines, whole = [], 0
+        whole = 0
         for process in self.processes:
             if process.closed is None:
                 continue
@@ -154,22 +155,22 @@ class Schedule:
             check(not found[process.name][3], "%s was closed and counts as cut off" % process.name)
             lines.append(" ".join([paths[process.name]] + ["%s:%d:%d" % (name, seed, n) for name, (seed, n) in process.closed.items()]))
             whole += 1
-        with open("lines", "w") as file:
-            file.write("\n".join(lines) + "\n" if lines else "")
-        script = READ.replace("sys.stdin", "open('lines')")
-        result = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", script], native_env())
-        check(result.out == "", "stock HDF5 reads something else: " + result.out)
         return whole
 
 
 def schedules(count, seed):
-    whole = 0
+    whole, lines = 0, []
     for number in range(seed, seed + count):
         try:
-            whole += Schedule(number).run()
+            whole += Schedule(number).run(lines)
         except Exception:
             say("  again with: schedules.py 1 %d" % number)
             raise
+    with open("lines", "w") as file:
+        file.write("".join(line + "\n" for line in lines))
+    script = READ.replace("sys.stdin", "open('lines')")
+    result = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", script], native_env())
+    check(result.out == "", "stock HDF5 reads something else; again with schedules.py 1 SEED of a file sSEED.bento.split: " + result.out)
     say("  %d schedules, %d whole streams compared" % (count, whole))
     check(whole > 0, "no stream was ever whole")
 

@@ -12,6 +12,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import hostile  # noqa: E402
+from forked_programs import Forked  # noqa: E402
 from joiners import Joiner, report, stock_view, streams  # noqa: E402
 
 import json  # noqa: E402
@@ -19,6 +20,8 @@ import json  # noqa: E402
 from harness import built, check, driver_env, native_env, python, run, run_test, say, some  # noqa: E402
 
 RANKS = 3
+# Starts programs of one process that have the same environment again and again.
+FORKED = Forked()
 
 WRITE = r"""
 import sys
@@ -114,13 +117,13 @@ def walk(a, b, path, stored):
                 stored[path + name] = [min(at), max(at)]
             elif y.id.get_offset():
                 stored[path + name] = [y.id.get_offset()] * 2
-native = h5py.File(sys.argv[1])
-view = h5py.File(sys.argv[2])[sys.argv[3]]
-stored = {}
-walk(native, view, "/", stored)
-if "objects" in native:
-    assert view.file[view["objects"][0]].name.endswith("plain") and view["plain"][view["region"][0]].tolist() == native["plain"][5:9].tolist()
-print(json.dumps(stored))
+box = h5py.File(sys.argv[1])
+for path, name in zip(sys.argv[2::2], sys.argv[3::2]):
+    native, view, stored = h5py.File(path), box[name], {}
+    walk(native, view, "/", stored)
+    if "objects" in native:
+        assert view.file[view["objects"][0]].name.endswith("plain") and view["plain"][view["region"][0]].tolist() == native["plain"][5:9].tolist()
+    print(json.dumps(stored))
 """
 
 
@@ -132,25 +135,30 @@ def answer(*words, ok=(0,)):
     return json.loads(h5bento(*words, "--json", ok=ok).out)
 
 
-def write_all(config):
+def stock(script, *words):
+    return FORKED.run(script, words, native_env(), os.environ["H5BENTO_PYTHON_NATIVE"])
+
+
+def write_all(config, ranks=RANKS):
     """Native files in run.native; then the same through the driver, one process after the other."""
     if not os.path.isdir("run.native"):
         os.makedirs("run")
         for rank in range(RANKS):
-            run([python(), "-c", WRITE, str(rank)], native_env())
+            FORKED.run(WRITE, [rank], native_env())
         os.rename("run", "run.native")
     os.makedirs("run", exist_ok=True)
-    for rank in range(RANKS):
+    for rank in range(ranks):
         run([python(), "-c", WRITE, str(rank)], driver_env(config + ";rank=%d;size=%d;session=s" % (rank, RANKS)))
 
 
-def compare(box, absent=()):
-    """All files in the view; returns where the datasets of file 0 lie."""
+def compare(box, absent=(), ranks=RANKS):
+    """All files in the view; returns where the datasets of each file lie."""
     where = {}
-    for rank in range(RANKS):
-        found = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", COMPARE, "run.native/r%d.h5" % rank, box, "/run/r%d.h5" % rank],
-                    native_env())
-        where[rank] = json.loads(found.out)
+    words = [word for rank in range(ranks) for word in ("run.native/r%d.h5" % rank, "/run/r%d.h5" % rank)]
+    found = stock(COMPARE, box, *words).out.splitlines()
+    check(len(found) == ranks, "%d of %d files are compared" % (len(found), ranks))
+    for rank in range(ranks):
+        where[rank] = json.loads(found[rank])
         gone = sorted(name for name, place in where[rank].items() if isinstance(place, str))
         check(gone == sorted(absent), "rank %d: not in the view: %s" % (rank, gone))
     return where
@@ -185,7 +193,7 @@ def whole():
         check(answer("view", "status", box)["native_view"] == "none", "a view that nobody asked for")
         before = check_whole(box, parts)
         # Another program changes it; that is forgotten, and no stream knows of it.
-        run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", CHANGE, box], native_env())
+        stock(CHANGE, box)
         check(answer("view", "status", box, ok=(1,))["native_view"] == "edited", "a change is not seen")
         check(not answer("verify", box, ok=(1,))["files"][0]["sound"], "verify does not see a change")
         check("belongs to none" in h5bento("view", "take-over", box, ok=(1, 2)).err, "take-over")
@@ -223,8 +231,8 @@ def export(box, wanted):
 def closer():
     """The last one to leave builds it, if asked; and again after the next change. Not at the end of a program that closes nothing."""
     config = "container=closer.bento;view=on;chunk=256K"
-    write_all(config)
-    compare("closer.bento")
+    write_all(config, ranks=2)
+    compare("closer.bento", ranks=2)
     before = streams("closer.bento")
     a = Joiner(config + ";rank=0;size=3;session=s")
     a.say("rw run/r1.h5", "add joined 1 500")
@@ -240,14 +248,13 @@ def closer():
 def budget():
     """What crosses chunk ends is copied within view_copy=, and else it is a link that says why."""
     small = "container=small.bento;view=on;chunk=64K;view_copy=1K"
-    write_all(small)
+    write_all(small, ranks=1)
     notes = answer("view", "status", "small.bento")["notes"]
     check(any("view_copy=" in note and "'/large'" in note for note in notes), "notes: %s" % notes)
-    links = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c",
-                 "import h5py; print(h5py.File('small.bento')['run/r0.h5'].get('large', getlink=True).path)"], native_env()).out
+    links = stock("import h5py; print(h5py.File('small.bento')['run/r0.h5'].get('large', getlink=True).path)").out
     check("h5bento export --format per-rank" in links, "the link says %s" % links)
     h5bento("view", "build", "small.bento")
-    compare("small.bento")
+    compare("small.bento", ranks=1)
 
 
 def full():
@@ -292,9 +299,9 @@ def names():
     check(said.count("since no file can have its name") == 2 and "'run/a.h5' (task 3) is 'out/task-3_'" in said, said)
     told = answer("view", "build", "names.bento")
     check(told["notes"] == [], "notes %s" % told)
-    script = "import h5py, sys; f = h5py.File('names.bento'); print([f[n]['x'].size for n in sys.argv[1:]])"
+    script = "import h5py, sys; f = h5py.File(sys.argv[1]); print([f[n]['x'].size for n in sys.argv[2:]])"
     shown = ["../up.h5", "__/up.h5", "run", "|run|a.h5||", "|run|a.h5", "task-3", "|run|a.h5|/b.h5"]
-    found = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", script, *shown], native_env()).out
+    found = stock(script, os.path.abspath("names.bento"), *shown).out
     check(found == "%s\n" % list(range(100, 100 + len(shown))), "view: %s" % found)
     os.chdir("..")
 
@@ -322,7 +329,7 @@ def killed():
     after = streams("killed.bento")
     check(all(after[n] == before[n] for n in before if n != "run/r1.h5"), "another stream changed")
     script = "import h5py; f = h5py.File('killed.bento')['run']; print(sorted(f), f.get('r1.h5', getlink=True).path, f['r0.h5/plain'][2], f['r2.h5/plain'][2])"
-    found = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", script], native_env()).out
+    found = stock(script).out
     check("['r0.h5', 'r1.h5', 'r2.h5']" in found and "HDF5 cannot open it" in found and found.endswith(" 2 6\n"), "view: %s" % found)
     check(report("killed.bento")[0][3:5] == ["finished", "free"], "not finished")
 
@@ -355,11 +362,11 @@ def renamed():
             os.rename("old.bento" + ending, name + ending)
     script = "import h5py; f = h5py.File('%s'); print([int(f[n]['x'][0]) if f.get(n) is not None else None for n in ('r0.h5', 'r1.h5')])"
     for name, wanted in (("first.bento", "[1, None]"), ("old.bento", "[500, 501]")):
-        found = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", script % name], native_env()).out.strip()
+        found = stock(script % name).out.strip()
         check(found == wanted, "%s: %s" % (name, found))
     answer("view", "drop", "first.bento")
     check(answer("view", "build", "first.bento")["notes"] == [], "not all is in the view that was built again")
-    found = run([os.environ["H5BENTO_PYTHON_NATIVE"], "-c", script % "first.bento"], native_env()).out.strip()
+    found = stock(script % "first.bento").out.strip()
     check(found == "[1, 2]", "built again: %s" % found)
 
 
@@ -367,8 +374,9 @@ CASES = {case.__name__: case for case in (whole, closer, budget, full, names, de
 
 
 def view(names):
-    for name in names or CASES:
-        CASES[name]()
+    with FORKED:
+        for name in names or CASES:
+            CASES[name]()
 
 
 if __name__ == "__main__":
