@@ -30,9 +30,9 @@ if(H5BENTO_SANITIZE)
   set(H5BENTO_SANITIZER_LAUNCHER python3 -B "${PROJECT_SOURCE_DIR}/tests/programs/sanitizer.py")
 endif()
 
-# h5bento_test_weight(variable processes waits): what a test takes of the three units that scripts/test gives out for each
-# processor. A test also waits, for a disk, a deadline, a start; so one process takes two units, several take turns on
-# what is there, and those that mostly wait take one.
+# h5bento_test_weight(variable processes waits): what a test takes of the seven units that scripts/test gives out for two
+# processors. A test also waits, for a disk, a deadline, a start; so one process takes two units, several take turns on
+# what is there, and those that mostly wait take one, for which there is always one left.
 function(h5bento_test_weight variable processes waits)
   cmake_host_system_information(RESULT processors QUERY NUMBER_OF_LOGICAL_CORES)
   if(processes GREATER processors)

@@ -131,8 +131,10 @@ def run_suite(ranks, env, report, start=("-m", "pytest"), only_mpi=True, tests=(
         "ignore",
     ]
     command += ["--junit-xml", f"{os.path.abspath(report)}"]
-    # The suite's own temporary files belong into our folder.
-    env = dict(env, TMPDIR=os.getcwd(), PYTHONDONTWRITEBYTECODE="1")
+    # The suite's own temporary files belong into our folder, those of each run by themselves: pytest removes old ones.
+    files = os.path.abspath(report.removesuffix(".xml"))
+    os.mkdir(files)
+    env = dict(env, TMPDIR=files, PYTHONDONTWRITEBYTECODE="1")
     if ranks:
         # Every rank runs the suite; each writes the report, so give each its own. A test that fails is
         # no reason for mpirun to end the other ranks.
@@ -165,14 +167,13 @@ def test(ranks=0, enabled=False, full=False):
         found, result = run_suite(ranks, enabled_env(), "connector.xml", ("-c", ENABLED))
     else:
         found, result = run_suite(ranks, bento_env(stats="stats"), "connector.xml", only_mpi=not full)
-    # What a test that passes does natively makes no difference.
-    wanted = sorted({name for name, value in found.items() if value != "passed"} | set(known))
+    # What a test that passes does natively makes no difference; those without a mark for MPI are skipped anyhow.
+    fine = ("passed", "skipped") if kind == "parallel" else ("passed",)
+    wanted = sorted({name for name, value in found.items() if value not in fine} | set(known))
     native = {}
-    if kind == "parallel":  # the tests without a mark are skipped anyhow
-        native, _ = run_suite(ranks, native_env(), "native.xml")
-    elif wanted:
+    if wanted:
         tests = [os.path.join(suite_folder(), name) for name in wanted]
-        native, _ = run_suite(ranks, native_env(), "native.xml", only_mpi=False, tests=[*tests, "--rootdir", suite_folder()])
+        native, _ = run_suite(ranks, native_env(), "native.xml", only_mpi=not full, tests=[*tests, "--rootdir", suite_folder()])
         check(set(native) == set(wanted), f"natively were run {sorted(native)}, not {wanted}")
     if full:  # a parallel HDF5 skips some of the serial ones, such as those of the page buffer
         known = {name: reason for name, reason in known.items() if native.get(name) != "skipped"}
