@@ -9,7 +9,6 @@
 #include <memory>
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include "core/geometry/box.hpp"
 #include "hdf5/base/counted_values.hpp"
@@ -17,6 +16,7 @@
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_text.hpp"
 #include "hdf5/base/types.hpp"
+#include "hdf5/base/unread_memory.hpp"
 #include "hdf5/data/selection.hpp"
 #include "hdf5/view/freed_space.hpp"
 #include "hdf5/view/spaces.hpp"
@@ -24,25 +24,6 @@
 namespace bento::vol {
 
 namespace {
-
-/// Address space without memory behind it, for calls that want a buffer which nobody reads.
-class Nothing {
- public:
-  explicit Nothing(std::size_t bytes)
-      : bytes_(std::max<std::size_t>(bytes, 1)),
-        at_(::mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                   0)) {}
-  ~Nothing() {
-    if (at_ != MAP_FAILED) ::munmap(at_, bytes_);
-  }
-  Nothing(const Nothing&) = delete;
-  Nothing& operator=(const Nothing&) = delete;
-  [[nodiscard]] const void* data() const { return at_ == MAP_FAILED ? nullptr : at_; }
-
- private:
-  std::size_t bytes_;
-  void* at_;
-};
 
 /// Only what a copy needs of a creation list: fill value, order of attributes.
 PlistHandle plain_list(hid_t list, hid_t type) {
@@ -249,7 +230,7 @@ Result<MadeDataset> StreamDatasets::make_chunked(const Subject& subject) {
 Status StreamDatasets::adopt_chunks(hid_t dataset, const std::vector<StoredChunk>& chunks) {
   std::uint64_t largest = 0;
   for (const auto& chunk : chunks) largest = std::max(largest, chunk.bytes);
-  const Nothing nothing(static_cast<std::size_t>(largest));
+  const UnreadMemory nothing(static_cast<std::size_t>(largest));
   if (nothing.data() == nullptr) return fail(Code::kNoSpace, "native view: no address space");
   BENTO_TRY(take_freed_space(to_, view_));
   for (const auto& chunk : chunks) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
 #include <sstream>
 
@@ -13,6 +12,7 @@
 #include "core/base/hex.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/native_connector.hpp"
+#include "hdf5/base/unread_memory.hpp"
 #include "hdf5/view/freed_space.hpp"
 #include "hdf5/view/spaces.hpp"
 
@@ -150,16 +150,14 @@ Status adopt_chunks(hid_t file, ViewFile& view, hid_t dataset,
   BENTO_TRY(take_freed_space(file, view));
   std::uint64_t most = 1;
   for (const ViewChunk& chunk : chunks) most = std::max(most, chunk.bytes);
-  // What is written is dropped: only the place and the size of the stored bytes count. So the
-  // memory that it comes from is hardly touched.
-  const std::unique_ptr<void, decltype(&std::free)> nothing(
-      std::calloc(static_cast<std::size_t>(most), 1), &std::free);
+  // What is written is dropped: only the place and the size of the stored bytes count.
+  const UnreadMemory nothing(static_cast<std::size_t>(most));
   for (const ViewChunk& chunk : chunks) {
     const auto start = dims_of(chunk.start);
     view.adopt_next(chunk.address, chunk.bytes);
-    if (nothing == nullptr ||
+    if (nothing.data() == nullptr ||
         H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filter_mask, start.data(),
-                       static_cast<std::size_t>(chunk.bytes), nothing.get()) < 0 ||
+                       static_cast<std::size_t>(chunk.bytes), nothing.data()) < 0 ||
         !view.adopted())
       return fail(Code::kInternal, fmt::format("native view: {} bytes at {} cannot be made a chunk",
                                                chunk.bytes, chunk.address));

@@ -253,7 +253,33 @@ def drop_change_of_the_last():
         os.remove(path)
 
 
+LARGE = """
+import h5py, numpy as np, re, sys
+rows = 2 << 20
+data = np.zeros(rows)
+with h5py.File(sys.argv[1], "w") as file:
+    for name in "abcd":
+        values = file.create_dataset(name, (4 * rows,), "f8")
+        for part in (2, 0, 3, 1):
+            values[part * rows : (part + 1) * rows] = data
+# That of getrusage() is the parent's, if it is larger.
+print("KiB:", re.search(r"VmHWM:\\s*(\\d+) kB", open("/proc/self/status").read())[1])
+"""
+
+
+def memory_of_large_chunks():
+    """Chunks in place are not in memory: those of 16 MiB of several datasets take none that the file without a view would not."""
+    found = {}
+    for view in ("off", "on"):
+        said = run([python(), "-c", LARGE, "large.h5"], bento_env(HDF5_VOL_CONNECTOR=f"bento view={view}"))
+        found[view] = int(said.out.split("KiB:")[1])
+    run([stock(), "-c", "import h5py; assert h5py.File('large.h5')['a'].chunks == (2 << 20,)"], native_env())
+    os.remove("large.h5")
+    check(found["on"] - found["off"] < 8 << 10, f"KiB at most, with and without a view: {found}")
+
+
 def main():
+    memory_of_large_chunks()
     drop_change_of_the_last()
     run([python(), "-c", WRITE], bento_env())
     run([python(), "-c", READ, "connector"], bento_env())
