@@ -22,6 +22,7 @@ class UnreadMemory {
   }
   UnreadMemory(const UnreadMemory&) = delete;
   UnreadMemory& operator=(const UnreadMemory&) = delete;
+  [[nodiscard]] std::size_t size() const { return bytes_; }
   /// Null if there is no address space.
   [[nodiscard]] const void* data() const { return at_ == MAP_FAILED ? nullptr : at_; }
 

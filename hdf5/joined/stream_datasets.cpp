@@ -16,10 +16,9 @@
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/library_text.hpp"
 #include "hdf5/base/types.hpp"
-#include "hdf5/base/unread_memory.hpp"
 #include "hdf5/data/selection.hpp"
-#include "hdf5/view/freed_space.hpp"
-#include "hdf5/view/spaces.hpp"
+#include "hdf5/data/spaces.hpp"
+#include "hdf5/view/adopted_storage.hpp"
 
 namespace bento::vol {
 
@@ -179,20 +178,9 @@ Result<MadeDataset> StreamDatasets::make_contiguous(const Subject& subject) {
       return left_out(subject.path, "its data lie behind the end of its file");
     return make_copy(subject, "it crosses the end of a chunk of the container", subject.list);
   }
-  const PlistHandle list(H5Pcopy(subject.list));
-  // The bytes are there: the library must not begin by filling them.
-  if (H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY) < 0 ||
-      H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER) < 0)
-    return fail(Code::kInternal, "native view: a creation list is refused");
-  BENTO_TRY(take_freed_space(to_, view_));
-  view_.adopt_next(place_.run_at(address, bytes).address, bytes);
-  made.dataset =
-      DatasetHandle(H5Dcreate_anon(to_, subject.type, subject.space, list.get(), H5P_DEFAULT));
-  if (!made.dataset.valid() || !view_.adopted())
-    return fail(
-        Code::kInternal,
-        fmt::format("native view: {} bytes at {} of the stream cannot be made a dataset ({})",
-                    bytes, address, innermost_error()));
+  BENTO_ASSIGN(const PlistHandle list, contiguous_list(subject.list));
+  BENTO_ASSIGN(made.dataset, adopt_contiguous(to_, view_, place_.run_at(address, bytes).address,
+                                              bytes, subject.type, subject.space, list.get()));
   return made;
 }
 
@@ -228,22 +216,15 @@ Result<MadeDataset> StreamDatasets::make_chunked(const Subject& subject) {
 }
 
 Status StreamDatasets::adopt_chunks(hid_t dataset, const std::vector<StoredChunk>& chunks) {
-  std::uint64_t largest = 0;
-  for (const auto& chunk : chunks) largest = std::max(largest, chunk.bytes);
-  const UnreadMemory nothing(static_cast<std::size_t>(largest));
-  if (nothing.data() == nullptr) return fail(Code::kNoSpace, "native view: no address space");
-  BENTO_TRY(take_freed_space(to_, view_));
+  BENTO_ASSIGN(ChunkAdopter adopter, ChunkAdopter::of(to_, view_, dataset));
   for (const auto& chunk : chunks) {
     if (!in_one_piece(chunk.address, chunk.bytes)) {
       BENTO_TRY(copy_chunk(dataset, chunk));
       continue;
     }
-    // Only place and size of the stored bytes count; what is written here is dropped.
-    view_.adopt_next(place_.run_at(chunk.address, chunk.bytes).address, chunk.bytes);
-    if (H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filter_mask, chunk.offset.data(),
-                       static_cast<std::size_t>(chunk.bytes), nothing.data()) < 0 ||
-        !view_.adopted())
-      return copy_failure(slot_.name, "a chunk cannot be adopted");
+    BENTO_TRY(adopter.add({Dims(std::span<const std::uint64_t>(chunk.offset)),
+                           place_.run_at(chunk.address, chunk.bytes).address, chunk.bytes,
+                           chunk.filter_mask}));
   }
   return {};
 }

@@ -3,8 +3,6 @@
 #include "hdf5/native/native_datasets.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <map>
 
 #include <fmt/format.h>
@@ -12,8 +10,6 @@
 #include "core/container/pieces.hpp"
 #include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/data/stored_chunks.hpp"
-#include "hdf5/view/freed_space.hpp"
-#include "hdf5/view/source_files.hpp"
 
 namespace bento::vol {
 
@@ -90,10 +86,6 @@ Result<Chunks> chunks_of(const DivertedDataset& dataset, const RecordLookup& see
   return chunks;
 }
 
-/// What the library is given to write where nothing is written: it is never looked at, and as the
-/// system gives memory when it is touched, it is never there either.
-using Nothing = std::unique_ptr<void, decltype(&std::free)>;
-
 }  // namespace
 
 Box LaidOutDataset::box_of(const DataExtent& extent) const {
@@ -141,9 +133,10 @@ Result<DatasetHandle> NativeDatasets::make_contiguous(const Given& given,
                                                       const RecordLookup& seen) {
   const std::uint64_t bytes = given->extent.bytes(given->element_bytes);
   BENTO_ASSIGN(const std::uint64_t address, place_.allocate_data(bytes));
-  const ViewSource source{0, address, bytes, given->extent, Encoding::kPlain, 0};
-  BENTO_ASSIGN(DatasetHandle dataset, adopt_dataset(file_, view_, source, given->type.get(),
-                                                    given->space.get(), given->dcpl.get()));
+  BENTO_ASSIGN(const PlistHandle list, contiguous_list(given->dcpl.get()));
+  BENTO_ASSIGN(DatasetHandle dataset,
+               adopt_contiguous(file_, view_, address, bytes, given->type.get(), given->space.get(),
+                                list.get()));
   extents_.push_back({address, bytes, 0, static_cast<std::uint32_t>(datasets_.size()),
                       DataExtent::Content::kElements});
   datasets_.push_back({given, {}});
@@ -195,7 +188,7 @@ Status NativeDatasets::add_chunks(hid_t dataset, const Given& given, const Recor
       number = number * grid[d] + piece.part.start[d] / chunk[d];
     stored_bytes[number] = record.stored_bytes;
   }
-  BENTO_TRY(take_freed_space(file_, view_));
+  BENTO_ASSIGN(ChunkAdopter adopter, ChunkAdopter::of(file_, view_, dataset));
   DataExtent extent;
   const std::size_t first_extent = extents_.size();
   extent.dataset = static_cast<std::uint32_t>(datasets_.size());
@@ -209,13 +202,13 @@ Status NativeDatasets::add_chunks(hid_t dataset, const Given& given, const Recor
       extent.content = DataExtent::Content::kStored;
       extent.bytes = stored_bytes[number];
     }
-    BENTO_TRY(add_chunk(dataset, extent, static_cast<std::uint32_t>(mask)));
+    BENTO_TRY(add_chunk(adopter, extent, static_cast<std::uint32_t>(mask)));
   }
   note_use(datasets_[extent.dataset], seen, first_extent);
   return {};
 }
 
-Status NativeDatasets::add_chunk(hid_t dataset, DataExtent extent, std::uint32_t mask) {
+Status NativeDatasets::add_chunk(ChunkAdopter& adopter, DataExtent extent, std::uint32_t mask) {
   const LaidOutDataset& laid_out = datasets_[extent.dataset];
   const DivertedDataset& about = *laid_out.about;
   const Box box = laid_out.box_of(extent);
@@ -230,21 +223,8 @@ Status NativeDatasets::add_chunk(hid_t dataset, DataExtent extent, std::uint32_t
     }
   }
   BENTO_ASSIGN(extent.address, place_.allocate_data(extent.bytes));
-  const Nothing nothing(std::calloc(1, static_cast<std::size_t>(extent.bytes)), &std::free);
-  if (!nothing) return fail(Code::kNoSpace, fmt::format("no memory for {} bytes", extent.bytes));
-  std::array<hsize_t, kMaxRank> origin{};
-  std::ranges::copy(box.start.view(), origin.begin());
-  view_.adopt_next(extent.address, extent.bytes);
-  if (H5Dwrite_chunk(dataset, H5P_DEFAULT, mask, origin.data(),
-                     static_cast<std::size_t>(extent.bytes), nothing.get()) < 0) {
-    BENTO_TRY(view_.failure());
-    return copy_failure(about.path, "a chunk of it is refused");
-  }
-  if (!view_.adopted()) {
-    BENTO_TRY(view_.failure());
-    return fail(Code::kInternal,
-                fmt::format("'{}': the library put a chunk where another one was", about.path));
-  }
+  if (auto added = adopter.add({box.start, extent.address, extent.bytes, mask}); !added)
+    return fail(std::move(added).error().with_context(fmt::format("'{}'", about.path)));
   if (!filtered.empty()) BENTO_TRY(place_.file().write_at(extent.address, filtered));
   if (extent.content == DataExtent::Content::kWritten) BENTO_TRY(note_chunk(extent, mask));
   extents_.push_back(extent);

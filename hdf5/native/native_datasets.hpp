@@ -16,6 +16,7 @@
 #include "core/io/assembly_journal.hpp"
 #include "hdf5/native/source_use.hpp"
 #include "hdf5/native/virtual_place.hpp"
+#include "hdf5/view/adopted_storage.hpp"
 #include "hdf5/view/diverted_dataset.hpp"
 #include "hdf5/view/tree_copy.hpp"
 
@@ -83,7 +84,7 @@ class NativeDatasets {
   Result<MadeDataset> make_chunked(const Given& given, const RecordLookup& seen);
   Status add_chunks(hid_t dataset, const Given& given, const RecordLookup& seen);
   Result<MadeDataset> make_compact(const Given& given);
-  Status add_chunk(hid_t dataset, DataExtent extent, std::uint32_t record_mask);
+  Status add_chunk(ChunkAdopter& adopter, DataExtent extent, std::uint32_t record_mask);
   Status filter_chunk(DataExtent& extent, std::uint32_t& mask, std::vector<std::byte>& filtered);
   Status note_chunk(const DataExtent& extent, std::uint32_t mask);
   Status contradiction();

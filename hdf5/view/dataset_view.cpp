@@ -11,7 +11,8 @@
 #include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/data/missing_filter.hpp"
 #include "hdf5/data/selection.hpp"
-#include "hdf5/view/spaces.hpp"
+#include "hdf5/data/spaces.hpp"
+#include "hdf5/view/adopted_storage.hpp"
 
 namespace bento::vol {
 
@@ -121,9 +122,7 @@ Result<MadeDataset> DatasetViews::make_diverted(
   }
   if (is_one_piece(pieces, subject.extent) && pieces.sources[0].file == 0 &&
       (!subject.extendible || pieces.sources[0].encoding == Encoding::kFiltered)) {
-    auto adopted = adopt_dataset(main_, sources_.main_view(), pieces.sources[0], subject.type.get(),
-                                 subject.space.get(), subject.dcpl.get());
-    return made_in_place(subject, std::move(adopted), missing);
+    return made_in_place(subject, make_adopted(subject, pieces.sources[0]), missing);
   }
   if (missing.empty() && pieces.mappings.size() > 1) {
     BENTO_ASSIGN(auto grid, make_grid(given, pieces));
@@ -231,6 +230,18 @@ Result<std::optional<MadeDataset>> DatasetViews::make_grid(
   return made;
 }
 
+Result<DatasetHandle> DatasetViews::make_adopted(const DivertedDataset& subject,
+                                                 const ViewSource& source) {
+  hid_t list = subject.dcpl.get();
+  PlistHandle contiguous;
+  if (source.encoding != Encoding::kFiltered) {
+    BENTO_ASSIGN(contiguous, contiguous_list(list));
+    list = contiguous.get();
+  }
+  return adopt_source(main_, sources_.main_view(), source, subject.type.get(), subject.space.get(),
+                      list);
+}
+
 // --- mapped
 // -------------------------------------------------------------------------------------------------
 
@@ -238,7 +249,7 @@ Result<DatasetHandle> DatasetViews::make_mapped(const DivertedDataset& subject,
                                                 const ViewPieces& pieces) {
   // The source's type is never a committed one: it may lie in another file.
   const TypeHandle type(H5Tcopy(subject.type.get()));
-  const PlistHandle source_list(H5Pcreate(H5P_DATASET_CREATE));
+  BENTO_ASSIGN(const PlistHandle source_list, contiguous_list(H5P_DATASET_CREATE_DEFAULT));
   const PlistHandle list(H5Pcopy(subject.dcpl.get()));
   if (H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0 ||
       H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_DEFAULT) < 0 ||

@@ -15,6 +15,7 @@
 
 #include "core/base/error.hpp"
 #include "core/container/native_view.hpp"
+#include "core/container/piece_grid.hpp"
 #include "hdf5/view/diverted_dataset.hpp"
 #include "hdf5/view/source_files.hpp"
 #include "hdf5/view/tree_copy.hpp"
@@ -56,6 +57,7 @@ class DatasetViews {
 
   Result<MadeDataset> make_diverted(const std::shared_ptr<const DivertedDataset>& given);
   Result<MadeDataset> make_variable(const std::shared_ptr<const DivertedDataset>& given);
+  Result<DatasetHandle> make_adopted(const DivertedDataset& subject, const ViewSource& source);
   Result<DatasetHandle> make_mapped(const DivertedDataset& subject, const ViewPieces& pieces);
   /// `missing` names a filter that the library has not; empty if it has all.
   Result<MadeDataset> made_in_place(const DivertedDataset& subject, Result<DatasetHandle> dataset,

@@ -7,7 +7,7 @@
 #include "core/geometry/box.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/handle.hpp"
-#include "hdf5/view/spaces.hpp"
+#include "hdf5/data/spaces.hpp"
 
 namespace bento::vol {
 

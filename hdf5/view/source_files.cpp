@@ -12,9 +12,8 @@
 #include "core/base/hex.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/native_connector.hpp"
-#include "hdf5/base/unread_memory.hpp"
-#include "hdf5/view/freed_space.hpp"
-#include "hdf5/view/spaces.hpp"
+#include "hdf5/data/spaces.hpp"
+#include "hdf5/view/adopted_storage.hpp"
 
 namespace bento::vol {
 
@@ -88,10 +87,6 @@ std::string group_of(hid_t top, const std::string& id) {
   return {};
 }
 
-std::vector<hsize_t> dims_of(const Dims& dims) {
-  return {dims.view().begin(), dims.view().end()};
-}
-
 }  // namespace
 
 std::vector<std::string> read_notes(hid_t file) {
@@ -101,68 +96,6 @@ std::vector<std::string> read_notes(hid_t file) {
   std::istringstream lines(read_text(top.get(), kNotes));
   for (std::string line; std::getline(lines, line);) notes.push_back(line);
   return notes;
-}
-
-Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
-                                    hid_t type, hid_t space, hid_t dcpl) {
-  if (source.encoding == Encoding::kFiltered) {
-    BENTO_ASSIGN(DatasetHandle made, create_chunked(file, source.shape, type, space, dcpl, true));
-    BENTO_TRY(adopt_chunks(
-        file, view, made.get(),
-        {{Dims(source.shape.rank()), source.address, source.bytes, source.filter_mask}}));
-    return made;
-  }
-  BENTO_TRY(take_freed_space(file, view));
-  const PlistHandle list(H5Pcopy(dcpl));
-  // The bytes are there: the library must not begin by filling them.
-  if (H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0 ||
-      H5Pset_layout(list.get(), H5D_CONTIGUOUS) < 0 ||
-      H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_EARLY) < 0 ||
-      H5Pset_fill_time(list.get(), H5D_FILL_TIME_NEVER) < 0)
-    return fail(Code::kInternal, "native view: the creation list of a source is refused");
-  view.adopt_next(source.address, source.bytes);
-  DatasetHandle dataset(H5Dcreate_anon(file, type, space, list.get(), H5P_DEFAULT));
-  if (!dataset.valid() || !view.adopted())
-    return fail(Code::kInternal, fmt::format("native view: {} bytes at {} cannot be made a dataset",
-                                             source.bytes, source.address));
-  return dataset;
-}
-
-Result<DatasetHandle> create_chunked(hid_t file, const Dims& chunk, hid_t type, hid_t space,
-                                     hid_t dcpl, bool filtered) {
-  const PlistHandle list(H5Pcopy(dcpl));
-  const auto dims = dims_of(chunk);
-  // Nothing is allocated, and so nothing filled, before a chunk gets its place. Where there is no
-  // chunk the library gives the fill value, unless it is never to fill.
-  if ((!filtered && H5Premove_filter(list.get(), H5Z_FILTER_ALL) < 0) ||
-      H5Pset_chunk(list.get(), static_cast<int>(dims.size()), dims.data()) < 0 ||
-      H5Pset_alloc_time(list.get(), H5D_ALLOC_TIME_INCR) < 0 ||
-      H5Pset_fill_time(list.get(), H5D_FILL_TIME_IFSET) < 0)
-    return fail(Code::kInternal, "native view: the creation list of a chunked dataset is refused");
-  DatasetHandle dataset(H5Dcreate_anon(file, type, space, list.get(), H5P_DEFAULT));
-  if (!dataset.valid())
-    return fail(Code::kInternal, "native view: a chunked dataset is refused: " + innermost_error());
-  return dataset;
-}
-
-Status adopt_chunks(hid_t file, ViewFile& view, hid_t dataset,
-                    const std::vector<ViewChunk>& chunks) {
-  BENTO_TRY(take_freed_space(file, view));
-  std::uint64_t most = 1;
-  for (const ViewChunk& chunk : chunks) most = std::max(most, chunk.bytes);
-  // What is written is dropped: only the place and the size of the stored bytes count.
-  const UnreadMemory nothing(static_cast<std::size_t>(most));
-  for (const ViewChunk& chunk : chunks) {
-    const auto start = dims_of(chunk.start);
-    view.adopt_next(chunk.address, chunk.bytes);
-    if (nothing.data() == nullptr ||
-        H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filter_mask, start.data(),
-                       static_cast<std::size_t>(chunk.bytes), nothing.data()) < 0 ||
-        !view.adopted())
-      return fail(Code::kInternal, fmt::format("native view: {} bytes at {} cannot be made a chunk",
-                                               chunk.bytes, chunk.address));
-  }
-  return {};
 }
 
 SourceFiles::SourceFiles(ViewJob& job) : job_(job), parts_(job.spaces.size()) {}
@@ -273,20 +206,25 @@ Status SourceFiles::carry_previous(Part& part, std::uint32_t index) {
     }
     source.address = address;
     source.bytes = bytes;
-    BENTO_ASSIGN(const DatasetHandle copy, adopt_dataset(part.open->id(), part.open->view(), source,
-                                                         type.get(), space.get(), list.get()));
+    PlistHandle contiguous;
+    if (source.encoding != Encoding::kFiltered) {
+      BENTO_ASSIGN(contiguous, contiguous_list(list.get()));
+    }
+    BENTO_ASSIGN(const DatasetHandle copy,
+                 adopt_source(part.open->id(), part.open->view(), source, type.get(), space.get(),
+                              contiguous.valid() ? contiguous.get() : list.get()));
     if (H5Olink(copy.get(), copies.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
       return fail(Code::kInternal, "native view: a previous source cannot be linked");
   }
   return {};
 }
 
-Result<std::string> SourceFiles::add(const ViewSource& source, hid_t type, hid_t dcpl,
+Result<std::string> SourceFiles::add(const ViewSource& source, hid_t type, hid_t list,
                                      const std::string& name) {
   BENTO_ASSIGN(Part* const target, part(source.file));
   const SpaceHandle space = simple_space(source.shape);
-  BENTO_ASSIGN(const DatasetHandle dataset, adopt_dataset(target->open->id(), target->open->view(),
-                                                          source, type, space.get(), dcpl));
+  BENTO_ASSIGN(const DatasetHandle dataset, adopt_source(target->open->id(), target->open->view(),
+                                                         source, type, space.get(), list));
   if (H5Olink(dataset.get(), target->sources.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
     return fail(Code::kInternal, fmt::format("native view: source '{}' cannot be linked", name));
   return fmt::format("/{}/{}/{}", kViewGroup, group_name(source.file), name);

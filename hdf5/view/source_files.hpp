@@ -13,7 +13,6 @@
 
 #include "core/base/error.hpp"
 #include "core/container/native_view.hpp"
-#include "core/container/piece_grid.hpp"
 #include "core/container/pieces.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/view/open_view.hpp"
@@ -23,22 +22,6 @@ namespace bento::vol {
 
 /// Name of the group that holds the sources; programs may not create it.
 inline constexpr const char* kViewGroup = ".h5bento";
-
-/// Creates a dataset, anonymous in `file`, whose storage is `source`. `dcpl` gives its filters
-/// (used for filtered sources only) and whatever else its creation list is to say. Errors:
-/// kInternal.
-Result<DatasetHandle> adopt_dataset(hid_t file, ViewFile& view, const ViewSource& source,
-                                    hid_t type, hid_t space, hid_t dcpl);
-
-/// Creates a dataset, anonymous in `file`, with such chunks, none of which is there yet. `dcpl` is
-/// its creation list, but for the layout; `filtered`: with its filters. Errors: kInternal.
-Result<DatasetHandle> create_chunked(hid_t file, const Dims& chunk, hid_t type, hid_t space,
-                                     hid_t dcpl, bool filtered);
-/// Gives chunks of such a dataset the places where they lie. With many of them it must be linked:
-/// what is anonymous is lost when its header leaves the library's cache (docs/hdf5-traps.md).
-/// Errors: kInternal.
-Status adopt_chunks(hid_t file, ViewFile& view, hid_t dataset,
-                    const std::vector<ViewChunk>& chunks);
 
 /// Writes the notes of a native view into its group `top`, /.h5bento.
 Status write_notes(hid_t top, const std::vector<std::string>& notes);
@@ -61,8 +44,9 @@ class SourceFiles {
   Result<hid_t> create_main(hid_t like);
   [[nodiscard]] ViewFile& main_view() { return parts_[0].open->view(); }
 
-  /// Adds a source dataset. Returns its path; file_name() says in which file.
-  Result<std::string> add(const ViewSource& source, hid_t type, hid_t dcpl,
+  /// Adds a source dataset, made by adopt_source(). Returns its path; file_name() says in which
+  /// file.
+  Result<std::string> add(const ViewSource& source, hid_t type, hid_t list,
                           const std::string& name);
   /// As a virtual mapping names it: "." or the physical file's name without folder.
   [[nodiscard]] std::string file_name(std::uint32_t index) const;

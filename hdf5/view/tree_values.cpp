@@ -16,7 +16,7 @@
 #include "hdf5/base/types.hpp"
 #include "hdf5/data/missing_filter.hpp"
 #include "hdf5/data/selection.hpp"
-#include "hdf5/view/spaces.hpp"
+#include "hdf5/data/spaces.hpp"
 #include "hdf5/view/tree_copy.hpp"
 #include "hdf5/view/written_chunks.hpp"
 

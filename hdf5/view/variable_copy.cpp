@@ -13,8 +13,8 @@
 #include "hdf5/base/create_unnamed.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/data/reference_places.hpp"
+#include "hdf5/data/spaces.hpp"
 #include "hdf5/view/diverted_dataset.hpp"
-#include "hdf5/view/spaces.hpp"
 
 namespace bento::vol {
 

@@ -9,6 +9,7 @@
 
 #include "core/geometry/runs.hpp"
 #include "hdf5/data/selection.hpp"
+#include "hdf5/data/spaces.hpp"
 
 namespace bento::vol {
 
@@ -155,9 +156,8 @@ class PartMaker {
   Status make(const RunBox& box, const RegularPartVisitor& visit) {
     const unsigned rank = box.box.rank();
     SpaceHandle source(H5Scopy(selections_.there));
-    if (!source.valid() || H5Sselect_hyperslab(source.get(), H5S_SELECT_SET, numbers(box.box.start),
-                                               nullptr, numbers(box.box.count), nullptr) < 0)
-      return fail(Code::kInternal, "a box of a virtual source cannot be selected");
+    if (!source.valid()) return fail(Code::kInternal, "a virtual source cannot be copied");
+    BENTO_TRY(select_box(source.get(), box.box));
     const hsize_t start = box.rows.front();
     const hsize_t count = box.rows.size();
     const hsize_t length = box.box.count[rank - 1];
@@ -174,8 +174,6 @@ class PartMaker {
   }
 
  private:
-  static const hsize_t* numbers(const Dims& dims) { return dims.view().data(); }
-
   const MappedSelections& selections_;
   SpaceHandle run_;
 };

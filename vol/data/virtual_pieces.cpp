@@ -9,6 +9,7 @@
 
 #include "hdf5/data/plain_selection.hpp"
 #include "hdf5/data/selection.hpp"
+#include "hdf5/data/spaces.hpp"
 #include "vol/data/irregular_source.hpp"
 
 namespace bento::vol {
@@ -103,11 +104,8 @@ class PieceFinder {
       for (unsigned d = 0; d < box.rank(); ++d)
         if (box[d] > extent[d]) return SpaceHandle();
       SpaceHandle selected(H5Scopy(source));
-      const Dims begin(box.rank());
-      if (!selected.valid() ||
-          H5Sselect_hyperslab(selected.get(), H5S_SELECT_SET, begin.view().data(), nullptr,
-                              box.view().data(), nullptr) < 0)
-        return fail(Code::kInternal, "a box of a virtual source cannot be selected");
+      if (!selected.valid()) return fail(Code::kInternal, "a virtual source cannot be copied");
+      BENTO_TRY(select_box(selected.get(), Box::whole(box)));
       return selected;
     }
     return SpaceHandle();

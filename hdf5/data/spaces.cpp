@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // SPDX-FileCopyrightText: The h5bento developers
-#include "hdf5/view/spaces.hpp"
+#include "hdf5/data/spaces.hpp"
 
 #include <array>
 
