@@ -5,12 +5,16 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <memory>
 
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/quiet_errors.hpp"
+
+// Where the jump of a plugin leads (binding/trampoline.h). There is none where HDF5 is linked.
+extern "C" void* h5bento_slot_H5Tfind __attribute__((weak));
 
 namespace bento::vol {
 
@@ -49,18 +53,24 @@ void copy_column(Column at, std::size_t bytes, std::uint64_t count) {
   }
 }
 
+/// An address in HDF5's library. In a plugin its functions are jumps of the plugin's own.
+const void* code_of_library() {
+  return &h5bento_slot_H5Tfind != nullptr ? h5bento_slot_H5Tfind
+                                          : reinterpret_cast<const void*>(&H5Tfind);
+}
+
 /// Does this function lie in HDF5's library? It takes the loader longer to say than to copy a few
-/// elements, so the last one that does is kept. HDF5 has two for compounds.
+/// elements, so those that do are kept: HDF5 has two for compounds.
 bool is_of_library(H5T_conv_t function) {
-  static std::atomic<H5T_conv_t> known{nullptr};
-  if (function == known) return true;
+  static std::array<std::atomic<H5T_conv_t>, 2> known{};
+  for (const auto& one : known)
+    if (function == one) return true;
   Dl_info its{};
   Dl_info library{};
-  if (dladdr(reinterpret_cast<void*>(function), &its) == 0 ||
-      dladdr(reinterpret_cast<void*>(&H5Tfind), &library) == 0 ||
-      its.dli_fbase != library.dli_fbase)
+  if (dladdr(reinterpret_cast<const void*>(function), &its) == 0 ||
+      dladdr(code_of_library(), &library) == 0 || its.dli_fbase != library.dli_fbase)
     return false;
-  known = function;
+  known[1] = known[0].exchange(function);
   return true;
 }
 

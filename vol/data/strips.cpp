@@ -7,6 +7,7 @@
 #include "core/base/verified_reads.hpp"
 #include "core/geometry/box_run.hpp"
 #include "vol/data/box_data.hpp"
+#include "vol/file/stats.hpp"
 
 namespace bento::vol {
 
@@ -156,6 +157,7 @@ herr_t give_strip(const void** source, std::size_t* used, void* data) {
 Status convert(hid_t from, hid_t to, const ElementTypes& types, std::uint64_t count,
                std::byte* elements, std::byte* background, const char* why) {
   std::byte* const behind = types.compound ? background : nullptr;
+  Stats::get().elements_converted += count;
   if (H5Tconvert(from, to, static_cast<std::size_t>(count), elements, behind, types.dxpl) >= 0)
     return {};
   return fail(Code::kInvalidArgument, why);

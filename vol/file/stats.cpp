@@ -90,9 +90,9 @@ void Stats::write_out() const {
     line += "}";
     separator = ",";
   }
-  line +=
-      fmt::format(R"(],"diverted":{},"skeleton":{},"passed_through":{},"unordered_overlaps":{}}})",
-                  json(diverted), json(skeleton), json(passed_through), unordered_overlaps);
+  line += fmt::format(
+      R"(],"diverted":{},"skeleton":{},"passed_through":{},"elements_converted":{},"unordered_overlaps":{}}})",
+      json(diverted), json(skeleton), json(passed_through), elements_converted, unordered_overlaps);
   line += '\n';
   if (!append_line(path, line))
     std::fprintf(stderr, "h5bento: statistics could not be written to '%s'\n", path.c_str());

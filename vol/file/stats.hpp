@@ -25,6 +25,9 @@ struct Stats {
   CallCounts diverted;        ///< in ranks' streams
   CallCounts skeleton;        ///< in a container's skeleton (variable-length, external)
   CallCounts passed_through;  ///< ordinary files
+  /// Of diverted datasets with elements of fixed size, by HDF5's conversion between the types in
+  /// memory and in the file.
+  std::uint64_t elements_converted = 0;
   /// Container::unordered_overlaps() of all files that were written; on rank 0 of each.
   std::uint64_t unordered_overlaps = 0;
 
