@@ -25,7 +25,7 @@ import sys
 import time
 
 from cache import WORLD, alone, arrived, cached, daemon_pid, end_all, entries, environment, fresh, settings, state, tool, wait_for
-from harness import Skip, bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say, some
+from harness import Skip, bento_env, built, check, check_is, hdf5_tool, mpirun, native_env, python, run, run_test, say, some
 from native_view_check import check_h5diff, compare, stock_env, stock_python
 from tool_export import check_ordinary
 
@@ -182,7 +182,7 @@ def each_form(*forms):
         newest(path, 3, ranks=1 if kind == "native" else 2)
         if kind == "native":
             plain(path, 3)
-        check(scr_size(path) == (1, os.path.getsize(path)), f"{path}: SCR is told {scr_size(path)}, {os.path.getsize(path)}")
+        check_is(scr_size(path), (1, os.path.getsize(path)), f"{path}: SCR is told")
 
 
 def written_on():

@@ -17,7 +17,7 @@ import sys
 import time
 
 from cache import PROGRAM, WORLD, alone, arrived, cached, daemon_pid, end_all, end_daemon, environment, fresh, holds, lives, plain, program, settings, state, tool, wait_for
-from harness import Skip, built, check, mpirun, native_env, python, run, run_test, some
+from harness import Skip, built, check, check_is, mpirun, native_env, python, run, run_test, some
 
 DIRECT = "bento chunk=1M"
 DELETE = """
@@ -34,7 +34,7 @@ def failed(path):
     """What the status says when the job for this name has failed for good."""
     end_daemon()
     result = tool("run", "--until-done", ok=None)
-    check(state(path) == "failed", f"{path}: {state(path)}: {result.text}")
+    check_is(state(path), "failed", f"{path}: {result.text}")
     return tool("status", ok=None).text
 
 

@@ -57,6 +57,11 @@ def check(condition, text):
         raise Failure(text)
 
 
+def check_is(found, wanted, what):
+    """Of what a call gave: in check(call() == x, f"{call()}") it would be made twice."""
+    check(found == wanted, f"{what}: {found!r}, not {wanted!r}")
+
+
 def say(text):
     print(text, flush=True)
 

@@ -20,7 +20,7 @@ import sys
 import time
 
 import harness
-from harness import HERE, Skip, bento_env, build_folder, built, check, run, run_test, say
+from harness import HERE, Skip, bento_env, build_folder, built, check, check_is, run, run_test, say
 from native_view_check import copy_folder, stock_env, stock_python
 
 DIED = 42  # exit status of the module
@@ -93,7 +93,7 @@ def count_changes(session, ranks, files, judge):
     copy_folder("base", "work")
     env = dying_environment(files, BENTO_FAULT_COUNT=os.path.abspath("count"))
     sessions(ranks, "work/x.h5", session, session, env)
-    check(judge("work/x.h5") == f"state {session}", f"the view after session {session} is wrong: {judge('work/x.h5')}")
+    check_is(judge("work/x.h5"), f"state {session}", f"the view after session {session}")
     with open("count") as file:
         return int(file.read())
 
@@ -181,7 +181,7 @@ def kill_once(judge, ranks, files, last, delay, number):
     # What the connector itself finds may be one commit further.
     following = closed[-1] + 1
     sessions(ranks, "work/x.h5", following, following, environment(files))
-    check(judge("work/x.h5") == f"state {following}", f"kill {number}: the next session's view: {judge('work/x.h5')}")
+    check_is(judge("work/x.h5"), f"state {following}", f"kill {number}: the next session's view")
     return following
 
 

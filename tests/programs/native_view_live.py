@@ -25,7 +25,7 @@ import subprocess
 import sys
 import time
 
-from harness import bento_env, build_folder, check, check_container, kill_ranks, mpirun, python, run, run_test, say, some
+from harness import bento_env, build_folder, check, check_container, check_is, kill_ranks, mpirun, python, run, run_test, say, some
 from forked_programs import Forked
 from native_view_check import stock_env, stock_python
 import harness
@@ -251,7 +251,7 @@ def plain(ranks="1"):
     with Reader() as reader, Reader() as keeper:
         with Writer(ranks, steps=steps, talk="ask") as writer:
             writer.wait_for("opened")
-            check(reader() == "empty", f"right after the create: {reader()}")
+            check_is(reader(), "empty", "right after the create")
             writer.go()
             behind = 0
             for step in range(1, steps + 1):
@@ -271,7 +271,7 @@ def plain(ranks="1"):
                 writer.go()
             check(behind < steps / 2, f"{behind} of {steps} views came late")
             writer.end()
-        check(reader() == f"step {steps}", f"after the close: {reader()}")
+        check_is(reader(), f"step {steps}", "after the close")
         check_container("x.h5")
         answer = keeper("kept")
         check(answer.startswith("step "), f"kept open over {steps} steps: {answer}")

@@ -13,7 +13,7 @@ import sys
 import time
 
 import harness
-from harness import built, check, native_env, run_test, say
+from harness import built, check, check_is, native_env, run_test, say
 from steps_run import Judge, Writer, environment, write_steps
 
 
@@ -43,7 +43,7 @@ class Campaign:
             step = write_steps(path, "append", steps, 1 + number % 4, self.env)
             check(step == found + steps, f"{where}: the next session came from {found} to {step}")
             for judge in (self.connector, self.stock):
-                check(judge(path) == f"step {step}", f"{where}: after the next session: {judge(path)}, not step {step}")
+                check_is(judge(path), f"step {step}", f"{where}: after the next session")
             self.closed = self.closed if first else step
         if first and os.path.exists(path):
             harness.run(["sh", "-c", f"rm -f {path} {path}.*"], dict(os.environ))
@@ -53,7 +53,7 @@ class Campaign:
         check(result.status == 0, f"{where}: recovery: {result.tail()}")
         check(result.out.startswith(f"step {step} sound\n"), f"{where}: step {step} was recovered as: {result.out}")
         for judge in (self.connector, self.stock):
-            check(judge(path) == f"step {step}", f"{where}: after the recovery: {judge(path)}, not step {step}")
+            check_is(judge(path), f"step {step}", f"{where}: after the recovery")
         harness.check_container(path)
         self.recovered += 1
         self.lost += "\nlost: " in result.out

@@ -23,7 +23,7 @@ import threading
 import time
 
 import harness
-from harness import Skip, bento_env, built, check, hdf5_tool, mpirun, native_env, python, run, run_test, say, some
+from harness import Skip, bento_env, built, check, check_is, hdf5_tool, mpirun, native_env, python, run, run_test, say, some
 from native_view_check import compare, stock_env, stock_python
 from steps_run import Judge, Writer, environment, write_steps
 
@@ -191,8 +191,8 @@ def files():
         write_steps("x.h5", "new", count, 3, environment(f"{options};keep={keep}".strip(";")))
         kept = list(range(count - keep + 1, count + 1))
         with Mount("x.h5", "m") as m:
-            check(sorted(os.listdir(m.folder)) == ["catalogue.txt", "data.h5", "steps", "streams"], f"{os.listdir(m.folder)}")
-            check(sorted(map(int, os.listdir(m.path("steps")))) == kept, f"{os.listdir(m.path('steps'))}")
+            check_is(sorted(os.listdir(m.folder)), ["catalogue.txt", "data.h5", "steps", "streams"], "the folder")
+            check_is(sorted(map(int, os.listdir(m.path("steps")))), kept, "the steps")
             shown = {step: m.path("steps", str(step), "data.h5") for step in kept}
             counts = compare([(f"native-{step}.h5", path) for step, path in shown.items()])
             for step in some(1, reversed(kept)):
@@ -322,7 +322,7 @@ def stale():
         check(os.pread(new, size, 0) == whole[new][:size], "a step that is kept differs")
         check("keep=" in log() and "step 2" in log(), f"the log: {log()}")
         check(not os.path.exists(m.path("steps", "2")), "a dropped step is listed")
-        check(sorted(os.listdir(m.path("steps"))) == ["3", "4"], f"{os.listdir(m.path('steps'))}")
+        check_is(sorted(os.listdir(m.path("steps"))), ["3", "4"], "the steps")
         # Another file under the name: never its bytes.
         write_steps("other.h5", "new", 4, 1, environment())
         os.rename("other.h5", "x.h5")
