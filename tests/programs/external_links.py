@@ -124,6 +124,27 @@ def program():
         del group, data
         found = outcomes(file.flush)
         expect(found == [None] if ranks == 1 else all_fail(found), "what is written last is told, too", found)
+    # Ranks with other working directories, where other files have the target's name.
+    if ranks > 1:
+        layout = h5py.VirtualLayout((ranks,), "i4")
+        layout[...] = h5py.VirtualSource("target.h5", "d", (ranks,))
+        with opened("virtual.h5", "w") as file:
+            file.create_virtual_dataset("v", layout, fillvalue=-1)
+        top = os.getcwd()
+        if rank > 0:
+            os.makedirs(f"rank {rank}")
+            os.chdir(f"rank {rank}")
+            with h5py.File("target.h5", "w", userblock_size=512) as file:
+                file["d"] = np.arange(ranks) - 5
+        comm.barrier()
+        with opened("links.h5", "r") as file:
+            found = outcomes(lambda: file["d"][...])
+            expect(found == [there] * ranks, "other working directories: links lead to rank 0's", found)
+        with opened("virtual.h5", "r") as file:
+            found = outcomes(lambda: file["v"][...])
+            expect(found == [there] * ranks, "other working directories: virtual datasets have rank 0's sources", found)
+        os.chdir(top)
+
     comm.barrier()
     if rank == 0:
         with h5py.File("ordinary.h5", "r") as file:
@@ -149,7 +170,7 @@ def program():
 
 def test():
     command = [python(), "-B", os.path.abspath(__file__), "--run"]
-    for ranks, lines in ((1, 15), (2, 18)):
+    for ranks, lines in ((1, 15), (2, 20)):
         found = mpirun(ranks, command, bento_env())
         check(len(found.out.splitlines()) == lines, found.tail())
         refused = found.err.count("can only be read here; a parallel program that wants to write it must open it by its own name")

@@ -95,6 +95,33 @@ def places():
         assert file["a.h5"][0] == 1
 
 
+def other_folder():
+    """The program goes to another folder, where there is a file of the source's name, or none, after it has opened the file."""
+    import h5py
+    import numpy as np
+
+    os.makedirs("here/below")
+    os.makedirs("empty")
+    for name, values in (("here/s.h5", np.arange(4)), ("here/below/s.h5", np.arange(4) + 50)):
+        with source(name) as file:
+            file["d"] = values.astype("i4")
+    with virtual_file("here/v.h5") as file:
+        mapped(file, "v", "s.h5", "d")
+    os.symlink("here/v.h5", "link.h5")
+    top = os.getcwd()
+    for begin, name in (("here", "v.h5"), (".", "here/v.h5"), (".", "link.h5")):
+        for end in ("here/below", "empty"):
+            os.chdir(os.path.join(top, begin))
+            with h5py.File(name, "r+") as file, h5py.File(name, "r+") as again:
+                os.chdir(os.path.join(top, end))
+                print(begin, name, end, file["v"][...].tolist())
+                again["v"][0] = len(end)
+            os.chdir(top)
+            for path in ("here/s.h5", "here/below/s.h5"):
+                with h5py.File(path, "r") as file:
+                    print(path, file["d"][...].tolist())
+
+
 def percent():
     """A series of sources, one for each block: which of them count, and how long the dataset is."""
     import h5py
@@ -672,7 +699,7 @@ def open_source():
 
 
 # What keeps files open comes last, as the cases of a kind run in one process.
-CASES = (places, percent, growing, grown_series, strided_growth, nested, kinds_of_elements, refused, several_at_once, buffer_size)
+CASES = (places, other_folder, percent, growing, grown_series, strided_growth, nested, kinds_of_elements, refused, several_at_once, buffer_size)
 CASES += (written_elsewhere, open_source, beside_other_files)
 OURS = (itself, short_growth, written_text, other_dimensions, converted, locks, many)
 

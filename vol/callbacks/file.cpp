@@ -33,6 +33,7 @@
 #include "vol/file/object.hpp"
 #include "vol/file/own_connector.hpp"
 #include "vol/file/reference_call.hpp"
+#include "vol/file/source_names.hpp"
 #include "vol/file/spread_cache.hpp"
 #include "vol/file/stats.hpp"
 #include "vol/file/striping_use.hpp"
@@ -82,13 +83,15 @@ Result<void*> pass_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
 template <class NativeCall>
 Result<void*> open_skeleton(const char* name, hid_t fapl, const UserAccess& access,
                             const std::shared_ptr<FileContext>& host, NativeCall native) {
-  BENTO_ASSIGN(PlistHandle list, skeleton_fapl(fapl, access, host, name));
+  // From there the library follows external links.
+  const std::string place = place_elsewhere(name, *host).value_or(name);
+  BENTO_ASSIGN(PlistHandle list, skeleton_fapl(fapl, access, host, place));
   const bool begins_swmr = !host->armed && host->swmr() == Swmr::kWriter;
   if (begins_swmr) {
     BENTO_TRY(ask_for_swmr_format(list.get()));
     begin_swmr_writing(*host);
   }
-  void* const under = native(list.get());
+  void* const under = native(place.c_str(), list.get());
   {
     const ErrorStackKeeper keep;
     list.reset();
@@ -208,8 +211,8 @@ Result<void*> create_file(const char* name, unsigned flags, hid_t fcpl, hid_t fa
     return create_natively(name, flags, fcpl, fapl, dxpl, req, makes, *make_self_communicator());
   }
   const PlistHandle changed = skeleton_creation_list(fcpl);
-  const auto native_create = [&](hid_t list) {
-    return H5VLfile_create(name, skeleton_flags(flags), changed.valid() ? changed.get() : fcpl,
+  const auto native_create = [&](const char* place, hid_t list) {
+    return H5VLfile_create(place, skeleton_flags(flags), changed.valid() ? changed.get() : fcpl,
                            list, dxpl, req);
   };
   const FileRequest request{"H5Fcreate", name, flags, fapl, native};
@@ -259,8 +262,8 @@ Result<void*> open_container(const FileRequest& request, AgreedFile file, hid_t 
   const char* const name = request.name;
   const unsigned flags = request.flags;
   const hid_t fapl = request.fapl;
-  const auto native_open = [&](hid_t list) {
-    return H5VLfile_open(name, skeleton_flags(flags), list, dxpl, req);
+  const auto native_open = [&](const char* place, hid_t list) {
+    return H5VLfile_open(place, skeleton_flags(flags), list, dxpl, req);
   };
   if (file.open) {
     BENTO_TRY(check_swmr_again(name, flags, *file.open));
@@ -309,12 +312,17 @@ Result<void*> open_file(const char* name, unsigned flags, hid_t fapl, hid_t dxpl
               EWOULDBLOCK);
 }
 
+Result<void*> with_place(Result<void*> opened, const char* name) {
+  if (opened && *opened != nullptr) note_place(static_cast<Object*>(*opened), name);
+  return opened;
+}
+
 void* file_create(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
                   void** req) {
   let_go_of_sources_aloud();
   return guard<void*>("file create", [&] {
     remember_connector(fapl, kConnectorValue);
-    return create_file(name, flags, fcpl, fapl, dxpl, req);
+    return with_place(create_file(name, flags, fcpl, fapl, dxpl, req), name);
   });
 }
 
@@ -324,12 +332,12 @@ void* file_open(const char* name, unsigned flags, hid_t fapl, hid_t dxpl, void**
   let_go_of_sources_aloud();
   return guard<void*>("file open", [&]() -> Result<void*> {
     remember_connector(fapl, kConnectorValue);
-    if (!found) return open_file(name, flags, fapl, dxpl, req);
+    if (!found) return with_place(open_file(name, flags, fapl, dxpl, req), name);
     const SearchList list(fapl);
     KeptLibraryState chosen;
     BENTO_TRY(keep_chosen_state(chosen));
     const KeptLibraryState::Use as_chosen(chosen);
-    return open_file(name, flags, fapl, dxpl, req);
+    return with_place(open_file(name, flags, fapl, dxpl, req), name);
   });
 }
 
@@ -359,7 +367,9 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
     case H5VL_FILE_REOPEN: {
       if (H5VLfile_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
         return fail(native_failed("reopen"));
-      *args->args.reopen.file = wrap_new(*args->args.reopen.file, object->under_vol_id, H5I_FILE);
+      Object* const again = wrap_new(*args->args.reopen.file, object->under_vol_id, H5I_FILE);
+      if (again != nullptr) again->place = object->place;
+      *args->args.reopen.file = again;
       return {};
     }
     case H5VL_FILE_IS_ACCESSIBLE: {

@@ -11,7 +11,10 @@
 
 #include <fmt/format.h>
 
+#include "core/layout/names.hpp"
+#include "hdf5/skeleton/plain_file.hpp"
 #include "vol/file/container_open.hpp"
+#include "vol/file/file_context.hpp"
 
 namespace bento::vol {
 
@@ -66,7 +69,30 @@ std::string joined(const std::string& folder, const std::string& name) {
 
 }  // namespace
 
-std::vector<std::string> places_of_source(const Object* dataset, const std::string& name,
+std::optional<std::string> place_elsewhere(const char* name, FileContext& context) {
+  // Nodes may number the devices of one file system differently, but not its inodes.
+  if (context.cached() || identity_of_name(name).inode == context.identity().inode)
+    return std::nullopt;
+  return context.container().names().first();
+}
+
+void note_place(Object* file, const char* name) {
+  const auto context = context_of(file);
+  auto place = context ? place_elsewhere(name, *context) : std::nullopt;
+  if (!place) place = absolute_name(name);
+  file->place = std::make_shared<const std::string>(std::move(*place));
+}
+
+std::string place_of_holder(const Object* dataset) {
+  // The library has handles of its own, which nobody opened by a name.
+  const auto fileno = fileno_of(dataset);
+  for (const Object* const object : open_objects())
+    if (fileno && object->place && object->under != nullptr && fileno_of(object) == fileno)
+      return *object->place;
+  return absolute_name(name_of_file(dataset));
+}
+
+std::vector<std::string> places_of_source(const std::string& holder, const std::string& name,
                                           const std::string& prefix) {
   std::vector<std::string> places;
   if (name.empty()) return places;
@@ -84,11 +110,9 @@ std::vector<std::string> places_of_source(const Object* dataset, const std::stri
     }
   }
   if (!prefix.empty()) places.push_back(joined(prefix, relative));
-  std::error_code unknown;
-  const std::filesystem::path holder = name_of_file(dataset);
-  if (const auto there = std::filesystem::absolute(holder, unknown); !unknown)
-    places.push_back(joined(there.parent_path().string(), relative));
+  places.push_back(joined(std::filesystem::path(holder).parent_path().string(), relative));
   places.push_back(relative);
+  std::error_code unknown;
   if (const auto there = std::filesystem::canonical(holder, unknown); !unknown)
     places.push_back(joined(there.parent_path().string(), relative));
   return places;

@@ -32,9 +32,20 @@ class SourceName {
 /// The names under which the file `name` is looked for, first ones first, as HDF5 does it: the
 /// folders of HDF5_VDS_PREFIX, the access list's prefix, the folder of the file that holds the
 /// virtual dataset, the working directory, the folder where that file really is. `prefix` is that
-/// of the open dataset's access list.
-std::vector<std::string> places_of_source(const Object* dataset, const std::string& name,
+/// of the open dataset's access list, `holder` the absolute name of that file.
+std::vector<std::string> places_of_source(const std::string& holder, const std::string& name,
                                           const std::string& prefix);
+
+/// The absolute name of the file that `dataset` is in, as it was when that was opened.
+std::string place_of_holder(const Object* dataset);
+
+/// Where rank 0 found the container that was opened by this name, if the name does not lead there
+/// on this rank, which has another working directory. Nothing of what lies in a cache.
+std::optional<std::string> place_elsewhere(const char* name, FileContext& context);
+
+/// To be called when a file was opened or created by this name: what place_of_holder() gives for
+/// its datasets.
+void note_place(Object* file, const char* name);
 
 /// The first of them where there is a file or, in a cache, a container of that name.
 std::optional<std::string> find_source(const std::vector<std::string>& places);

@@ -40,7 +40,10 @@ void tell(const Status& closed) {
 }  // namespace
 
 VirtualSources::VirtualSources(const Object* holder, PlistHandle dapl)
-    : holder_(holder), dapl_(std::move(dapl)), prefix_(prefix_in(dapl_.get())) {
+    : holder_(holder),
+      dapl_(std::move(dapl)),
+      prefix_(prefix_in(dapl_.get())),
+      file_(place_of_holder(holder)) {
   all_sources().insert(this);
 }
 
@@ -140,7 +143,7 @@ Result<OpenSource> VirtualSources::open_source(const Key& key, SourcePurpose pur
     BENTO_ASSIGN(source.dataset, open_source_dataset(holder_, name, dapl_.get()));
     return source;
   }
-  const auto path = find_source(places_of_source(holder_, file, prefix_));
+  const auto path = find_source(places_of_source(file_, file, prefix_));
   if (!path) return OpenSource{};
   return open_source_in(*path, name, {holder_, dapl_.get()}, purpose);
 }

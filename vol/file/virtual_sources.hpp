@@ -61,6 +61,7 @@ class VirtualSources {
   const Object* holder_;
   PlistHandle dapl_;
   std::string prefix_;
+  std::string file_;  ///< the absolute name of the holder's file
   std::map<Key, OpenSource> sources_;
   unsigned uses_ = 0;
   KeptLibraryState call_;  ///< in which sources were opened
