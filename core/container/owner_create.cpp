@@ -69,6 +69,8 @@ Status Owner::fill(std::unique_ptr<File> first, bool made) {
   const std::uint32_t fs_block = std::max(
       file_system_block(*first), static_cast<std::uint32_t>(state_.options.striping.bytes));
   BENTO_ASSIGN(state_.plan, ContainerPlan::make(state_.ranks, state_.options.files, fs_block));
+  if (auto fits = state_.plan.check_chunk(state_.options.chunk_bytes); !fits)
+    return fail(std::move(fits).error().with_context(fmt::format("'{}'", state_.path)));
   BENTO_TRY(check_align(state_.plan.choose_chunk(0, state_.options.chunk_bytes)));
   std::optional<FileId> replaced;
   std::vector<std::string> old_parts;

@@ -103,11 +103,7 @@ Status JoinedFiles::make_plan(const JoinedLayout& layout) {
   root_.fs_block = file_system_block(first());
   BENTO_ASSIGN(plan_, ContainerPlan::make(layout.tasks, layout.files, root_.fs_block));
   const std::uint64_t chunk = plan_.choose_chunk(kHalfChunkBytes, layout.chunk_bytes);
-  for (std::uint32_t index = 0; index < plan_.files(); ++index)
-    if (chunk > kMaxLogicalBytes / plan_.file(index).tasks() / 2)
-      return fail(Code::kInvalidArgument,
-                  fmt::format("chunk={}: {} tasks with such chunks do not fit a physical file",
-                              layout.chunk_bytes, plan_.file(index).tasks()));
+  BENTO_TRY(plan_.check_chunk(std::max(chunk, layout.chunk_bytes)));
   plan_.set_chunk_bytes(chunk);
   root_.groups.assign(plan_.groups().begin(), plan_.groups().end());
   return {};

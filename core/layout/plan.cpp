@@ -154,6 +154,16 @@ std::uint64_t ContainerPlan::largest_chunk() const {
   return largest;
 }
 
+Status ContainerPlan::check_chunk(std::uint64_t bytes) const {
+  for (const auto& file : files_)
+    if (const std::uint64_t most = kMaxLogicalBytes / file.tasks() / 2; bytes > most)
+      return fail(Code::kInvalidArgument,
+                  fmt::format("chunk={}: {} tasks with such chunks do not fit a physical file; at "
+                              "most {} bytes do",
+                              bytes, file.tasks(), most));
+  return {};
+}
+
 void ContainerPlan::set_chunk_bytes(std::uint64_t bytes) {
   for (auto& file : files_) file.chunk_bytes = bytes;
   for (auto& group : groups_) group.chunk_bytes = bytes;

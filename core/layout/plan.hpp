@@ -111,6 +111,9 @@ class ContainerPlan {
   /// Number of SION global ranks: writers and catalogues.
   [[nodiscard]] std::uint32_t globals() const { return writers_ + files(); }
   [[nodiscard]] std::uint64_t largest_chunk() const;
+  /// May chunks be so large? There have to be two blocks within kMaxLogicalBytes: what belongs to
+  /// all ranks lies behind the chunks of the first one. Errors: kInvalidArgument.
+  [[nodiscard]] Status check_chunk(std::uint64_t bytes) const;
   /// Fixes the chunk size of a new container.
   void set_chunk_bytes(std::uint64_t bytes);
   /// Chunk size for `declared` bytes per rank, or for `wanted` if not 0: rounded up to F.

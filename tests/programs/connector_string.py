@@ -38,6 +38,7 @@ WRONG_VALUES = (
     ("bento checksum=crc7", "crc7"),
     ("bento files=0", "files"),
     ("bento chunk", "chunk"),
+    ("bento chunk=8T", "do not fit a physical file"),
     ("bento durability=forever", "forever"),
 )
 RIGHT = (
