@@ -102,11 +102,19 @@ Result<MadeDataset> DatasetViews::make(hid_t from, const H5O_token_t& token, hid
   return make_diverted(subject);
 }
 
+// Nobody can write beyond 2^62, where no index is asked (StepIndex::find).
+Result<RecordLookup> DatasetViews::find_all(const DivertedDataset& subject) {
+  constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 62) - 1;
+  Box all = Box::whole(subject.extent);
+  for (unsigned d = 0; d < all.rank(); ++d) all.count[d] = std::min(all.count[d], kMostElements);
+  return job_.committed.find(subject.number, all);
+}
+
 Result<MadeDataset> DatasetViews::make_diverted(
     const std::shared_ptr<const DivertedDataset>& given) {
   const DivertedDataset& subject = *given;
   if (subject.variable) return make_variable(given);
-  BENTO_ASSIGN(RecordLookup seen, job_.committed.find(subject.number, Box::whole(subject.extent)));
+  BENTO_ASSIGN(RecordLookup seen, find_all(subject));
   const std::uint64_t bytes = subject.extent.bytes(subject.element_bytes);
   // What this library cannot decode can still be shown where it lies.
   const std::string missing = missing_filter(subject.dcpl.get());
@@ -145,8 +153,7 @@ Result<MadeDataset> DatasetViews::make_variable(
     const std::shared_ptr<const DivertedDataset>& given) {
   const std::string missing = missing_filter(given->dcpl.get());
   if (!missing.empty()) return left_out(given->path, lacks(missing));
-  BENTO_ASSIGN(const RecordLookup seen,
-               job_.committed.find(given->number, Box::whole(given->extent)));
+  BENTO_ASSIGN(const RecordLookup seen, find_all(*given));
   const std::uint64_t bytes = stored_bytes(seen);
   if (bytes > variable_budget_)
     return left_out(given->path,
@@ -213,7 +220,7 @@ Result<std::optional<MadeDataset>> DatasetViews::make_grid(
     std::vector<std::byte> elements(
         static_cast<std::size_t>(box.count.bytes(subject.element_bytes)));
     if (auto read = read_elements(records_, subject, box, elements.data(), decoded_); !read) {
-      if (read.error().code == Code::kCorrupt) return made;
+      if (costs_one_dataset(read.error())) return made;
       return fail(std::move(read).error());
     }
     copied->push_back(std::move(elements));
@@ -291,7 +298,7 @@ Result<MadeDataset> DatasetViews::make_small_copy(
   const Box box = Box::whole(given->extent);
   std::vector<std::byte> elements(static_cast<std::size_t>(box.elements() * given->element_bytes));
   if (auto read = read_found(records_, *given, seen, box, elements.data(), decoded_); !read) {
-    if (read.error().code != Code::kCorrupt) return fail(std::move(read).error());
+    if (!costs_one_dataset(read.error())) return fail(std::move(read).error());
     return left_out(given->path, "its data cannot be read: " + read.error().text);
   }
   MadeDataset made;

@@ -55,6 +55,8 @@ class DatasetViews {
     ViewJob& job_;
   };
 
+  /// All that shows of a dataset. Errors: kCorrupt, kIo.
+  Result<RecordLookup> find_all(const DivertedDataset& subject);
   Result<MadeDataset> make_diverted(const std::shared_ptr<const DivertedDataset>& given);
   Result<MadeDataset> make_variable(const std::shared_ptr<const DivertedDataset>& given);
   Result<DatasetHandle> make_adopted(const DivertedDataset& subject, const ViewSource& source);

@@ -171,7 +171,7 @@ void TreeCopy::note_path(const H5O_token_t& from, const std::string& path) {
 
 Status TreeCopy::leave_out(const Pending& object, const Error& why) {
   const std::string first = object.paths.empty() ? "dataset" : object.paths.front();
-  if (!left_out_ || why.code != Code::kCorrupt)
+  if (!left_out_ || !costs_one_dataset(why))
     return fail(Error(why).with_context(fmt::format("native view: '{}'", first)));
   objects_.forget(object.from);
   for (const std::string& path : object.paths) {

@@ -21,6 +21,12 @@
 
 namespace bento::vol {
 
+/// Does such an error leave one dataset out of a view, and not cost all of it? Damaged data does,
+/// and data that this session may not read, as that without a checksum under verify=all.
+inline bool costs_one_dataset(const Error& error) {
+  return error.code == Code::kCorrupt || error.code == Code::kUnsupported;
+}
+
 /// What became of a dataset.
 struct MadeDataset {
   DatasetHandle dataset;  ///< anonymous, in the new file; invalid if it cannot be had there

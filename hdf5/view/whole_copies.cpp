@@ -20,7 +20,7 @@ Result<TreeCopy::WholeCopy> WholeCopies::copy(const TreeCopy::HardLink& from,
     return none;
   const auto all = read_elements(*declared, header->extent);
   // Who makes it anew finds out the same, and leaves it out by name.
-  if (!all && all.error().code != Code::kCorrupt) return fail(all.error());
+  if (!all && !costs_one_dataset(all.error())) return fail(all.error());
   if (!all || !*all) return none;
   if (to.table) {
     BENTO_ASSIGN(const auto copy, put(*header));

@@ -278,8 +278,37 @@ def memory_of_large_chunks():
     check(found["on"] - found["off"] < 8 << 10, f"KiB at most, with and without a view: {found}")
 
 
+UNREADABLE = """
+import h5py, numpy as np
+with h5py.File("unhashed.h5", "w") as f:
+    f["small"] = 1
+    f["large"] = np.arange(200000.0)
+"""
+HUGE = """
+import h5py
+with h5py.File("huge.h5", "w") as f:
+    f["small"] = 1
+    f.create_dataset("d", (2**62,), "i4", maxshape=(None,), chunks=(10,))[2**62 - 2] = 5
+"""
+SEEN = """
+import h5py
+with h5py.File("unhashed.h5", "r") as f: assert f.get("small") is None and f["large"][7] == 7
+with h5py.File("huge.h5", "r") as f: assert f["small"][()] == 1 and f["d"].shape == (2**62,) and f["d"][2**62 - 2] == 5
+"""
+
+
+def one_costs_no_other():
+    """Data that may not be read for want of a checksum costs the view one dataset, and one of 2^62 elements none."""
+    said = run([python(), "-c", UNREADABLE], bento_env(string="bento checksum=none;verify=all"))
+    check("'/small' is not in the native view" in said.err and "has no checksum" in said.err, said.text)
+    said = run([python(), "-c", HUGE], bento_env())
+    check(not said.err, said.text)
+    run([stock(), "-c", SEEN], native_env())
+
+
 def main():
     memory_of_large_chunks()
+    one_costs_no_other()
     drop_change_of_the_last()
     run([python(), "-c", WRITE], bento_env())
     run([python(), "-c", READ, "connector"], bento_env())
@@ -302,4 +331,4 @@ def main():
 
 
 if __name__ == "__main__":
-    run_test(main, containers=2)
+    run_test(main, containers=4, unhashed={"unhashed.h5": "checksum=none"})
