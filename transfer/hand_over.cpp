@@ -34,8 +34,7 @@ constexpr std::chrono::seconds kLongLife(60);
 Result<Arrive> wished_arrival(const std::string& final_name, const std::string& path,
                               const FlushWish& wish) {
   if (wish.arrive) return *wish.arrive;
-  BENTO_ASSIGN(const auto note, read_note(final_name));
-  return arrive_of(note && note->copy == path ? note->arrive : "");
+  return arrival_of_copy(final_name, path);
 }
 
 /// The folder of a copy, held so that nobody removes it meanwhile. Errors: kNotFound, kIo.
@@ -101,6 +100,11 @@ Status start_again(const std::string& final_name, const std::string& file, doubl
 }
 
 }  // namespace
+
+Result<Arrive> arrival_of_copy(const std::string& final_name, const std::string& path) {
+  BENTO_ASSIGN(const auto note, read_note(final_name));
+  return arrive_of(note && note->copy == path ? note->arrive : "");
+}
 
 std::string transfer_file_for(const std::string& copy) {
   std::string usual = default_transfer_file();

@@ -32,6 +32,8 @@ struct FlushWish {
 /// cannot see the copy (nodes with one folder for temporary files, namespaces of one system), one
 /// in the cache.
 std::string transfer_file_for(const std::string& copy);
+/// How a copy shall arrive, as was wished when it was created.
+Result<Arrive> arrival_of_copy(const std::string& final_name, const std::string& path);
 /// Something was committed: others look for it in the cache from now on.
 Status note_copy(const std::string& final_name, const std::string& path, const FlushWish& wish);
 /// The container is complete in the cache and closed: notes it, hands it to the daemon, which is

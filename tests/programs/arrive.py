@@ -375,6 +375,15 @@ def from_cache():
     write(path, 3, 2, settings(files=2, arrive="onefile", keep=3, flush="off"))
     write(path, 4, 2, "bento keep=3;flush=sync", "r+")
     same(path, "native-4.h5", "onefile")
+    # What arrives as native has one step: who writes on may not ask for more, and is told so at the open.
+    path = "pfs/cached-native.h5"
+    write(path, 3, 2, settings(files=2, arrive="native", flush="off"))
+    result = mpirun(2, [python(), "-c", WRITE, path, "4", "1000", "r+", "0"], environment("bento keep=2"), ok=None)
+    check(result.status != 0, "keep=2 was accepted")
+    check("created with arrive=native" in result.text and "keep=2" in result.text, result.text)
+    write(path, 4, 2, "bento flush=sync", "r+")
+    same(path, "native-4.h5", "native")
+    path = "pfs/cached.h5"
     check(glob.glob(path + "*") == [path] and len(steps(path)) == 2, f"{glob.glob(path + '*')}")
 
 

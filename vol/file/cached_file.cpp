@@ -187,6 +187,24 @@ bool give_up_place(CachePlace& place, const FileRequest& request, const AgreedFi
   return direct;
 }
 
+namespace {
+
+/// arrive= was settled at the create, keep= is this session's.
+Status check_arrival(const FileRequest& request, const AgreedFile& file, const CachedFile& copy) {
+  const auto& [config, given] = file.settings.requested;
+  if ((request.flags & H5F_ACC_RDWR) == 0 || config.keep == 1 || given.contains("arrive"))
+    return {};
+  BENTO_ASSIGN(const transfer::Arrive arrive,
+               transfer::arrival_of_copy(copy.final_name, copy.path));
+  if (arrive != transfer::Arrive::kNative) return {};
+  return fail(Code::kInvalidArgument,
+              fmt::format("'{}' was created with arrive=native, and this open asks for keep={}: "
+                          "what arrives has the newest step only, so keep must be 1",
+                          request.name, value_text(config, "keep")));
+}
+
+}  // namespace
+
 Result<CachePlace> place_to_open(const FileRequest& request, const AgreedFile& file) {
   CachePlace place;
   if (file.decision.place.empty()) return place;
@@ -195,7 +213,8 @@ Result<CachePlace> place_to_open(const FileRequest& request, const AgreedFile& f
   if (const auto final_name = transfer::final_name_of(request.name))
     place.cached->final_name = *final_name;
   const auto look = [&]() -> Status {
-    if (::access(place.cached->path.c_str(), R_OK) == 0) return {};
+    if (::access(place.cached->path.c_str(), R_OK) == 0)
+      return file.comm->rank() == 0 ? check_arrival(request, file, *place.cached) : Status{};
     return fail(Code::kNotFound,
                 fmt::format("the newest state of '{}' has not arrived yet: it is in a cache, as "
                             "'{}', which node '{}' does not have. Open it on the node that has it, "
