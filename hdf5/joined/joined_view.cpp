@@ -322,7 +322,7 @@ Result<std::vector<std::string>> joined_view_notes(const std::string& path) {
   const FileHandle file = open_stock(path);
   if (!file.valid())
     return fail(Code::kNotFound, fmt::format("HDF5 cannot open the native view of '{}'", path));
-  return read_notes(file.get());
+  return read_notes(file.get(), path);
 }
 
 void joined_view_forget() {

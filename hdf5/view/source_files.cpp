@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "core/base/hex.hpp"
+#include "core/layout/names.hpp"
 #include "hdf5/base/error_bridge.hpp"
 #include "hdf5/base/native_connector.hpp"
 #include "hdf5/data/spaces.hpp"
@@ -21,6 +22,9 @@ namespace {
 
 constexpr const char* kCurrent = "view";  // attribute of /.h5bento: the id of the view in use
 constexpr const char* kNotes = "not in this view";
+// Comment of /.h5bento in a view with other physical files, before the name of the first. h5diff,
+// which is to find two containers of equal content equal, compares no comments.
+constexpr const char* kMadeFor = "made for ";
 
 Status write_text(hid_t object, const char* name, const std::string& text) {
   const TypeHandle type(H5Tcopy(H5T_C_S1));
@@ -34,6 +38,10 @@ Status write_text(hid_t object, const char* name, const std::string& text) {
   return {};
 }
 
+std::string base_of(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
 std::string read_text(hid_t object, const char* name) {
   const AttributeHandle attribute(H5Aopen(object, name, H5P_DEFAULT));
   if (!attribute.valid()) return {};
@@ -42,6 +50,12 @@ std::string read_text(hid_t object, const char* name) {
   if (H5Tis_variable_str(type.get()) != 0 || H5Aread(attribute.get(), type.get(), text.data()) < 0)
     return {};
   return text.c_str();
+}
+
+std::string comment_of(hid_t object) {
+  std::array<char, 4096> text{};
+  if (H5Oget_comment(object, text.data(), text.size() - 1) < 0) return {};
+  return text.data();
 }
 
 }  // namespace
@@ -89,10 +103,20 @@ std::string group_of(hid_t top, const std::string& id) {
 
 }  // namespace
 
-std::vector<std::string> read_notes(hid_t file) {
+std::vector<std::string> read_notes(hid_t file, const std::string& path) {
   std::vector<std::string> notes;
   const GroupHandle top = open_group(file, std::string("/") + kViewGroup);
-  if (!top.valid() || H5Aexists(top.get(), kNotes) <= 0) return notes;
+  if (!top.valid()) return notes;
+  if (const std::string comment = comment_of(top.get()); comment.starts_with(kMadeFor)) {
+    const std::string made_for = comment.substr(std::string_view(kMadeFor).size());
+    if (made_for != base_of(end_of_links(path)))
+      notes.push_back(
+          fmt::format("what lies in other physical files: they are looked for as those of '{}', as "
+                      "the container was called when the view was made; 'h5bento view build' makes "
+                      "it for the name of today",
+                      made_for));
+  }
+  if (H5Aexists(top.get(), kNotes) <= 0) return notes;
   std::istringstream lines(read_text(top.get(), kNotes));
   for (std::string line; std::getline(lines, line);) notes.push_back(line);
   return notes;
@@ -117,8 +141,7 @@ Status SourceFiles::failure() const {
 
 std::string SourceFiles::file_name(std::uint32_t index) const {
   if (index == 0) return ".";
-  const std::string path = physical_name(job_.path, index);
-  return path.substr(path.find_last_of('/') + 1);
+  return base_of(physical_name(job_.path, index));
 }
 
 Status SourceFiles::create_file(Part& part, std::uint32_t index, hid_t like) {
@@ -247,8 +270,14 @@ Status write_notes(hid_t top, const std::vector<std::string>& notes) {
 Result<std::vector<std::optional<Superblock>>> SourceFiles::finish(
     const OpenView::Last& last_of_main) {
   // The main file says which view is in use even if all its sources are in other files.
-  for (std::size_t index = 1; index < parts_.size(); ++index)
-    if (parts_[index].used) BENTO_TRY(part(0));
+  const bool others =
+      std::any_of(parts_.begin() + 1, parts_.end(), [](const Part& part) { return part.used; });
+  if (others) {
+    BENTO_ASSIGN(Part* const main, part(0));
+    const std::string comment = kMadeFor + base_of(job_.path);
+    if (H5Oset_comment(main->top.get(), comment.c_str()) < 0)
+      return fail(Code::kInternal, "native view: its group can have no comment");
+  }
   std::vector<std::optional<Superblock>> superblocks(parts_.size());
   for (std::size_t index = 0; index < parts_.size(); ++index) {
     Part& part = parts_[index];

@@ -25,8 +25,9 @@ inline constexpr const char* kViewGroup = ".h5bento";
 
 /// Writes the notes of a native view into its group `top`, /.h5bento.
 Status write_notes(hid_t top, const std::vector<std::string>& notes);
-/// The notes in a native view (open as an HDF5 file): what it does not show, and why.
-std::vector<std::string> read_notes(hid_t file);
+/// The notes in a native view (open as an HDF5 file, `path`): what it does not show, and why. One
+/// more if the container has another name now, by which its other physical files are not found.
+std::vector<std::string> read_notes(hid_t file, const std::string& path);
 
 /// Opens a physical file as stock HDF5 does, for reading and without a lock; invalid if it is no
 /// HDF5 file.

@@ -71,12 +71,17 @@ def test():
         shutil.copy("a.h5" + ending, "copy.h5" + ending)
         os.rename("a.h5" + ending, "first.h5" + ending)
     seen("alone", first=f"[1] {ROWS}")
+    for path in ("first.h5", "copy.h5"):
+        status = run([built("bin", "h5bento"), "view", "status", path], native_env()).out
+        check("as those of 'a.h5'" in status and "view build" in status, f"{path}: {status}")
     for added in (500, 900):  # under a name that is free, then in the place of what is there
         write(added)
         seen(f"a.h5 with {added}", a=whole(added), first="refused")
         through_connector(f"a.h5 with {added}", a=whole(added), first=whole(1))
     for path in ("first.h5", "copy.h5"):
         run([built("bin", "h5bento"), "view", "build", path], native_env())
+        status = run([built("bin", "h5bento"), "view", "status", path], native_env()).out
+        check("not shown" not in status, f"{path}: {status}")
     seen("built anew", first=whole(1), copy=whole(1))
     through_connector("built anew", first=whole(1), copy=whole(1))
     # The other container's second file in the place of its own.

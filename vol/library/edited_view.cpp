@@ -165,7 +165,7 @@ class TakenOver {
 
   /// Those that were null in the view already, where nobody counts them any more.
   Status look_for_lost_references() {
-    for (const std::string& note : read_notes(from_.get()))
+    for (const std::string& note : read_notes(from_.get(), path_))
       if (!note.starts_with('\''))  // of no object of its own
         BENTO_TRY(give_up("of the native view: " + note));
     return {};
@@ -270,7 +270,7 @@ Result<RecoveryReport> recover_container(const std::string& path, const ViewSett
 Result<std::vector<std::string>> view_notes(const std::string& path) {
   const FileHandle file = open_stock(path);
   if (!file.valid()) return fail(Code::kNotFound, fmt::format("'{}' has no native view", path));
-  return read_notes(file.get());
+  return read_notes(file.get(), path);
 }
 
 Result<std::vector<std::string>> drop_edited_view(const std::string& path,
