@@ -13,13 +13,15 @@
 enum {
   kPiece = 512,    // elements of a piece of 4 KiB
   kSmall = 64,     // of one of 512 B
+  kPairs = 4096,   // of one of a compound of two
   kElements = 128  // of a small dataset
 };
 
 static hid_t file, sets[2], memory, list;
 static hid_t* all;  // small datasets
+static hid_t file_type, memory_type;
 static int calls;
-static double data[kPiece];
+static double data[kPairs];
 
 static hid_t check(hid_t result, const char* what) {
   if (result >= 0) return result;
@@ -45,9 +47,9 @@ static void pieces(void) {
     const hid_t space = CHECK(H5Dget_space(set));
     CHECK(H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL));
     if (writes)
-      CHECK(H5Dwrite(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data));
+      CHECK(H5Dwrite(set, memory_type, memory, space, H5P_DEFAULT, data));
     else
-      CHECK(H5Dread(set, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, data));
+      CHECK(H5Dread(set, memory_type, memory, space, H5P_DEFAULT, data));
     H5Sclose(space);
   }
 }
@@ -57,19 +59,29 @@ static void make_large(const char* path) {
   file = CHECK(H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT));
   const hid_t space = CHECK(H5Screate_simple(1, &extent, NULL));
   for (int i = 0; i < turns; ++i)
-    sets[i] = CHECK(H5Dcreate2(file, i ? "b" : "a", H5T_NATIVE_DOUBLE, space, H5P_DEFAULT,
-                               H5P_DEFAULT, H5P_DEFAULT));
+    sets[i] = CHECK(
+        H5Dcreate2(file, i ? "b" : "a", file_type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
   CHECK(H5Fflush(file, H5F_SCOPE_GLOBAL));
   if (writes) return;
-  double* const whole = calloc((size_t)extent, sizeof *whole);
+  char* const whole = calloc((size_t)extent, H5Tget_size(file_type));
   for (int i = 0; i < turns; ++i) {
-    CHECK(H5Dwrite(sets[i], H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, whole));
+    CHECK(H5Dwrite(sets[i], file_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, whole));
     CHECK(H5Dclose(sets[i]));
   }
   free(whole);
   CHECK(H5Fclose(file));
   file = CHECK(H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT));
   for (int i = 0; i < turns; ++i) sets[i] = CHECK(H5Dopen2(file, i ? "b" : "a", H5P_DEFAULT));
+}
+
+// A compound of two members, of which the program has one in memory, in its own type.
+static void use_pairs(void) {
+  file_type = CHECK(H5Tcreate(H5T_COMPOUND, 2 * sizeof(double)));
+  CHECK(H5Tinsert(file_type, "a", 0, H5T_NATIVE_DOUBLE));
+  CHECK(H5Tinsert(file_type, "b", sizeof(double), H5T_NATIVE_DOUBLE));
+  memory_type = CHECK(H5Tcreate(H5T_COMPOUND, sizeof(double)));
+  CHECK(H5Tinsert(memory_type, "b", 0, H5T_NATIVE_DOUBLE));
+  piece = kPairs;
 }
 
 // ---- rows appended one by one
@@ -201,12 +213,14 @@ int main(int argc, char** argv) {
     return 2;
   }
   const char* const name = argv[1];
-  for (int i = 0; i < kPiece; ++i) data[i] = i;
+  for (int i = 0; i < kPairs; ++i) data[i] = i;
+  file_type = memory_type = H5T_NATIVE_DOUBLE;
   if (strncmp(name, "small-", 6) == 0) {
     small(name + 6, argv[3]);
   } else {
     writes = strncmp(name, "write", 5) == 0;
     if (strstr(name, "512") || strcmp(name, "append") == 0) piece = kSmall;
+    if (strstr(name, "member")) use_pairs();
     if (strstr(name, "apart")) step = 2;
     if (strstr(name, "turns")) turns = 2;
     const hsize_t elements = (hsize_t)piece;
