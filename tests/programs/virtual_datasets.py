@@ -121,6 +121,50 @@ def other_folder():
                 with h5py.File(path, "r") as file:
                     print(path, file["d"][...].tolist())
 
+    # Of two names the first one counts, as long as anything is open.
+    os.makedirs("other")
+    with source("other/s.h5") as file:
+        file["d"] = np.arange(4, dtype="i4") + 90
+    os.symlink("../here/v.h5", "other/v.h5")
+    for names in (("here/v.h5", "other/v.h5"), ("other/v.h5", "here/v.h5")):
+        for turn in range(10):
+            first, second = (h5py.h5f.open(name.encode(), h5py.h5f.ACC_RDONLY) for name in names)
+            data = [h5py.Dataset(h5py.h5d.open(file, b"v")) for file in (second, first)]
+            found = [int(one[1]) for one in data]
+            first.close()
+            second.close()
+            os.chdir("here/below")
+            found += [int(one[2]) for one in data]
+            os.chdir(top)
+            print(names, found)
+            data.clear()
+    # The link leads elsewhere by the time of the read.
+    with h5py.File("link.h5", "r") as file:
+        os.remove("link.h5")
+        os.symlink("other/v.h5", "link.h5")
+        print("link", file["v"][...].tolist())
+
+
+def linked_source():
+    """An external link leads into the source that was just read, and not to a file of that name in the working directory."""
+    import h5py
+
+    os.makedirs("there")
+    for name, value in (("there/s.h5", 1), ("s.h5", 2)):
+        with source(name) as file:
+            file["d"] = [value] * 4
+    with virtual_file("there/v.h5") as file:
+        mapped(file, "v", "s.h5", "d", kind="i8")
+        file["link"] = h5py.ExternalLink("s.h5", "/d")
+    with virtual_file("there/v.h5", "r+") as file:
+        found = file["v"][...].tolist()
+        print(found, file["link"][...].tolist())
+        # A link of an ordinary file leads to a container's native view, which is to be read only.
+        file["v" if (holder, sources) == ("plain", "default") else "link"][1] = 9
+        print(file["v"][...].tolist())
+    with h5py.File("s.h5", "r") as file:
+        print(file["d"][...].tolist())
+
 
 def percent():
     """A series of sources, one for each block: which of them count, and how long the dataset is."""
@@ -699,7 +743,7 @@ def open_source():
 
 
 # What keeps files open comes last, as the cases of a kind run in one process.
-CASES = (places, other_folder, percent, growing, grown_series, strided_growth, nested, kinds_of_elements, refused, several_at_once, buffer_size)
+CASES = (places, other_folder, linked_source, percent, growing, grown_series, strided_growth, nested, kinds_of_elements, refused, several_at_once, buffer_size)
 CASES += (written_elsewhere, open_source, beside_other_files)
 OURS = (itself, short_growth, written_text, other_dimensions, converted, locks, many)
 

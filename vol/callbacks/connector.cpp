@@ -12,6 +12,7 @@
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/file/container_open.hpp"
 #include "vol/file/info.hpp"
+#include "vol/file/source_names.hpp"
 #include "vol/file/stats.hpp"
 
 namespace bento::vol {
@@ -44,6 +45,7 @@ herr_t terminate() noexcept {
   skeleton_driver_forget();
   view_driver_forget();
   region_driver_forget();
+  places_forget();
   return done;
 }
 

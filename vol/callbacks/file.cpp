@@ -367,9 +367,7 @@ Status file_specific_body(Object* object, H5VL_file_specific_args_t* args, hid_t
     case H5VL_FILE_REOPEN: {
       if (H5VLfile_specific(object->under, object->under_vol_id, args, dxpl, req) < 0)
         return fail(native_failed("reopen"));
-      Object* const again = wrap_new(*args->args.reopen.file, object->under_vol_id, H5I_FILE);
-      if (again != nullptr) again->place = object->place;
-      *args->args.reopen.file = again;
+      *args->args.reopen.file = wrap_new(*args->args.reopen.file, object->under_vol_id, H5I_FILE);
       return {};
     }
     case H5VL_FILE_IS_ACCESSIBLE: {

@@ -39,9 +39,6 @@ struct Object {
   /// The library's number for the open file that it lies in, once it was asked. Files, datasets and
   /// their attributes only: on a group another file may be mounted.
   mutable std::optional<unsigned long> fileno;
-  /// Files only: the absolute name by which it was opened. The program may have changed its working
-  /// directory since. Null where nobody noted it.
-  std::shared_ptr<const std::string> place;
   /// Where it lies, known once a refresh has asked (vol/file/refresh.hpp).
   std::shared_ptr<const ObjectIdentity> identity;
   /// A refresh of another object has brought the file to a newer step since this one was opened or

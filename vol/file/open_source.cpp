@@ -58,20 +58,25 @@ Result<PlistHandle> source_access(const Object* holder) {
   return list;
 }
 
-/// Is the file of `object` open for SWMR? Its sources may be, too, in another process.
-bool is_of_swmr(const Object* object) {
+/// How the file of `object` is open: flags of H5Fopen.
+unsigned flags_of_file(const Object* object) {
   const auto fileno = fileno_of(object);
   const Object* const file = fileno ? open_file_with(*fileno) : nullptr;
-  const auto context = context_of(object);
-  if (context && context->swmr() != Swmr::kNone) return true;
   unsigned flags = 0;
   H5VL_file_get_args_t args{};
   args.op_type = H5VL_FILE_GET_INTENT;
   args.args.get_intent.flags = &flags;
-  return file != nullptr &&
-         H5VLfile_get(file->under, file->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) >=
-             0 &&
-         (flags & (H5F_ACC_SWMR_READ | H5F_ACC_SWMR_WRITE)) != 0;
+  if (file == nullptr ||
+      H5VLfile_get(file->under, file->under_vol_id, &args, H5P_DATASET_XFER_DEFAULT, nullptr) < 0)
+    return 0;
+  return flags;
+}
+
+/// Is the file of `object` open for SWMR? Its sources may be, too, in another process.
+bool is_of_swmr(const Object* object) {
+  const auto context = context_of(object);
+  return (context && context->swmr() != Swmr::kNone) ||
+         (flags_of_file(object) & (H5F_ACC_SWMR_READ | H5F_ACC_SWMR_WRITE)) != 0;
 }
 
 /// Has the program, or another virtual dataset, something open in the file of `file` and `dataset`?
@@ -141,7 +146,10 @@ Result<OpenSource> open_source_in(const std::string& path, const std::string& na
   const Object* const object = wrapper_of(file.get());
   if (object == nullptr) return fail(Code::kInternal, fmt::format("'{}' has no handle", path));
   BENTO_ASSIGN(source.dataset, open_source_dataset(object, name, holder.dapl));
-  source.stays = source.dataset != nullptr && may_stay(object, source.dataset);
+  // Where the program may write to the holder's file it may follow a link into the source, which
+  // HDF5 then opens for writing: it cannot, beside one that is open for reading.
+  const bool in_the_way = !source.writable && (flags_of_file(holder.object) & H5F_ACC_RDWR) != 0;
+  source.stays = source.dataset != nullptr && !in_the_way && may_stay(object, source.dataset);
   if (!source.stays && source.dataset != nullptr) source.file = std::move(file);
   return source;
 }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <set>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -76,23 +78,58 @@ std::optional<std::string> place_elsewhere(const char* name, FileContext& contex
   return context.container().names().first();
 }
 
-void note_place(Object* file, const char* name) {
+namespace {
+
+// By the library's numbers, which it does not give twice. Never destroyed: datasets may be closed
+// after static destructors have run.
+std::map<unsigned long, FilePlace>& noted_places() {
+  static auto* const instance = new std::map<unsigned long, FilePlace>;
+  return *instance;
+}
+
+/// Those of files in which nothing is open any more; now and then, as each object has to be asked.
+void forget_closed_files() {
+  constexpr std::size_t kMany = 1024;
+  static std::size_t next = kMany;
+  if (noted_places().size() < next) return;
+  std::set<unsigned long> open;
+  for (const Object* const object : open_objects())
+    if (object->under != nullptr)
+      if (const auto fileno = fileno_of(object)) open.insert(*fileno);
+  std::erase_if(noted_places(), [&](const auto& entry) { return !open.contains(entry.first); });
+  next = 2 * noted_places().size() + kMany;
+}
+
+FilePlace place_now(std::string name) {
+  std::error_code unknown;
+  const auto real = std::filesystem::canonical(name, unknown);
+  return {std::move(name), unknown ? std::string() : real.parent_path().string()};
+}
+
+}  // namespace
+
+void note_place(const Object* file, const char* name) {
+  const auto fileno = fileno_of(file);
+  if (!fileno || noted_places().contains(*fileno)) return;
+  forget_closed_files();
   const auto context = context_of(file);
   auto place = context ? place_elsewhere(name, *context) : std::nullopt;
-  if (!place) place = absolute_name(name);
-  file->place = std::make_shared<const std::string>(std::move(*place));
+  noted_places().emplace(*fileno, place_now(place ? std::move(*place) : absolute_name(name)));
 }
 
-std::string place_of_holder(const Object* dataset) {
-  // The library has handles of its own, which nobody opened by a name.
+void places_forget() {
+  noted_places().clear();
+}
+
+// A file that the library has opened by a link has an absolute name mostly.
+FilePlace place_of_holder(const Object* dataset) {
   const auto fileno = fileno_of(dataset);
-  for (const Object* const object : open_objects())
-    if (fileno && object->place && object->under != nullptr && fileno_of(object) == fileno)
-      return *object->place;
-  return absolute_name(name_of_file(dataset));
+  const auto found = fileno ? noted_places().find(*fileno) : noted_places().end();
+  return found != noted_places().end() ? found->second
+                                       : place_now(absolute_name(name_of_file(dataset)));
 }
 
-std::vector<std::string> places_of_source(const std::string& holder, const std::string& name,
+std::vector<std::string> places_of_source(const FilePlace& holder, const std::string& name,
                                           const std::string& prefix) {
   std::vector<std::string> places;
   if (name.empty()) return places;
@@ -110,11 +147,9 @@ std::vector<std::string> places_of_source(const std::string& holder, const std::
     }
   }
   if (!prefix.empty()) places.push_back(joined(prefix, relative));
-  places.push_back(joined(std::filesystem::path(holder).parent_path().string(), relative));
+  places.push_back(joined(std::filesystem::path(holder.name).parent_path().string(), relative));
   places.push_back(relative);
-  std::error_code unknown;
-  if (const auto there = std::filesystem::canonical(holder, unknown); !unknown)
-    places.push_back(joined(there.parent_path().string(), relative));
+  if (!holder.real_folder.empty()) places.push_back(joined(holder.real_folder, relative));
   return places;
 }
 

@@ -16,6 +16,7 @@
 #include "hdf5/base/library_state.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/open_source.hpp"
+#include "vol/file/source_names.hpp"
 
 namespace bento::vol {
 
@@ -61,7 +62,7 @@ class VirtualSources {
   const Object* holder_;
   PlistHandle dapl_;
   std::string prefix_;
-  std::string file_;  ///< the absolute name of the holder's file
+  FilePlace file_;  ///< of the holder
   std::map<Key, OpenSource> sources_;
   unsigned uses_ = 0;
   KeptLibraryState call_;  ///< in which sources were opened
