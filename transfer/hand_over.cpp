@@ -96,7 +96,9 @@ Status start_again(const std::string& final_name, const std::string& file, doubl
   ++restarts.in_a_row;
   auto started = start_daemon_for(file);
   restarts.last = std::chrono::steady_clock::now();
-  return started;
+  if (started) return {};
+  return fail(std::move(started).error().with_context(
+      fmt::format("'{}' has not arrived, and is complete in the cache", final_name)));
 }
 
 }  // namespace
