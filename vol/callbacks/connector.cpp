@@ -11,8 +11,8 @@
 #include "hdf5/view/view_file.hpp"
 #include "vol/callbacks/callbacks.hpp"
 #include "vol/file/container_open.hpp"
+#include "vol/file/file_place.hpp"
 #include "vol/file/info.hpp"
-#include "vol/file/source_names.hpp"
 #include "vol/file/stats.hpp"
 
 namespace bento::vol {

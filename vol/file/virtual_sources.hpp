@@ -14,9 +14,9 @@
 #include "core/base/error.hpp"
 #include "hdf5/base/handle.hpp"
 #include "hdf5/base/library_state.hpp"
+#include "vol/file/file_place.hpp"
 #include "vol/file/object.hpp"
 #include "vol/file/open_source.hpp"
-#include "vol/file/source_names.hpp"
 
 namespace bento::vol {
 
