@@ -89,6 +89,13 @@ Status adopt_chunks(hid_t file, ViewFile& view, hid_t dataset,
   return {};
 }
 
+Result<PlistHandle> list_of_source(Encoding encoding, hid_t dcpl) {
+  if (encoding != Encoding::kFiltered) return contiguous_list(dcpl);
+  PlistHandle list(H5Pcopy(dcpl));
+  if (!list.valid()) return fail(Code::kInternal, "a creation list cannot be copied");
+  return list;
+}
+
 Result<DatasetHandle> adopt_source(hid_t file, ViewFile& view, const ViewSource& source, hid_t type,
                                    hid_t space, hid_t list) {
   if (source.encoding != Encoding::kFiltered)

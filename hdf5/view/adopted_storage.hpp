@@ -51,9 +51,11 @@ class ChunkAdopter {
 Status adopt_chunks(hid_t file, ViewFile& view, hid_t dataset,
                     const std::vector<ViewChunk>& chunks);
 
+/// The creation list for adopt_source() of such sources: `dcpl` itself if they are filtered, else a
+/// contiguous_list(). Errors: kInternal.
+Result<PlistHandle> list_of_source(Encoding encoding, hid_t dcpl);
 /// Creates a dataset, anonymous in `file`, whose storage is `source`: one chunk if it is filtered,
-/// and `list` the program's creation list; else contiguous, and `list` a contiguous_list(). Errors:
-/// kInternal.
+/// else contiguous. Errors: kInternal.
 Result<DatasetHandle> adopt_source(hid_t file, ViewFile& view, const ViewSource& source, hid_t type,
                                    hid_t space, hid_t list);
 

@@ -239,14 +239,9 @@ Result<std::optional<MadeDataset>> DatasetViews::make_grid(
 
 Result<DatasetHandle> DatasetViews::make_adopted(const DivertedDataset& subject,
                                                  const ViewSource& source) {
-  hid_t list = subject.dcpl.get();
-  PlistHandle contiguous;
-  if (source.encoding != Encoding::kFiltered) {
-    BENTO_ASSIGN(contiguous, contiguous_list(list));
-    list = contiguous.get();
-  }
+  BENTO_ASSIGN(const PlistHandle list, list_of_source(source.encoding, subject.dcpl.get()));
   return adopt_source(main_, sources_.main_view(), source, subject.type.get(), subject.space.get(),
-                      list);
+                      list.get());
 }
 
 // --- mapped

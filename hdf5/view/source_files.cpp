@@ -229,13 +229,9 @@ Status SourceFiles::carry_previous(Part& part, std::uint32_t index) {
     }
     source.address = address;
     source.bytes = bytes;
-    PlistHandle contiguous;
-    if (source.encoding != Encoding::kFiltered) {
-      BENTO_ASSIGN(contiguous, contiguous_list(list.get()));
-    }
-    BENTO_ASSIGN(const DatasetHandle copy,
-                 adopt_source(part.open->id(), part.open->view(), source, type.get(), space.get(),
-                              contiguous.valid() ? contiguous.get() : list.get()));
+    BENTO_ASSIGN(const PlistHandle own_list, list_of_source(source.encoding, list.get()));
+    BENTO_ASSIGN(const DatasetHandle copy, adopt_source(part.open->id(), part.open->view(), source,
+                                                        type.get(), space.get(), own_list.get()));
     if (H5Olink(copy.get(), copies.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT) < 0)
       return fail(Code::kInternal, "native view: a previous source cannot be linked");
   }
